@@ -210,12 +210,22 @@ func kernelOf(k *simd.Kernels, op cell.Op) kernel {
 		return unary(k.Tanh)
 	case cell.ReLU:
 		return unary(k.ReLU)
+	case cell.Exp:
+		return unary(k.Exp)
+	case cell.Softplus:
+		return unary(k.Softplus)
+	case cell.Sqrt:
+		return unary(k.Sqrt)
 	case cell.SigmoidGrad:
 		return k.SigmoidGrad
 	case cell.TanhGrad:
 		return k.TanhGrad
 	case cell.ReLUGrad:
 		return k.ReLUGrad
+	case cell.SoftplusGrad:
+		return k.SoftplusGrad
+	case cell.SqrtGrad:
+		return k.SqrtGrad
 	}
 	panic(fmt.Sprintf("cpu: no kernel for %v", op))
 }

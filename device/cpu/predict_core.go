@@ -24,23 +24,32 @@ func (c core) instructions(prog cell.Program) float64 {
 
 // instruction is one of them.
 func (c core) instruction(op cell.Op) float64 {
-	switch op {
-	case cell.Zero, cell.Copy:
+	switch {
+	case op == cell.Zero || op == cell.Copy:
 		return 0
-	case cell.Sigmoid, cell.Tanh:
+	case function(op):
 		return c.function
-	case cell.SigmoidGrad, cell.TanhGrad:
+	case op == cell.SigmoidGrad || op == cell.TanhGrad:
 		return 2 * c.line
 	}
 	return c.line
 }
 
+// function reports whether op takes a series or a division, not an instruction or two.
+func function(op cell.Op) bool {
+	switch op {
+	case cell.Sigmoid, cell.Tanh, cell.Exp, cell.Softplus, cell.Sqrt, cell.SoftplusGrad, cell.SqrtGrad:
+		return true
+	}
+	return false
+}
+
 // mapped are those of a map for one line.
 func (c core) mapped(op cell.Op) float64 {
-	switch op {
-	case cell.Zero, cell.Copy:
+	switch {
+	case op == cell.Zero || op == cell.Copy:
 		return copyLine
-	case cell.Sigmoid, cell.Tanh:
+	case function(op):
 		return c.mapFunction
 	}
 	return c.mapLine * float64(1+op.Operands())

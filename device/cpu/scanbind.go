@@ -75,7 +75,7 @@ func (w *scan) movement(ref cell.Ref) movement {
 		return held
 	case ref.Kind == cell.DNext:
 		return perSequence
-	case ref.Kind == cell.BX || ref.Kind == cell.BR:
+	case ref.Kind.Broadcast():
 		return constant
 	}
 	return perStep
@@ -93,6 +93,8 @@ func (p *binder) scan(op *schedule.Scan) work {
 			return p.column(op.BX, ref.Index, op.Hidden())
 		case cell.BR:
 			return p.column(op.BR, ref.Index, op.Hidden())
+		case cell.Peep:
+			return p.column(op.Peep, ref.Index, op.Hidden())
 		}
 		return p.stepped(&op.Sequence, ref)
 	})
@@ -110,6 +112,8 @@ func (p *binder) scanBackward(op *schedule.ScanBackward) work {
 			return p.matrix(op.DOut)
 		case cell.DX:
 			return p.column(op.DX, ref.Index, op.Hidden())
+		case cell.Peep:
+			return p.column(op.Peep, ref.Index, op.Hidden())
 		case cell.DR:
 			return p.column(op.DR, ref.Index, op.Hidden())
 		case cell.DNext:
@@ -173,7 +177,7 @@ func (w *scan) settle(all int, k knob.Params) {
 
 // activates reports whether p has work for more than memory.
 func activates(p cell.Program) bool {
-	return slices.ContainsFunc(p, func(in cell.Instr) bool { return in.Op == cell.Sigmoid || in.Op == cell.Tanh })
+	return slices.ContainsFunc(p, func(in cell.Instr) bool { return function(in.Op) })
 }
 
 // stepBytes is what loop l reads and writes per step.

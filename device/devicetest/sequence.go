@@ -212,11 +212,11 @@ func (t *trial) layer(c *cell.Cell, train bool, steps, rows, h int) schedule.Seq
 // gradient is where the gradients of s come from and go to.
 func (t *trial) gradient(s schedule.Sequence) schedule.SequenceGrad {
 	c, rows, h := s.Cell, s.Batch(), s.Hidden()
-	g := schedule.SequenceGrad{DOut: t.place(s.Steps*rows, h), DX: t.place(s.Steps*rows, len(c.Gates)*h)}
+	g := schedule.SequenceGrad{DOut: t.place(s.Steps*rows, h), DX: t.place(s.Steps*rows, c.Gradients()*h)}
 	if c.SplitGrad {
 		g.DR = t.place(s.Steps*rows, c.Recurrent*h)
 	}
-	if n := len(c.Peeps); n > 0 {
+	if n := len(c.Peeps); n > 0 && c.Gradients() == len(c.Gates) {
 		g.DPeep = t.place(rows, n*h)
 	}
 	for range c.States {

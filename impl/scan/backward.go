@@ -39,7 +39,7 @@ func (n *network) packBackward() {
 func (n *network) startBackward() {
 	rows := n.block * n.Batch
 	reach := (n.Cell.Window - 1) * n.Batch
-	n.dx = n.Matrix("d(x·W)", rows+reach, n.gates)
+	n.dx = n.Matrix("d(x·W)", rows+reach, n.gates+len(n.Cell.Peeps)*n.Hidden)
 	if n.recurrent > 0 {
 		n.ds = n.Matrix("ds", rows+n.Batch, n.Hidden)
 	}
@@ -96,18 +96,21 @@ func (n *network) inputGradient(l, t, steps int, below schedule.View) {
 	if n.after != nil {
 		after := n.after[l].All()
 		if t+steps < n.Steps {
-			n.do(schedule.Map{Op: cell.Copy, Out: n.dx.Band(steps*n.Batch, after.Rows), A: after})
+			n.do(schedule.Map{Op: cell.Copy, Out: n.ofProducts(n.dx.Band(steps*n.Batch, after.Rows)), A: after})
 		}
 		if t > 0 {
-			n.do(schedule.Map{Op: cell.Copy, Out: after, A: n.dx.Band(0, after.Rows)})
+			n.do(schedule.Map{Op: cell.Copy, Out: after, A: n.ofProducts(n.dx.Band(0, after.Rows))})
 		}
 	}
 	for k, w := range n.layers[l].wBack {
 		if m := min(steps, n.Steps-t-k) * n.Batch; m > 0 {
-			n.do(schedule.Gemm{A: n.dx.Band(k*n.Batch, m), B: w.All(), C: below.Band(0, m), Accumulate: k > 0})
+			n.do(schedule.Gemm{A: n.ofProducts(n.dx.Band(k*n.Batch, m)), B: w.All(), C: below.Band(0, m), Accumulate: k > 0})
 		}
 	}
 }
+
+// ofProducts narrows gradients to those of products: those of peepholes lie behind them.
+func (n *network) ofProducts(dx schedule.View) schedule.View { return dx.Columns(0, n.gates) }
 
 // scanBackward is the gradient of one part.
 func (n *network) scanBackward(s schedule.Sequence, g schedule.SequenceGrad, p part) {
@@ -115,7 +118,7 @@ func (n *network) scanBackward(s schedule.Sequence, g schedule.SequenceGrad, p p
 	for _, i := range p.states {
 		carry = append(carry, g.Carry[i])
 	}
-	g.Carry, g.DX = carry, n.columns(g.DX, p.gate, p.gates)
+	g.Carry, g.DX = carry, n.columns(g.DX, p.gate, p.cell.Gradients())
 	n.do(schedule.ScanBackward{Sequence: n.narrow(s, p), SequenceGrad: g})
 }
 
@@ -141,7 +144,8 @@ func (n *network) below(l, t, steps int) schedule.View {
 // weightGradients adds the share of steps [t, t+steps) to the gradients of
 // layer l's weights.
 func (n *network) weightGradients(l, t, steps int, more bool) {
-	g, dx := n.Layer[l].Grad, n.first(n.dx, steps)
+	g, all := n.Layer[l].Grad, n.first(n.dx, steps)
+	dx := n.ofProducts(all)
 	if n.oneHot(l) {
 		n.do(schedule.Scatter{Index: n.InputOf(l, t, steps), Src: dx, Table: g.W.All()})
 	} else {
@@ -150,6 +154,9 @@ func (n *network) weightGradients(l, t, steps int, more bool) {
 		}
 	}
 	n.do(schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
+	if g.Peep != nil {
+		n.do(schedule.SumRows{A: all.Columns(n.gates, g.Peep.Cols), Out: g.Peep.All(), Accumulate: more})
+	}
 	if n.recurrent > 0 {
 		n.do(schedule.Gemm{A: n.FromInput(dx), TransA: true, B: n.Through(l, t, steps), C: g.R.All(), Accumulate: more})
 	}

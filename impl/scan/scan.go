@@ -53,7 +53,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
 	case c.Recurrent > 0 && c.Surrogate == nil:
 		return fmt.Errorf("%w: %v is not a linear recurrence: the recurrent product multiplies a state that depends on the product itself", schedule.ErrCell, c)
-	case c.Recurrence == nil:
+	case c.Recurrence == nil && c.Scanned == nil:
 		return fmt.Errorf("%w: %v is not a linear recurrence: a state does not depend linearly on the previous one", schedule.ErrCell, c)
 	case c.SplitGrad:
 		return fmt.Errorf("%w: %v: its recurrent products need other gradients than its input products", schedule.ErrCell, c)
@@ -180,7 +180,10 @@ func (n *network) parts() (surrogate, core part) {
 			states = append(states, s)
 		}
 	}
-	if c.Surrogate == nil {
+	switch {
+	case c.Scanned != nil:
+		return part{}, part{c.Scanned, 0, len(c.Gates), 0, states}
+	case c.Surrogate == nil:
 		return part{}, part{c, 0, len(c.Gates), 0, states}
 	}
 	surrogate = part{c.Surrogate, c.Recurrent, len(c.Gates) - c.Recurrent, 0, []int{c.Through}}
@@ -195,7 +198,7 @@ func (n *network) columns(v schedule.View, i, k int) schedule.View {
 // narrow is the share of one part in a sequence of the whole cell.
 func (n *network) narrow(s schedule.Sequence, p part) schedule.Sequence {
 	out := schedule.Sequence{Cell: p.cell, Train: s.Train, Steps: s.Steps,
-		X: n.columns(s.X, p.gate, p.gates), BX: n.columns(s.BX, p.gate, p.gates)}
+		X: n.columns(s.X, p.gate, p.gates), BX: n.columns(s.BX, p.gate, p.gates), Peep: s.Peep}
 	if p.cell.Recurrent > 0 {
 		out.BR = s.BR
 	}

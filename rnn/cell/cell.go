@@ -46,12 +46,18 @@ type Cell struct {
 	// Recurrence is the linear one; nil: steps do not compose.
 	Recurrence *Recurrence
 
+	// Scanned is what a scan runs instead of a cell with peepholes, else nil. Its backward pass
+	// writes their gradients for each step, so that time can be cut; they are summed later.
+	Scanned *Cell
+
 	// Surrogate and Core are the parts of a linear surrogate cell (Martin and
 	// Cundy 2017, section 3.2), else nil. Surrogate computes the state that the
 	// recurrent product multiplies and needs no product; with all of those
 	// known, Core computes the others. The gates of Core come first and what
 	// Surrogate saves comes first. They have programs and no Equations.
 	Surrogate, Core *Cell
+
+	sums bool // DPeep is a sum over the steps done so far; see Scanned
 
 	// SplitGrad reports that the two products of a gate have gradients of
 	// their own (DX and DR), as where a gate multiplies a recurrent product.
@@ -65,6 +71,15 @@ func (c *Cell) String() string { return c.Name }
 // that does not pass through the recurrent product.
 func (c *Cell) DirectPrev(s int) bool { return c.Backward.Writes(Ref{DPrev, s}) }
 
+// Gradients is the number of vectors DX: of each gate and, where the cell is Scanned, of
+// each peephole.
+func (c *Cell) Gradients() int {
+	if c.sums {
+		return len(c.Gates)
+	}
+	return len(c.Gates) + len(c.Peeps)
+}
+
 // Kinked reports whether c's gradient jumps somewhere, so that two answers that
 // differ by rounding can have different gradients and both be right.
 func (c *Cell) Kinked() bool {
@@ -74,7 +89,7 @@ func (c *Cell) Kinked() bool {
 // All lists every cell in the order of tables and legends. To add one, write
 // its file and add its line here.
 func All() []*Cell {
-	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, LSTMC, GILR, SRU, QRNN, QRNN2, LSLSTM}
+	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, LSTMC, GILR, SRU, QRNN, QRNN2, LSLSTM, MinGRU, RGLRU}
 }
 
 // Lookup returns the cell of that name, or nil.
@@ -94,25 +109,39 @@ func Every() []*Cell {
 		if every = append(every, c); c.Surrogate != nil {
 			every = append(every, c.Surrogate, c.Core)
 		}
+		if c.Scanned != nil {
+			every = append(every, c.Scanned)
+		}
 	}
 	return every
 }
 
 // define completes c from its forward program.
 func define(c Cell, forward func(b *builder)) *Cell {
+	c.sums = true
+	return complete(c, forward)
+}
+
+func complete(c Cell, forward func(b *builder)) *Cell {
 	var b builder
 	forward(&b)
 	c.Window = max(1, c.Window)
 	c.Saved = b.saved
 	c.Forward = b.p.compact()
 	c.Inference = b.p.inference().compact()
-	backward, splitGrad := gradient(b.p, len(c.Gates), c.Recurrent, len(c.States))
+	backward, splitGrad := gradient(b.p, &c)
 	c.Backward, c.SplitGrad = backward.compact(), splitGrad
 	c.Recurrence = recurrence(&c)
 	c.Surrogate, c.Core = split(&c, b.p)
+	if c.sums {
+		c.Scanned = scanned(&c, b.p)
+	}
 	return &c
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 func tanh(x float64) float64    { return math.Tanh(x) }
 func relu(x float64) float64    { return max(x, 0) }
+
+// softplus is log(1 + e^x), without overflow.
+func softplus(x float64) float64 { return relu(x) + math.Log1p(math.Exp(-math.Abs(x))) }

@@ -7,8 +7,10 @@ import "fmt"
 // DOut), what the forward pass saved, the states and the peepholes, and
 // computes anew what can be computed from those. It writes DX and, if split,
 // DR of every gate, DPrev of every state that the cell itself reads, and adds
-// to DPeep.
-func gradient(forward Program, gates, recurrent, states int) (backward Program, split bool) {
+// to DPeep. Of a cell that is
+// Scanned the gradients of peepholes are DX behind those of the gates instead.
+func gradient(forward Program, c *Cell) (backward Program, split bool) {
+	gates, recurrent, states := len(c.Gates), c.Recurrent, len(c.States)
 	d := differ{made: map[Ref]Ref{}, adjoint: map[Ref]Ref{}, source: map[Ref]Instr{}}
 	for _, in := range forward {
 		d.source[in.Out] = in
@@ -49,7 +51,11 @@ func gradient(forward Program, gates, recurrent, states int) (backward Program, 
 		if !ok {
 			break
 		}
-		d.p = append(d.p, Instr{Add, Ref{DPeep, k}, Ref{DPeep, k}, a})
+		if c.sums {
+			d.p = append(d.p, Instr{Add, Ref{DPeep, k}, Ref{DPeep, k}, a})
+		} else {
+			d.result(Ref{DX, gates + k}, a)
+		}
 	}
 	return d.p, split
 }
@@ -133,6 +139,12 @@ func (d *differ) reverse(in Instr) {
 		d.add(in.A, d.do(TanhGrad, g, d.value(in.Out)), false)
 	case ReLU:
 		d.add(in.A, d.do(ReLUGrad, g, d.value(in.Out)), false)
+	case Exp:
+		d.add(in.A, d.do(Mul, g, d.value(in.Out)), false)
+	case Softplus:
+		d.add(in.A, d.do(SoftplusGrad, g, d.value(in.Out)), false)
+	case Sqrt:
+		d.add(in.A, d.do(SqrtGrad, g, d.value(in.Out)), false)
 	default:
 		panic(fmt.Sprintf("cell: no gradient of %v", in.Op))
 	}

@@ -1,6 +1,9 @@
 package cell
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // An Op is one point-wise operation on vectors of equal length.
 type Op uint8
@@ -8,19 +11,24 @@ type Op uint8
 // The operations. The gradient forms take the gradient of an activation's
 // result and the result itself, which is what a backward pass has at hand.
 const (
-	Zero        Op = iota // 0
-	Copy                  // a
-	Neg                   // -a
-	OneMinus              // 1 - a
-	Add                   // a + b
-	Sub                   // a - b
-	Mul                   // a · b
-	Sigmoid               // 1 / (1 + e^-a)
-	Tanh                  // tanh a
-	ReLU                  // max(a, 0)
-	SigmoidGrad           // a · b · (1 - b)
-	TanhGrad              // a · (1 - b²)
-	ReLUGrad              // a where b > 0, else 0
+	Zero         Op = iota // 0
+	Copy                   // a
+	Neg                    // -a
+	OneMinus               // 1 - a
+	Add                    // a + b
+	Sub                    // a - b
+	Mul                    // a · b
+	Sigmoid                // 1 / (1 + e^-a)
+	Tanh                   // tanh a
+	ReLU                   // max(a, 0)
+	Exp                    // e^a
+	Softplus               // log(1 + e^a)
+	Sqrt                   // √a, and 0 where a is below 0
+	SigmoidGrad            // a · b · (1 - b)
+	TanhGrad               // a · (1 - b²)
+	ReLUGrad               // a where b > 0, else 0
+	SoftplusGrad           // a · (1 - e^-b)
+	SqrtGrad               // a / max(2b, 1/1000): a root's slope has no bound at 0
 )
 
 var ops = [...]struct {
@@ -28,20 +36,29 @@ var ops = [...]struct {
 	operands int
 	flops    int64
 }{
-	Zero:        {"zero", 0, 0},
-	Copy:        {"copy", 1, 0},
-	Neg:         {"neg", 1, 1},
-	OneMinus:    {"oneminus", 1, 1},
-	Add:         {"add", 2, 1},
-	Sub:         {"sub", 2, 1},
-	Mul:         {"mul", 2, 1},
-	Sigmoid:     {"sigmoid", 1, 1},
-	Tanh:        {"tanh", 1, 1},
-	ReLU:        {"relu", 1, 1},
-	SigmoidGrad: {"sigmoidgrad", 2, 3},
-	TanhGrad:    {"tanhgrad", 2, 3},
-	ReLUGrad:    {"relugrad", 2, 1},
+	Zero:         {"zero", 0, 0},
+	Copy:         {"copy", 1, 0},
+	Neg:          {"neg", 1, 1},
+	OneMinus:     {"oneminus", 1, 1},
+	Add:          {"add", 2, 1},
+	Sub:          {"sub", 2, 1},
+	Mul:          {"mul", 2, 1},
+	Sigmoid:      {"sigmoid", 1, 1},
+	Tanh:         {"tanh", 1, 1},
+	ReLU:         {"relu", 1, 1},
+	Exp:          {"exp", 1, 1},
+	Softplus:     {"softplus", 1, 1},
+	Sqrt:         {"sqrt", 1, 1},
+	SigmoidGrad:  {"sigmoidgrad", 2, 3},
+	TanhGrad:     {"tanhgrad", 2, 3},
+	ReLUGrad:     {"relugrad", 2, 1},
+	SoftplusGrad: {"softplusgrad", 2, 3},
+	SqrtGrad:     {"sqrtgrad", 2, 3},
 }
+
+// MinSlope is the least that SqrtGrad divides by. It bounds a root's slope by 1000, as De
+// et al. (2024) do in their program.
+const MinSlope = 0.001
 
 // Ops lists every operation.
 func Ops() []Op {
@@ -243,6 +260,12 @@ func (o Op) Eval(a, b float64) float64 {
 		return tanh(a)
 	case ReLU:
 		return relu(a)
+	case Exp:
+		return math.Exp(a)
+	case Softplus:
+		return softplus(a)
+	case Sqrt:
+		return math.Sqrt(relu(a))
 	case SigmoidGrad:
 		return a * b * (1 - b)
 	case TanhGrad:
@@ -252,6 +275,10 @@ func (o Op) Eval(a, b float64) float64 {
 			return a
 		}
 		return 0
+	case SoftplusGrad:
+		return a * -math.Expm1(-b)
+	case SqrtGrad:
+		return a / max(2*b, MinSlope)
 	}
 	panic(fmt.Sprintf("cell: no operation %d", o))
 }

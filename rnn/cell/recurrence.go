@@ -23,7 +23,7 @@ type Recurrence struct {
 
 // recurrence derives c's, or nil where states do not compose.
 func recurrence(c *Cell) *Recurrence {
-	if len(c.Peeps) > 0 { // their gradients would be sums over time
+	if len(c.Peeps) > 0 && c.sums { // over time
 		return nil
 	}
 	r := &Recurrence{}
@@ -157,7 +157,7 @@ func (p Program) compose(before, after Kind, carried []int) (Program, bool) {
 			}
 		case Mul:
 			d.value = do(Mul, d.value, args[1-of[0]])
-		case SigmoidGrad, TanhGrad, ReLUGrad: // linear in the gradient
+		case SigmoidGrad, TanhGrad, ReLUGrad, SoftplusGrad, SqrtGrad: // linear in the gradient
 			if of[0] != 0 {
 				return nil, false
 			}
@@ -240,4 +240,19 @@ func split(c *Cell, p Program) (surrogate, core *Cell) {
 		return r
 	})
 	return surrogate, core
+}
+
+// scanned returns what a scan of c runs if it has peepholes, or nil where its steps do not
+// compose. p is c's forward program.
+func scanned(c *Cell, p Program) *Cell {
+	if len(c.Peeps) == 0 || c.Recurrent > 0 {
+		return nil
+	}
+	s := complete(Cell{
+		Name: c.Name + " scan", Doc: "part of " + c.Name, Gates: c.Gates, Window: c.Window, States: c.States, Peeps: c.Peeps,
+	}, func(b *builder) { b.p, b.saved = p, c.Saved })
+	if s.Recurrence == nil {
+		return nil
+	}
+	return s
 }

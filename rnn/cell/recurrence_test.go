@@ -11,7 +11,7 @@ import (
 func recurrences() []*Cell {
 	all := []*Cell{Linear}
 	for _, c := range All() {
-		for _, c := range []*Cell{c, c.Surrogate, c.Core} {
+		for _, c := range []*Cell{c, c.Surrogate, c.Core, c.Scanned} {
 			if c != nil && c.Recurrence != nil {
 				all = append(all, c)
 			}
@@ -23,7 +23,7 @@ func recurrences() []*Cell {
 func TestWhatComposes(t *testing.T) {
 	want := map[string]string{
 		"rnn-tanh": "[]", "rnn-relu": "[]", "gru": "[0]", "lstm": "[1]", // given their products
-		"gilr": "[0]", "sru": "[1]", "qrnn": "[1]", "ls-lstm": "[1 2]",
+		"gilr": "[0]", "sru": "[1]", "qrnn": "[1]", "ls-lstm": "[1 2]", "mingru": "[0]", "rg-lru": "",
 	}
 	for _, c := range All() {
 		got := ""
@@ -32,6 +32,9 @@ func TestWhatComposes(t *testing.T) {
 		}
 		if w, ok := want[c.Name]; ok && got != w || !ok && c.Name == "lstm-peephole" && got != "" {
 			t.Errorf("%v carries %s, want %s", c, got, w)
+		}
+		if scanned := c.Scanned != nil; scanned != (c.Name == "rg-lru") {
+			t.Errorf("%v has a form for scans: %v", c, scanned)
 		}
 		if split := c.Surrogate != nil; split != (c.Name == "ls-lstm") {
 			t.Errorf("%v has a surrogate: %v", c, split)

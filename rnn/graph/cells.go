@@ -187,7 +187,7 @@ func (b *cellBuilder) of(i int) (int, error) {
 func (b *cellBuilder) fill(i int) error {
 	k, v := b.layer[i], b.values[i]
 	switch v.op {
-	case cell.Sigmoid, cell.Tanh, cell.ReLU, cell.OneMinus, cell.Copy:
+	case cell.Sigmoid, cell.Tanh, cell.ReLU, cell.OneMinus, cell.Copy, cell.Neg:
 		b.graph.Layers[k].Activation = activationOf(v.op)
 		return b.term(k, v.args[0])
 	case cell.Add:
@@ -288,6 +288,8 @@ func (b *cellBuilder) leaf(k int, r cell.Ref) error {
 		l.Bias = append(l.Bias, b.slot("bias_ih", r.Index))
 	case cell.BR:
 		l.Bias = append(l.Bias, b.slot("bias_hh", r.Index))
+	case cell.Peep:
+		return fmt.Errorf("graph: cell %v: its weight %s multiplies no layer, and a graph has no constant layers", b.cell, b.cell.Peeps[r.Index])
 	case cell.Prev:
 		b.connect(b.state[r.Index], k, Identity, 1, Slot{})
 	default:

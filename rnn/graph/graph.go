@@ -81,6 +81,7 @@ const (
 	Tanh
 	ReLU
 	OneMinus // 1 - s
+	Neg      // -s
 	Softmax
 )
 
@@ -93,6 +94,7 @@ var activations = [...]struct {
 	Tanh:     {"tanh", cell.Tanh, cell.TanhGrad},
 	ReLU:     {"relu", cell.ReLU, cell.ReLUGrad},
 	OneMinus: {"oneminus", cell.OneMinus, cell.Neg},
+	Neg:      {"neg", cell.Neg, cell.Neg},
 	Softmax:  {"softmax", cell.Copy, cell.Copy},
 }
 

@@ -408,6 +408,8 @@ func (a Activation) of(s float64) float64 {
 		return max(s, 0)
 	case OneMinus:
 		return 1 - s
+	case Neg:
+		return -s
 	}
 	return s
 }
@@ -424,7 +426,7 @@ func (a Activation) derivative(s float64) float64 {
 			return 1
 		}
 		return 0
-	case OneMinus:
+	case OneMinus, Neg:
 		return -1
 	}
 	return 1

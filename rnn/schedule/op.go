@@ -377,7 +377,7 @@ func (c CellBackward) String() string {
 	return fmt.Sprintf("%vbackward %v %v %v ← %v %v", c.Cell, c.DX, c.DR, c.DPrev, c.DOut, c.DNext)
 }
 func (c CellBackward) check() error {
-	more := []shaped{{c.DOut, 0, 1}, {c.DX, 0, len(c.Cell.Gates)}}
+	more := []shaped{{c.DOut, 0, 1}, {c.DX, 0, c.Cell.Gradients()}}
 	if len(c.DNext) != len(c.Cell.States) || len(c.DPrev) != len(c.Cell.States) {
 		return fmt.Errorf("schedule: backward of %v: want %d state gradients", c.Cell, len(c.Cell.States))
 	}
@@ -394,7 +394,7 @@ func (c CellBackward) check() error {
 	} else if !c.DR.Empty() {
 		return misfit(c)
 	}
-	if n := len(c.Cell.Peeps); n > 0 {
+	if n := len(c.Cell.Peeps); n > 0 && c.Cell.Gradients() == len(c.Cell.Gates) {
 		more = append(more, shaped{c.DPeep, 0, n})
 	} else if !c.DPeep.Empty() {
 		return misfit(c)

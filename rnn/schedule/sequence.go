@@ -24,9 +24,9 @@ type Sequence struct {
 type SequenceGrad struct {
 	DOut  View   // gradient of the outputs from above, steps·B × hidden
 	Carry []View // B × hidden: the states' gradients, from after the last step to before the first
-	DX    View   // steps·B × gates·hidden
+	DX    View   // steps·B × gradients·hidden; see cell.Cell.Gradients
 	DR    View   // steps·B × recurrent gates·hidden, where the cell splits its gradients
-	DPeep View   // B × peepholes·hidden, added to
+	DPeep View   // B × peepholes·hidden, added to; empty where DX has it
 }
 
 // Persistent runs a layer over steps of time with the recurrent weights kept

@@ -5,20 +5,25 @@ import "math"
 func newGeneric() *Kernels {
 	k := &Kernels{
 		Functions: Functions{
-			add:         addGeneric,
-			sub:         subGeneric,
-			mul:         mulGeneric,
-			oneMinus:    oneMinusGeneric,
-			relu:        reluGeneric,
-			sigmoid:     sigmoidGeneric,
-			tanh:        tanhGeneric,
-			sigmoidGrad: sigmoidGradGeneric,
-			tanhGrad:    tanhGradGeneric,
-			reluGrad:    reluGradGeneric,
-			scale:       scaleGeneric,
-			expSum:      expSumGeneric,
-			sum:         sumGeneric,
-			most:        mostGeneric,
+			add:          addGeneric,
+			sub:          subGeneric,
+			mul:          mulGeneric,
+			oneMinus:     oneMinusGeneric,
+			relu:         reluGeneric,
+			sigmoid:      sigmoidGeneric,
+			tanh:         tanhGeneric,
+			sigmoidGrad:  sigmoidGradGeneric,
+			exp:          expGeneric,
+			softplus:     softplusGeneric,
+			sqrt:         sqrtGeneric,
+			softplusGrad: softplusGradGeneric,
+			sqrtGrad:     sqrtGradGeneric,
+			tanhGrad:     tanhGradGeneric,
+			reluGrad:     reluGradGeneric,
+			scale:        scaleGeneric,
+			expSum:       expSumGeneric,
+			sum:          sumGeneric,
+			most:         mostGeneric,
 		},
 		Products: Products{
 			maxRows:    4,
@@ -114,6 +119,36 @@ func reluGradGeneric(dst, dy, y []float32) {
 	}
 }
 
+func expGeneric(dst, a []float32) {
+	for i := range dst {
+		dst[i] = Exp(a[i])
+	}
+}
+
+func softplusGeneric(dst, a []float32) {
+	for i := range dst {
+		dst[i] = Softplus(a[i])
+	}
+}
+
+func sqrtGeneric(dst, a []float32) {
+	for i := range dst {
+		dst[i] = Sqrt(a[i])
+	}
+}
+
+func softplusGradGeneric(dst, dy, y []float32) {
+	for i := range dst {
+		dst[i] = SoftplusGrad(dy[i], y[i])
+	}
+}
+
+func sqrtGradGeneric(dst, dy, y []float32) {
+	for i := range dst {
+		dst[i] = SqrtGrad(dy[i], y[i])
+	}
+}
+
 func expSumGeneric(dst, a []float32, s float32) (sum float32) {
 	for i := range dst {
 		dst[i] = Exp(a[i] - s)
@@ -171,6 +206,21 @@ func ReLUGrad(dy, y float32) float32 {
 	}
 	return 0
 }
+
+// Softplus returns log(1 + exp(x)).
+func Softplus(x float32) float32 {
+	v := float64(x)
+	return float32(max(v, 0) + math.Log1p(math.Exp(-math.Abs(v))))
+}
+
+// Sqrt returns √x, or 0 if x < 0.
+func Sqrt(x float32) float32 { return float32(math.Sqrt(float64(ReLU(x)))) }
+
+// SoftplusGrad returns dy * (1 - exp(-y)).
+func SoftplusGrad(dy, y float32) float32 { return dy * float32(-math.Expm1(-float64(y))) }
+
+// SqrtGrad returns dy / max(2*y, 0.001).
+func SqrtGrad(dy, y float32) float32 { return dy / max(2*y, 0.001) }
 
 func packGeneric(dst, src []float32, strip, stride, k, strips int) {
 	for i := range k {

@@ -20,7 +20,9 @@ func (k *Kernels) Level() Level { return k.level }
 type Functions struct {
 	add, sub, mul                   func(dst, a, b []float32)
 	oneMinus, relu, sigmoid, tanh   func(dst, a []float32)
+	exp, softplus, sqrt             func(dst, a []float32)
 	sigmoidGrad, tanhGrad, reluGrad func(dst, dy, y []float32)
+	softplusGrad, sqrtGrad          func(dst, dy, y []float32)
 	scale                           func(dst, a []float32, s float32)
 	expSum                          func(dst, a []float32, s float32) float32
 	sum, most                       func(a []float32) float32
@@ -89,6 +91,23 @@ func (k *Functions) TanhGrad(dst, dy, y []float32) { k.tanhGrad(dst, dy[:len(dst
 
 // ReLUGrad is dst[i] = dy[i], or 0 unless y[i] > 0.
 func (k *Functions) ReLUGrad(dst, dy, y []float32) { k.reluGrad(dst, dy[:len(dst)], y[:len(dst)]) }
+
+// Exp is dst[i] = exp(a[i]), within 1 ulp.
+func (k *Functions) Exp(dst, a []float32) { k.exp(dst, a[:len(dst)]) }
+
+// Softplus is dst[i] = log(1 + exp(a[i])), within 3 ulp.
+func (k *Functions) Softplus(dst, a []float32) { k.softplus(dst, a[:len(dst)]) }
+
+// Sqrt is dst[i] = √a[i], or 0 where a[i] < 0.
+func (k *Functions) Sqrt(dst, a []float32) { k.sqrt(dst, a[:len(dst)]) }
+
+// SoftplusGrad is dst[i] = dy[i] * (1 - exp(-y[i])), for y = softplus(x) and so not negative, within 6 ulp.
+func (k *Functions) SoftplusGrad(dst, dy, y []float32) {
+	k.softplusGrad(dst, dy[:len(dst)], y[:len(dst)])
+}
+
+// SqrtGrad is dst[i] = dy[i] / max(2*y[i], 0.001), for y = √x; see cell.SqrtGrad.
+func (k *Functions) SqrtGrad(dst, dy, y []float32) { k.sqrtGrad(dst, dy[:len(dst)], y[:len(dst)]) }
 
 // Sum returns the sum of a. The order of addition depends on the level alone.
 func (k *Functions) Sum(a []float32) float32 { return k.sum(a) }

@@ -676,6 +676,457 @@ DATA c7fffffff<>+24(SB)/4, $0x7fffffff
 DATA c7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
 
+// func expAVX2(dst []float32, a []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_len+8(FP), AX
+	MOVQ dst_base+0(FP), CX
+	MOVQ a_base+24(FP), DX
+	XORQ BX, BX
+	SUBQ $0x08, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DX)(BX*4), Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y1, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y2
+	VFNMADD231PS c3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y2, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y2
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y2
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y2
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y2
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VPSUBD       c4b400000<>+0(SB), Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (CX)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, AX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, AX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         AX, DI
+	VMOVUPS      (SI)(DI*4), Y0
+	VMASKMOVPS   (DX)(BX*4), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VPSUBD       c4b400000<>+0(SB), Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMASKMOVPS   Y3, Y0, (CX)(BX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c42b20000<>+0(SB)/4, $0x42b20000
+DATA c42b20000<>+4(SB)/4, $0x42b20000
+DATA c42b20000<>+8(SB)/4, $0x42b20000
+DATA c42b20000<>+12(SB)/4, $0x42b20000
+DATA c42b20000<>+16(SB)/4, $0x42b20000
+DATA c42b20000<>+20(SB)/4, $0x42b20000
+DATA c42b20000<>+24(SB)/4, $0x42b20000
+DATA c42b20000<>+28(SB)/4, $0x42b20000
+GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
+
+// func softplusAVX2(dst []float32, a []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_len+8(FP), AX
+	MOVQ dst_base+0(FP), CX
+	MOVQ a_base+24(FP), DX
+	XORQ BX, BX
+	SUBQ $0x08, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DX)(BX*4), Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c40000000<>+0(SB), Y3, Y1
+	VDIVPS       Y1, Y3, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVUPS      c3d9d89d9<>+0(SB), Y3
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y2, Y3
+	VFMADD213PS  c3de38e39<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e124925<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y2, Y3
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y3, Y3
+	VADDPS       Y1, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y3
+	VMOVUPS      c00000000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (CX)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, AX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, AX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         AX, DI
+	VMOVUPS      (SI)(DI*4), Y0
+	VMASKMOVPS   (DX)(BX*4), Y0, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VMASKMOVPS   Y4, Y0, (CX)(BX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c40000000<>+0(SB)/4, $0x40000000
+DATA c40000000<>+4(SB)/4, $0x40000000
+DATA c40000000<>+8(SB)/4, $0x40000000
+DATA c40000000<>+12(SB)/4, $0x40000000
+DATA c40000000<>+16(SB)/4, $0x40000000
+DATA c40000000<>+20(SB)/4, $0x40000000
+DATA c40000000<>+24(SB)/4, $0x40000000
+DATA c40000000<>+28(SB)/4, $0x40000000
+GLOBL c40000000<>(SB), RODATA|NOPTR, $32
+
+DATA c3d9d89d9<>+0(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+4(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+8(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+12(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+16(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+20(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+24(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+28(SB)/4, $0x3d9d89d9
+GLOBL c3d9d89d9<>(SB), RODATA|NOPTR, $32
+
+DATA c3dba2e8c<>+0(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+4(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+8(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+12(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+16(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+20(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+24(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+28(SB)/4, $0x3dba2e8c
+GLOBL c3dba2e8c<>(SB), RODATA|NOPTR, $32
+
+DATA c3de38e39<>+0(SB)/4, $0x3de38e39
+DATA c3de38e39<>+4(SB)/4, $0x3de38e39
+DATA c3de38e39<>+8(SB)/4, $0x3de38e39
+DATA c3de38e39<>+12(SB)/4, $0x3de38e39
+DATA c3de38e39<>+16(SB)/4, $0x3de38e39
+DATA c3de38e39<>+20(SB)/4, $0x3de38e39
+DATA c3de38e39<>+24(SB)/4, $0x3de38e39
+DATA c3de38e39<>+28(SB)/4, $0x3de38e39
+GLOBL c3de38e39<>(SB), RODATA|NOPTR, $32
+
+DATA c3e124925<>+0(SB)/4, $0x3e124925
+DATA c3e124925<>+4(SB)/4, $0x3e124925
+DATA c3e124925<>+8(SB)/4, $0x3e124925
+DATA c3e124925<>+12(SB)/4, $0x3e124925
+DATA c3e124925<>+16(SB)/4, $0x3e124925
+DATA c3e124925<>+20(SB)/4, $0x3e124925
+DATA c3e124925<>+24(SB)/4, $0x3e124925
+DATA c3e124925<>+28(SB)/4, $0x3e124925
+GLOBL c3e124925<>(SB), RODATA|NOPTR, $32
+
+DATA c3e4ccccd<>+0(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+4(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+8(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+12(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+16(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+20(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+24(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+28(SB)/4, $0x3e4ccccd
+GLOBL c3e4ccccd<>(SB), RODATA|NOPTR, $32
+
+DATA c3eaaaaab<>+0(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+4(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+8(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+12(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+16(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+20(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+24(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+28(SB)/4, $0x3eaaaaab
+GLOBL c3eaaaaab<>(SB), RODATA|NOPTR, $32
+
+// func sqrtAVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·sqrtAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_len+8(FP), AX
+	MOVQ dst_base+0(FP), CX
+	MOVQ a_base+24(FP), DX
+	XORQ BX, BX
+	SUBQ $0x08, AX
+	JLT  tail
+
+loop:
+	VMOVUPS (DX)(BX*4), Y0
+	VMOVUPS c00000000<>+0(SB), Y1
+	VMAXPS  Y0, Y1, Y1
+	VSQRTPS Y1, Y1
+	VMOVUPS Y1, (CX)(BX*4)
+	ADDQ    $0x08, BX
+	SUBQ    $0x08, AX
+	JGE     loop
+
+tail:
+	ADDQ       $0x08, AX
+	JZ         done
+	LEAQ       mask<>+0(SB), SI
+	MOVQ       $0x00000010, DI
+	SUBQ       AX, DI
+	VMOVUPS    (SI)(DI*4), Y0
+	VMASKMOVPS (DX)(BX*4), Y0, Y1
+	VMOVUPS    c00000000<>+0(SB), Y2
+	VMAXPS     Y1, Y2, Y2
+	VSQRTPS    Y2, Y2
+	VMASKMOVPS Y2, Y0, (CX)(BX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func softplusGradAVX2(dst []float32, dy []float32, y []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusGradAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_len+8(FP), AX
+	MOVQ dst_base+0(FP), CX
+	MOVQ dy_base+24(FP), DX
+	MOVQ y_base+48(FP), BX
+	XORQ SI, SI
+	SUBQ $0x08, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DX)(SI*4), Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	VMULPS       c3f000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y1, Y2
+	VADDPS       Y1, Y1, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (CX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, AX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, AX
+	JZ           done
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         AX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	VMASKMOVPS   (DX)(SI*4), Y0, Y1
+	VMASKMOVPS   (BX)(SI*4), Y0, Y2
+	VMULPS       c3f000000<>+0(SB), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMASKMOVPS   Y2, Y0, (CX)(SI*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtGradAVX2(dst []float32, dy []float32, y []float32)
+// Requires: AVX
+TEXT ·sqrtGradAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_len+8(FP), AX
+	MOVQ dst_base+0(FP), CX
+	MOVQ dy_base+24(FP), DX
+	MOVQ y_base+48(FP), BX
+	XORQ SI, SI
+	SUBQ $0x08, AX
+	JLT  tail
+
+loop:
+	VMOVUPS (DX)(SI*4), Y0
+	VMOVUPS (BX)(SI*4), Y1
+	VADDPS  Y1, Y1, Y1
+	VMOVUPS c3a83126f<>+0(SB), Y2
+	VMAXPS  Y1, Y2, Y2
+	VDIVPS  Y2, Y0, Y0
+	VMOVUPS Y0, (CX)(SI*4)
+	ADDQ    $0x08, SI
+	SUBQ    $0x08, AX
+	JGE     loop
+
+tail:
+	ADDQ       $0x08, AX
+	JZ         done
+	LEAQ       mask<>+0(SB), DI
+	MOVQ       $0x00000010, R8
+	SUBQ       AX, R8
+	VMOVUPS    (DI)(R8*4), Y0
+	VMASKMOVPS (DX)(SI*4), Y0, Y1
+	VMASKMOVPS (BX)(SI*4), Y0, Y2
+	VADDPS     Y2, Y2, Y2
+	VMOVUPS    c3a83126f<>+0(SB), Y3
+	VMAXPS     Y2, Y3, Y3
+	VDIVPS     Y3, Y1, Y1
+	VMASKMOVPS Y1, Y0, (CX)(SI*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c3a83126f<>+0(SB)/4, $0x3a83126f
+DATA c3a83126f<>+4(SB)/4, $0x3a83126f
+DATA c3a83126f<>+8(SB)/4, $0x3a83126f
+DATA c3a83126f<>+12(SB)/4, $0x3a83126f
+DATA c3a83126f<>+16(SB)/4, $0x3a83126f
+DATA c3a83126f<>+20(SB)/4, $0x3a83126f
+DATA c3a83126f<>+24(SB)/4, $0x3a83126f
+DATA c3a83126f<>+28(SB)/4, $0x3a83126f
+GLOBL c3a83126f<>(SB), RODATA|NOPTR, $32
+
 // func sigmoidGradAVX2(dst []float32, dy []float32, y []float32)
 // Requires: AVX
 TEXT ·sigmoidGradAVX2(SB), NOSPLIT, $0-72
@@ -890,16 +1341,6 @@ done:
 	MOVSS        X0, sum+56(FP)
 	VZEROUPPER
 	RET
-
-DATA c42b20000<>+0(SB)/4, $0x42b20000
-DATA c42b20000<>+4(SB)/4, $0x42b20000
-DATA c42b20000<>+8(SB)/4, $0x42b20000
-DATA c42b20000<>+12(SB)/4, $0x42b20000
-DATA c42b20000<>+16(SB)/4, $0x42b20000
-DATA c42b20000<>+20(SB)/4, $0x42b20000
-DATA c42b20000<>+24(SB)/4, $0x42b20000
-DATA c42b20000<>+28(SB)/4, $0x42b20000
-GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
 
 // func sumAVX2(a []float32) (sum float32)
 // Requires: AVX, SSE

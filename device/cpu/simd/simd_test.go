@@ -127,6 +127,13 @@ func TestPointwiseWithinBounds(t *testing.T) {
 			copy(dst, a)
 			k.Accumulate(dst, b)
 		}
+		softplusGrad := func(dst, dy, y []float32) { // no softplus is negative
+			above := make([]float32, len(y))
+			for i, v := range y {
+				above[i] = float32(math.Abs(float64(v)))
+			}
+			k.SoftplusGrad(dst, dy, above)
+		}
 		for _, f := range []struct {
 			name   string
 			unary  unary
@@ -141,12 +148,17 @@ func TestPointwiseWithinBounds(t *testing.T) {
 			{name: "ExpSum", unary: exp, want1: math.Exp, ulps: expULPs},
 			{name: "Sigmoid", unary: k.Sigmoid, want1: sigmoid, ulps: sigmoidULPs},
 			{name: "Tanh", unary: k.Tanh, want1: math.Tanh, ulps: tanhULPs},
+			{name: "Exp", unary: k.Exp, want1: math.Exp, ulps: expULPs},
+			{name: "Softplus", unary: k.Softplus, want1: func(x float64) float64 { return relu(x) + math.Log1p(math.Exp(-math.Abs(x))) }, ulps: 3},
+			{name: "Sqrt", unary: k.Sqrt, want1: func(x float64) float64 { return math.Sqrt(relu(x)) }, ulps: .5},
 			{name: "Scale", unary: func(dst, a []float32) { k.Scale(dst, a, 1.7) }, want1: func(x float64) float64 { return float64(float32(1.7)) * x }, ulps: .5},
 			{name: "Add", binary: k.Add, want2: func(x, y float64) float64 { return x + y }, ulps: .5},
 			{name: "Accumulate", binary: accumulate, want2: func(x, y float64) float64 { return x + y }, ulps: .5},
 			{name: "Sub", binary: k.Sub, want2: func(x, y float64) float64 { return x - y }, ulps: .5},
 			{name: "Mul", binary: k.Mul, want2: func(x, y float64) float64 { return x * y }, ulps: .5},
 			{name: "SigmoidGrad", binary: k.SigmoidGrad, want2: func(d, y float64) float64 { return d * y * float64(float32(1-y)) }, ulps: 2},
+			{name: "SoftplusGrad", binary: softplusGrad, want2: func(d, y float64) float64 { return d * -math.Expm1(-math.Abs(y)) }, ulps: 6},
+			{name: "SqrtGrad", binary: k.SqrtGrad, want2: func(d, y float64) float64 { return d / float64(max(2*float32(y), 0.001)) }, ulps: 1},
 			{name: "ReLUGrad", binary: k.ReLUGrad, want2: func(d, y float64) float64 {
 				if y > 0 {
 					return d

@@ -44,6 +44,31 @@ func sigmoidAVX2(dst []float32, a []float32)
 //go:noescape
 func tanhAVX2(dst []float32, a []float32)
 
+// expAVX2 is: for i := range dst { dst[i] = exp(a[i]) }
+//
+//go:noescape
+func expAVX2(dst []float32, a []float32)
+
+// softplusAVX2 is: for i := range dst { dst[i] = log(1 + exp(a[i])) }
+//
+//go:noescape
+func softplusAVX2(dst []float32, a []float32)
+
+// sqrtAVX2 is: for i := range dst { dst[i] = √max(a[i], 0) }
+//
+//go:noescape
+func sqrtAVX2(dst []float32, a []float32)
+
+// softplusGradAVX2 is: for i := range dst { dst[i] = dy[i] * (1 - exp(-y[i])) }
+//
+//go:noescape
+func softplusGradAVX2(dst []float32, dy []float32, y []float32)
+
+// sqrtGradAVX2 is: for i := range dst { dst[i] = dy[i] / max(2 * y[i], 0.001) }
+//
+//go:noescape
+func sqrtGradAVX2(dst []float32, dy []float32, y []float32)
+
 // sigmoidGradAVX2 is: for i := range dst { dst[i] = dy[i] * y[i] * (1 - y[i]) }
 //
 //go:noescape
@@ -388,6 +413,31 @@ func sigmoidAVX512(dst []float32, a []float32)
 //
 //go:noescape
 func tanhAVX512(dst []float32, a []float32)
+
+// expAVX512 is: for i := range dst { dst[i] = exp(a[i]) }
+//
+//go:noescape
+func expAVX512(dst []float32, a []float32)
+
+// softplusAVX512 is: for i := range dst { dst[i] = log(1 + exp(a[i])) }
+//
+//go:noescape
+func softplusAVX512(dst []float32, a []float32)
+
+// sqrtAVX512 is: for i := range dst { dst[i] = √max(a[i], 0) }
+//
+//go:noescape
+func sqrtAVX512(dst []float32, a []float32)
+
+// softplusGradAVX512 is: for i := range dst { dst[i] = dy[i] * (1 - exp(-y[i])) }
+//
+//go:noescape
+func softplusGradAVX512(dst []float32, dy []float32, y []float32)
+
+// sqrtGradAVX512 is: for i := range dst { dst[i] = dy[i] / max(2 * y[i], 0.001) }
+//
+//go:noescape
+func sqrtGradAVX512(dst []float32, dy []float32, y []float32)
 
 // sigmoidGradAVX512 is: for i := range dst { dst[i] = dy[i] * y[i] * (1 - y[i]) }
 //

@@ -19,6 +19,8 @@ __device__ __forceinline__ float leading(float v) { return __uint_as_float((__fl
 
 __device__ __forceinline__ float sigmoid(float v) { return 1 / (1 + expf(-v)); }
 __device__ __forceinline__ float relu(float v) { return v > 0 ? v : v == v ? 0 : v; }
+__device__ __forceinline__ float softplus(float v) { return relu(v) + log1pf(expf(-fabsf(v))); }
+__device__ __forceinline__ float sqrt_grad(float g, float root) { return g / (root > 0.0005f ? 2 * root : root == root ? 0.001f : root); }
 
 // What a kernel tells the host: one of these in the program's status word.
 enum { BAD_INDEX = 1, STUCK = 2, TOO_LARGE = 3 };

@@ -31,12 +31,22 @@ func Spell(op cell.Op, a, b string) string {
 		return "tanhf(" + a + ")"
 	case cell.ReLU:
 		return "relu(" + a + ")"
+	case cell.Exp:
+		return "expf(" + a + ")"
+	case cell.Softplus:
+		return "softplus(" + a + ")"
+	case cell.Sqrt:
+		return "sqrtf(relu(" + a + "))"
 	case cell.SigmoidGrad:
 		return fmt.Sprintf("%s * %s * (1 - %s)", a, b, b)
 	case cell.TanhGrad:
 		return fmt.Sprintf("%s * (1 - %s * %s)", a, b, b)
 	case cell.ReLUGrad:
 		return fmt.Sprintf("%s > 0 ? %s : 0", b, a)
+	case cell.SoftplusGrad:
+		return fmt.Sprintf("%s * -expm1f(-%s)", a, b)
+	case cell.SqrtGrad:
+		return fmt.Sprintf("sqrt_grad(%s, %s)", a, b)
 	}
 	panic(fmt.Sprintf("cuda: no text for %v", op))
 }

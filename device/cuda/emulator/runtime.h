@@ -6,7 +6,7 @@
 // longer to compile than most kernels.
 typedef decltype(sizeof(0)) size_t;
 extern "C" {
-float expf(float), sqrtf(float), exp2f(float), logf(float), tanhf(float), fmaxf(float, float), fmaf(float, float, float), fabsf(float), ldexpf(float, int);
+float expf(float), expm1f(float), log1pf(float), sqrtf(float), exp2f(float), logf(float), tanhf(float), fmaxf(float, float), fmaf(float, float, float), fabsf(float), ldexpf(float, int);
 double ldexp(double, int), rint(double);
 void *malloc(size_t), *aligned_alloc(size_t, size_t), free(void*), *memset(void*, int, size_t), *memcpy(void*, const void*, size_t);
 }
@@ -181,7 +181,6 @@ static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   bar_settle((Bar*)bar);
 }
 static void read_bulk(shared_t to, const void* from, int bytes, shared_t bar) { copy_bulk(to, from, bytes, bar); }
-static void read_bulk(shared_t to, const void* from, int bytes, shared_t bar, bool) { copy_bulk(to, from, bytes, bar); }
 static void show_engine() {}
 // The engine reads what it is to write as late as it may.
 static void write_bulk(void* to, shared_t from, int bytes) {

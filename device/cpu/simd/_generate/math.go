@@ -104,7 +104,7 @@ func (a elements) clampLow(x operand.Op, low float32) reg.VecVirtual {
 	return v
 }
 
-// divide returns num/d for d in [1/2, 2], and overwrites num.
+// divide returns num/d for d in [1/2, 3], and overwrites num.
 func (a elements) divide(num, d reg.VecVirtual) reg.VecVirtual {
 	if !a.wide() {
 		return a.do(a.VDIVPS, d, num)
@@ -194,8 +194,25 @@ func (a elements) mathTanh(x operand.Op) reg.VecVirtual {
 	return a.or(a.and(a.bits(bitsAbs), q), a.and(a.bits(bitsSign), x))
 }
 
+// artanh(s)/s = 1 + w·Q(w) with w = s²: the series, to 2⁻²⁶ for w ≤ 1/9.
+var artanhPoly = []float32{1. / 3, 1. / 5, 1. / 7, 1. / 9, 1. / 11, 1. / 13}
+
+// mathSoftplus is max(x, 0) + log(1+e) with e = exp(-|x|), where log(1+e) = 2·artanh(s) and s = e/(2+e) ≤ 1/3.
+func (a elements) mathSoftplus(x operand.Op) reg.VecVirtual {
+	e := a.exp(a.clampLow(a.or(a.bits(bitsSign), x), expMin))
+	s := a.divide(e, a.do(a.VADDPS, a.float(2), e))
+	w := a.do(a.VMULPS, s, s)
+	p := a.poly(w, artanhPoly)
+	a.VMULPS(w, p, p)
+	a.VADDPS(s, s, s)
+	a.VFMADD213PS(s, s, p)
+	a.VADDPS(a.clampLow(x, 0), p, p)
+	return p
+}
+
 var (
-	expConsts     = append(bs(expMin, expMax), reduceConsts...)
-	sigmoidConsts = append(append(bs(expMin), bitsSign), reduceConsts...)
-	tanhConsts    = append(append(bs(tanMin, tanMagic, 2*log2e, ln2Hi/2, ln2Lo/2, -.5, .5, 1), bitsSign), bs(tanPoly...)...)
+	expConsts      = append(bs(expMin, expMax), reduceConsts...)
+	sigmoidConsts  = append(append(bs(expMin), bitsSign), reduceConsts...)
+	softplusConsts = append(append(bs(expMin, 2, 0), bitsSign), append(bs(artanhPoly...), reduceConsts...)...)
+	tanhConsts     = append(append(bs(tanMin, tanMagic, 2*log2e, ln2Hi/2, ln2Lo/2, -.5, .5, 1), bitsSign), bs(tanPoly...)...)
 )

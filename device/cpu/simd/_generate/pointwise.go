@@ -45,6 +45,16 @@ var functions = []function{
 		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.mathSigmoid(in[0]) }},
 	{name: "tanh", loop: "dst[i] = tanh(a[i])", out: true, in: []string{"a"}, consts: tanhConsts,
 		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.mathTanh(in[0]) }},
+	{name: "exp", loop: "dst[i] = exp(a[i])", out: true, in: []string{"a"}, consts: expConsts,
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.mathExp(in[0]) }},
+	{name: "softplus", loop: "dst[i] = log(1 + exp(a[i]))", out: true, in: []string{"a"}, consts: softplusConsts,
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.mathSoftplus(in[0]) }},
+	{name: "sqrt", loop: "dst[i] = √max(a[i], 0)", out: true, in: []string{"a"}, consts: []uint32{0},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.root(in[0]) }},
+	{name: "softplusGrad", loop: "dst[i] = dy[i] * (1 - exp(-y[i]))", out: true, in: []string{"dy", "y"}, consts: tanhConsts,
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.softplusGrad(in[0], in[1]) }},
+	{name: "sqrtGrad", loop: "dst[i] = dy[i] / max(2 * y[i], 0.001)", out: true, in: []string{"dy", "y"}, consts: bs(minSlope),
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.sqrtGrad(in[0], in[1]) }},
 	{name: "sigmoidGrad", loop: "dst[i] = dy[i] * y[i] * (1 - y[i])", out: true, in: []string{"dy", "y"}, consts: bs(1),
 		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.sigmoidGrad(in[0], in[1]) }},
 	{name: "tanhGrad", loop: "dst[i] = dy[i] * (1 - y[i]*y[i])", out: true, in: []string{"dy", "y"}, consts: bs(1),
@@ -91,6 +101,34 @@ func (a elements) reluGrad(dy, y operand.Op) reg.VecVirtual {
 	a.VCMPPS(operand.U8(greater), a.float(0), y, v)
 	a.VANDPS(dy, v, v)
 	return v
+}
+
+// root returns √x, 0 where x is below 0.
+func (a elements) root(x operand.Op) reg.VecVirtual {
+	v := a.clampLow(x, 0)
+	a.VSQRTPS(v, v)
+	return v
+}
+
+// softplusGrad returns dy·(1 - exp(-y)), by t = tanh(y/2): 1 - exp(-y) = 2t/(1+t), which keeps the
+// relative precision near 0.
+func (a elements) softplusGrad(dy, y operand.Op) reg.VecVirtual {
+	t := a.mathTanh(a.do(a.VMULPS, a.float(.5), y))
+	d := a.do(a.VADDPS, a.float(1), t)
+	a.VADDPS(t, t, t)
+	v := a.divide(t, d)
+	a.VMULPS(dy, v, v)
+	return v
+}
+
+// minSlope is cell.MinSlope.
+const minSlope = float32(0.001)
+
+func (a elements) sqrtGrad(dy, y operand.Op) reg.VecVirtual {
+	v := a.do(a.VADDPS, y, y)
+	d := a.load(a.float(minSlope))
+	a.VMAXPS(v, d, d)
+	return a.do(a.VDIVPS, d, dy)
 }
 
 const infinity = 0xff800000 // -Inf

@@ -200,17 +200,28 @@ func (a elements) apply(op cell.Op, x, y operand.Op) reg.VecVirtual {
 		return a.mathTanh(x)
 	case cell.ReLU:
 		return a.clampLow(x, 0)
+	case cell.Exp:
+		return a.mathExp(x)
+	case cell.Softplus:
+		return a.mathSoftplus(x)
+	case cell.Sqrt:
+		return a.root(x)
 	case cell.SigmoidGrad:
 		return a.sigmoidGrad(x, y)
 	case cell.TanhGrad:
 		return a.tanhGrad(x, y)
 	case cell.ReLUGrad:
 		return a.reluGrad(x, y)
+	case cell.SoftplusGrad:
+		return a.softplusGrad(x, y)
+	case cell.SqrtGrad:
+		return a.sqrtGrad(x, y)
 	}
 	panic(fmt.Sprintf("no assembly for %v", op))
 }
 
-// programConsts lists the constants of p, in order and each once.
+// programConsts lists the constants of p, in order and each once. Those of softplus and of
+// slopes stay in memory, since there are too few registers for all.
 func programConsts(p cell.Program) []uint32 {
 	var all []uint32
 	for _, in := range p {
@@ -223,8 +234,10 @@ func programConsts(p cell.Program) []uint32 {
 			all = append(all, sigmoidConsts...)
 		case cell.Tanh:
 			all = append(all, tanhConsts...)
-		case cell.ReLU, cell.ReLUGrad:
+		case cell.ReLU, cell.ReLUGrad, cell.Sqrt:
 			all = append(all, b(0))
+		case cell.Exp:
+			all = append(all, expConsts...)
 		}
 	}
 	return all

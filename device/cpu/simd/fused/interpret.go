@@ -84,12 +84,22 @@ func apply(op cell.Op, a, b float32) float32 {
 		return simd.Tanh(a)
 	case cell.ReLU:
 		return simd.ReLU(a)
+	case cell.Exp:
+		return simd.Exp(a)
+	case cell.Softplus:
+		return simd.Softplus(a)
+	case cell.Sqrt:
+		return simd.Sqrt(a)
 	case cell.SigmoidGrad:
 		return simd.SigmoidGrad(a, b)
 	case cell.TanhGrad:
 		return simd.TanhGrad(a, b)
 	case cell.ReLUGrad:
 		return simd.ReLUGrad(a, b)
+	case cell.SoftplusGrad:
+		return simd.SoftplusGrad(a, b)
+	case cell.SqrtGrad:
+		return simd.SqrtGrad(a, b)
 	}
 	panic(fmt.Sprintf("fused: no operation %v", op))
 }

@@ -67,7 +67,7 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 			v[i].From++
 		}
 		for j := range v[i].Data {
-			v[i].Data[j] = float32(rng.NormFloat64())
+			v[i].Data[j] = p.draw(r, rng.NormFloat64())
 			want[i] = append(want[i], float64(v[i].Data[j]))
 		}
 	}

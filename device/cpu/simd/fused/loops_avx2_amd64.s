@@ -8909,3 +8909,4138 @@ done:
 	SFENCE
 	VZEROUPPER
 	RET
+
+// func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·mingruInferenceLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), SI
+	MOVQ 24(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 72(AX), SI
+	MOVQ 96(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 144(AX), SI
+	MOVQ 168(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 216(AX), SI
+	MOVQ 240(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 288(AX), SI
+	MOVQ 312(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 360(AX), SI
+	MOVQ 384(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         64(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         40(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Y0, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (DI)(SI*4)
+
+stored0:
+	MOVQ    32(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x08, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x08, R9
+	JGE     loop
+
+tail:
+	ADDQ         $0x08, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R10
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         40(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         32(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA c00000000<>+0(SB)/4, $0x00000000
+DATA c00000000<>+4(SB)/4, $0x00000000
+DATA c00000000<>+8(SB)/4, $0x00000000
+DATA c00000000<>+12(SB)/4, $0x00000000
+DATA c00000000<>+16(SB)/4, $0x00000000
+DATA c00000000<>+20(SB)/4, $0x00000000
+DATA c00000000<>+24(SB)/4, $0x00000000
+DATA c00000000<>+28(SB)/4, $0x00000000
+GLOBL c00000000<>(SB), RODATA|NOPTR, $32
+
+// func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·mingruForwardLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), SI
+	MOVQ 24(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 72(AX), SI
+	MOVQ 96(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 144(AX), SI
+	MOVQ 168(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 216(AX), SI
+	MOVQ 240(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 288(AX), SI
+	MOVQ 312(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 360(AX), SI
+	MOVQ 384(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 432(AX), SI
+	MOVQ 456(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 504(AX), SI
+	MOVQ 528(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         64(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         40(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Y0, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (DI)(SI*4)
+
+stored0:
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(SI*4), Y1
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(SI*4), Y2
+	VADDPS  Y2, Y1, Y1
+	MOVQ    48(CX), DI
+	TESTQ   BX, BX
+	JNZ     around1
+	VMOVUPS Y1, (DI)(SI*4)
+	JMP     stored1
+
+around1:
+	VMOVNTPS Y1, (DI)(SI*4)
+
+stored1:
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         56(CX), DI
+	TESTQ        BX, BX
+	JNZ          around2
+	VMOVUPS      Y0, (DI)(SI*4)
+	JMP          stored2
+
+around2:
+	VMOVNTPS Y0, (DI)(SI*4)
+
+stored2:
+	MOVQ    32(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x08, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x08, R9
+	JGE     loop
+
+tail:
+	ADDQ         $0x08, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R10
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         40(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         48(CX), R9
+	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         56(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         32(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 536(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 544(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·mingruBackwardLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), SI
+	MOVQ 24(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 72(AX), SI
+	MOVQ 96(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 144(AX), SI
+	MOVQ 168(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 216(AX), SI
+	MOVQ 240(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 288(AX), SI
+	MOVQ 312(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 360(AX), SI
+	MOVQ 384(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 432(AX), SI
+	MOVQ 456(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         272(AX), DI
+	IMULQ        SI, DI
+	ADDQ         264(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         24(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         280(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y3
+	VMULPS       Y3, Y0, Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y4
+	VMULPS       Y4, Y0, Y4
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y5
+	VMULPS       Y5, Y0, Y5
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y6, Y7, Y7
+	VMULPS       Y7, Y0, Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      Y0, (DI)(SI*4)
+	VSUBPS       Y5, Y3, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y1, Y3, Y3
+	VSUBPS       Y3, Y4, Y1
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS       Y1, Y2, Y2
+	VADDPS       Y2, Y3, Y1
+	MOVQ         40(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Y1, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y1, (DI)(SI*4)
+
+stored0:
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(SI*4), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y0, Y2, Y2
+	MOVQ    48(CX), DI
+	TESTQ   BX, BX
+	JNZ     around1
+	VMOVUPS Y2, (DI)(SI*4)
+	JMP     stored1
+
+around1:
+	VMOVNTPS Y2, (DI)(SI*4)
+
+stored1:
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
+
+tail:
+	ADDQ         $0x08, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R10
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y1
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y3
+	VMULPS       Y3, Y0, Y3
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y4, Y4
+	VMULPS       Y4, Y0, Y4
+	VMOVUPS      (DI)(R10*4), Y5
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y5, Y5
+	VMULPS       Y5, Y0, Y5
+	VMOVUPS      (DI)(R10*4), Y6
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y6, Y7, Y7
+	VMULPS       Y7, Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y6
+	MOVQ         8(CX), R9
+	VMASKMOVPS   Y0, Y6, (R9)(SI*4)
+	VSUBPS       Y5, Y3, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y1, Y3, Y3
+	VSUBPS       Y3, Y4, Y1
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS       Y1, Y2, Y2
+	VADDPS       Y2, Y3, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         40(CX), R9
+	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         48(CX), DI
+	VMASKMOVPS   Y2, Y0, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·mingruComposeLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), BX
+	MOVQ 24(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 72(AX), BX
+	MOVQ 96(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 144(AX), BX
+	MOVQ 168(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 216(AX), BX
+	MOVQ 240(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 288(AX), BX
+	MOVQ 312(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 360(AX), BX
+	MOVQ 384(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+
+step:
+	MOVQ rows+56(FP), DI
+
+row:
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         64(AX), R9
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
+	VMULPS       Y3, Y2, Y3
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Y4
+	VMULPS       Y2, Y4, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         32(CX), SI
+	VMOVUPS      Y0, (SI)(BX*4)
+	MOVQ         40(CX), SI
+	VMOVUPS      Y2, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x08, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x08, R8
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, R8
+	JZ           next
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         $0x00000010, R9
+	SUBQ         R8, R9
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         (CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         8(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         16(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         24(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         32(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMULPS       Y3, Y2, Y3
+	VMOVUPS      (SI)(R9*4), Y4
+	MOVQ         40(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y4, Y4
+	VMULPS       Y2, Y4, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         32(CX), R8
+	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         40(CX), SI
+	VMASKMOVPS   Y2, Y0, (SI)(BX*4)
+
+next:
+	DECQ DI
+	JZ   nextstep
+	MOVQ (CX), BX
+	MOVQ 32(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 104(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 176(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 248(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 320(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 40(CX), BX
+	MOVQ 392(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), BX
+	MOVQ 40(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 112(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 184(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 256(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 328(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 40(CX), BX
+	MOVQ 400(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, MMX+
+TEXT ·mingruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), BX
+	MOVQ 24(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 72(AX), BX
+	MOVQ 96(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 144(AX), BX
+	MOVQ 168(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 216(AX), BX
+	MOVQ 240(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+
+step:
+	MOVQ rows+56(FP), DI
+
+row:
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
+	JLT  tail
+
+loop:
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       200(AX), SI
+	IMULQ      BX, SI
+	ADDQ       192(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       16(CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Y0
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y2, Y0, Y0
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
+	VMULPS     Y2, Y1, Y1
+	MOVQ       8(CX), SI
+	VMOVUPS    Y0, (SI)(BX*4)
+	MOVQ       24(CX), SI
+	VMOVUPS    Y1, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x08, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x08, R8
+	JGE        loop
+
+tail:
+	ADDQ       $0x08, R8
+	JZ         next
+	MOVQ       n+48(FP), BX
+	SUBQ       R8, BX
+	LEAQ       mask<>+0(SB), SI
+	MOVQ       $0x00000010, R9
+	SUBQ       R8, R9
+	VMOVUPS    (SI)(R9*4), Y0
+	MOVQ       (CX), R8
+	VMASKMOVPS (R8)(BX*4), Y0, Y0
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       8(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       16(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y2, Y0, Y0
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       24(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
+	VMULPS     Y2, Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       8(CX), R8
+	VMASKMOVPS Y0, Y2, (R8)(BX*4)
+	VMOVUPS    (SI)(R9*4), Y0
+	MOVQ       24(CX), SI
+	VMASKMOVPS Y1, Y0, (SI)(BX*4)
+
+next:
+	DECQ DI
+	JZ   nextstep
+	MOVQ (CX), BX
+	MOVQ 32(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 104(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 176(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 248(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), BX
+	MOVQ 40(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 112(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 184(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 256(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·rgLruScanInferenceLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), SI
+	MOVQ 24(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 72(AX), SI
+	MOVQ 96(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 144(AX), SI
+	MOVQ 168(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 216(AX), SI
+	MOVQ 240(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 288(AX), SI
+	MOVQ 312(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 360(AX), SI
+	MOVQ 384(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 432(AX), SI
+	MOVQ 456(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 504(AX), SI
+	MOVQ 528(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 576(AX), SI
+	MOVQ 600(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         64(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         560(AX), DI
+	IMULQ        SI, DI
+	ADDQ         552(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         56(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         64(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Y0, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (DI)(SI*4)
+
+stored0:
+	MOVQ    56(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x08, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x08, R9
+	JGE     loop
+
+tail:
+	ADDQ         $0x08, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R10
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         64(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         56(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 536(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 608(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 544(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 616(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA c40000000<>+0(SB)/4, $0x40000000
+DATA c40000000<>+4(SB)/4, $0x40000000
+DATA c40000000<>+8(SB)/4, $0x40000000
+DATA c40000000<>+12(SB)/4, $0x40000000
+DATA c40000000<>+16(SB)/4, $0x40000000
+DATA c40000000<>+20(SB)/4, $0x40000000
+DATA c40000000<>+24(SB)/4, $0x40000000
+DATA c40000000<>+28(SB)/4, $0x40000000
+GLOBL c40000000<>(SB), RODATA|NOPTR, $32
+
+DATA c3d9d89d9<>+0(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+4(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+8(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+12(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+16(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+20(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+24(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+28(SB)/4, $0x3d9d89d9
+GLOBL c3d9d89d9<>(SB), RODATA|NOPTR, $32
+
+DATA c3dba2e8c<>+0(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+4(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+8(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+12(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+16(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+20(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+24(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+28(SB)/4, $0x3dba2e8c
+GLOBL c3dba2e8c<>(SB), RODATA|NOPTR, $32
+
+DATA c3de38e39<>+0(SB)/4, $0x3de38e39
+DATA c3de38e39<>+4(SB)/4, $0x3de38e39
+DATA c3de38e39<>+8(SB)/4, $0x3de38e39
+DATA c3de38e39<>+12(SB)/4, $0x3de38e39
+DATA c3de38e39<>+16(SB)/4, $0x3de38e39
+DATA c3de38e39<>+20(SB)/4, $0x3de38e39
+DATA c3de38e39<>+24(SB)/4, $0x3de38e39
+DATA c3de38e39<>+28(SB)/4, $0x3de38e39
+GLOBL c3de38e39<>(SB), RODATA|NOPTR, $32
+
+DATA c3e124925<>+0(SB)/4, $0x3e124925
+DATA c3e124925<>+4(SB)/4, $0x3e124925
+DATA c3e124925<>+8(SB)/4, $0x3e124925
+DATA c3e124925<>+12(SB)/4, $0x3e124925
+DATA c3e124925<>+16(SB)/4, $0x3e124925
+DATA c3e124925<>+20(SB)/4, $0x3e124925
+DATA c3e124925<>+24(SB)/4, $0x3e124925
+DATA c3e124925<>+28(SB)/4, $0x3e124925
+GLOBL c3e124925<>(SB), RODATA|NOPTR, $32
+
+DATA c3e4ccccd<>+0(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+4(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+8(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+12(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+16(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+20(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+24(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+28(SB)/4, $0x3e4ccccd
+GLOBL c3e4ccccd<>(SB), RODATA|NOPTR, $32
+
+DATA c3eaaaaab<>+0(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+4(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+8(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+12(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+16(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+20(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+24(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+28(SB)/4, $0x3eaaaaab
+GLOBL c3eaaaaab<>(SB), RODATA|NOPTR, $32
+
+DATA c42b20000<>+0(SB)/4, $0x42b20000
+DATA c42b20000<>+4(SB)/4, $0x42b20000
+DATA c42b20000<>+8(SB)/4, $0x42b20000
+DATA c42b20000<>+12(SB)/4, $0x42b20000
+DATA c42b20000<>+16(SB)/4, $0x42b20000
+DATA c42b20000<>+20(SB)/4, $0x42b20000
+DATA c42b20000<>+24(SB)/4, $0x42b20000
+DATA c42b20000<>+28(SB)/4, $0x42b20000
+GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
+
+// func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·rgLruScanForwardLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), SI
+	MOVQ 24(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 72(AX), SI
+	MOVQ 96(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 144(AX), SI
+	MOVQ 168(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 216(AX), SI
+	MOVQ 240(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 288(AX), SI
+	MOVQ 312(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 360(AX), SI
+	MOVQ 384(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 432(AX), SI
+	MOVQ 456(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 504(AX), SI
+	MOVQ 528(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 576(AX), SI
+	MOVQ 600(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 648(AX), SI
+	MOVQ 672(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 720(AX), SI
+	MOVQ 744(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+	MOVQ 792(AX), SI
+	MOVQ 816(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 88(CX)
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         64(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         560(AX), DI
+	IMULQ        SI, DI
+	ADDQ         552(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         56(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         64(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Y0, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (DI)(SI*4)
+
+stored0:
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         72(CX), DI
+	TESTQ        BX, BX
+	JNZ          around1
+	VMOVUPS      Y1, (DI)(SI*4)
+	JMP          stored1
+
+around1:
+	VMOVNTPS Y1, (DI)(SI*4)
+
+stored1:
+	MOVQ    32(CX), DI
+	VMOVUPS (DI)(SI*4), Y2
+	MOVQ    40(CX), DI
+	VMOVUPS (DI)(SI*4), Y3
+	VADDPS  Y3, Y2, Y2
+	MOVQ    80(CX), DI
+	TESTQ   BX, BX
+	JNZ     around2
+	VMOVUPS Y2, (DI)(SI*4)
+	JMP     stored2
+
+around2:
+	VMOVNTPS Y2, (DI)(SI*4)
+
+stored2:
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         88(CX), DI
+	TESTQ        BX, BX
+	JNZ          around3
+	VMOVUPS      Y0, (DI)(SI*4)
+	JMP          stored3
+
+around3:
+	VMOVNTPS Y0, (DI)(SI*4)
+
+stored3:
+	MOVQ    56(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x08, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x08, R9
+	JGE     loop
+
+tail:
+	ADDQ         $0x08, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R10
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         64(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         72(CX), R9
+	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         80(CX), R9
+	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         88(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         56(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 536(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 608(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 72(CX), SI
+	MOVQ 680(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 80(CX), SI
+	MOVQ 752(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+	MOVQ 88(CX), SI
+	MOVQ 824(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 88(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 544(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 616(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 72(CX), SI
+	MOVQ 688(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 80(CX), SI
+	MOVQ 760(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+	MOVQ 88(CX), SI
+	MOVQ 832(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 88(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·rgLruScanBackwardLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), SI
+	MOVQ 24(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 72(AX), SI
+	MOVQ 96(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 144(AX), SI
+	MOVQ 168(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 216(AX), SI
+	MOVQ 240(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 288(AX), SI
+	MOVQ 312(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 360(AX), SI
+	MOVQ 384(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 432(AX), SI
+	MOVQ 456(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 504(AX), SI
+	MOVQ 528(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 576(AX), SI
+	MOVQ 600(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 648(AX), SI
+	MOVQ 672(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 720(AX), SI
+	MOVQ 744(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         416(AX), DI
+	IMULQ        SI, DI
+	ADDQ         408(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         40(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         424(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         488(AX), DI
+	IMULQ        SI, DI
+	ADDQ         480(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         48(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c40000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      c3d9d89d9<>+0(SB), Y5
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
+	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y3, Y3, Y3
+	VFMADD213PS  Y3, Y3, Y5
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y5, Y2
+	VADDPS       Y2, Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	VMULPS       Y3, Y2, Y3
+	VXORPS       c80000000<>+0(SB), Y3, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y6, Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VMULPS       Y3, Y0, Y4
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y7
+	VMULPS       Y7, Y4, Y7
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y8
+	VMULPS       Y8, Y4, Y4
+	MOVQ         56(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Y4, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y4, (DI)(SI*4)
+
+stored0:
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Y4
+	VMULPS       Y4, Y0, Y4
+	VMULPS       Y6, Y0, Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      Y0, (DI)(SI*4)
+	VADDPS       Y3, Y3, Y0
+	VMOVUPS      c3a83126f<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VDIVPS       Y3, Y1, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMULPS       Y6, Y0, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y6, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VMULPS       Y6, Y0, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y5, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	MOVQ         64(CX), DI
+	TESTQ        BX, BX
+	JNZ          around1
+	VMOVUPS      Y2, (DI)(SI*4)
+	JMP          stored1
+
+around1:
+	VMOVNTPS Y2, (DI)(SI*4)
+
+stored1:
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(SI*4), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y1, Y7, Y1
+	VMULPS  Y1, Y2, Y2
+	MOVQ    72(CX), DI
+	TESTQ   BX, BX
+	JNZ     around2
+	VMOVUPS Y2, (DI)(SI*4)
+	JMP     stored2
+
+around2:
+	VMOVNTPS Y2, (DI)(SI*4)
+
+stored2:
+	MOVQ    40(CX), DI
+	VMOVUPS (DI)(SI*4), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y0, Y2, Y2
+	MOVQ    80(CX), DI
+	TESTQ   BX, BX
+	JNZ     around3
+	VMOVUPS Y2, (DI)(SI*4)
+	JMP     stored3
+
+around3:
+	VMOVNTPS Y2, (DI)(SI*4)
+
+stored3:
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
+
+tail:
+	ADDQ         $0x08, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R10
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c40000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      c3d9d89d9<>+0(SB), Y5
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
+	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y3, Y3, Y3
+	VFMADD213PS  Y3, Y3, Y5
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y5, Y2
+	VADDPS       Y2, Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMULPS       Y3, Y2, Y3
+	VXORPS       c80000000<>+0(SB), Y3, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y6, Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VMULPS       Y3, Y0, Y4
+	VMOVUPS      (DI)(R10*4), Y7
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y7, Y7
+	VMULPS       Y7, Y4, Y7
+	VMOVUPS      (DI)(R10*4), Y8
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y8, Y8
+	VMULPS       Y8, Y4, Y4
+	VMOVUPS      (DI)(R10*4), Y8
+	MOVQ         56(CX), R9
+	VMASKMOVPS   Y4, Y8, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y4, Y4
+	VMULPS       Y4, Y0, Y4
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y8
+	MOVQ         8(CX), R9
+	VMASKMOVPS   Y0, Y8, (R9)(SI*4)
+	VADDPS       Y3, Y3, Y0
+	VMOVUPS      c3a83126f<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VDIVPS       Y3, Y1, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMULPS       Y6, Y0, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y6, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VMULPS       Y6, Y0, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y5, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         64(CX), R9
+	VMASKMOVPS   Y2, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y7, Y1
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         72(CX), R9
+	VMASKMOVPS   Y2, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         80(CX), DI
+	VMASKMOVPS   Y2, Y0, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 536(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 608(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 72(CX), SI
+	MOVQ 680(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 80(CX), SI
+	MOVQ 752(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 544(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 616(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 72(CX), SI
+	MOVQ 688(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 80(CX), SI
+	MOVQ 760(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA c3a83126f<>+0(SB)/4, $0x3a83126f
+DATA c3a83126f<>+4(SB)/4, $0x3a83126f
+DATA c3a83126f<>+8(SB)/4, $0x3a83126f
+DATA c3a83126f<>+12(SB)/4, $0x3a83126f
+DATA c3a83126f<>+16(SB)/4, $0x3a83126f
+DATA c3a83126f<>+20(SB)/4, $0x3a83126f
+DATA c3a83126f<>+24(SB)/4, $0x3a83126f
+DATA c3a83126f<>+28(SB)/4, $0x3a83126f
+GLOBL c3a83126f<>(SB), RODATA|NOPTR, $32
+
+// func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·rgLruScanComposeLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), BX
+	MOVQ 24(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 72(AX), BX
+	MOVQ 96(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 144(AX), BX
+	MOVQ 168(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 216(AX), BX
+	MOVQ 240(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 288(AX), BX
+	MOVQ 312(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 360(AX), BX
+	MOVQ 384(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+	MOVQ 432(AX), BX
+	MOVQ 456(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 48(CX)
+	MOVQ 504(AX), BX
+	MOVQ 528(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 56(CX)
+	MOVQ 576(AX), BX
+	MOVQ 600(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 64(CX)
+
+step:
+	MOVQ rows+56(FP), DI
+
+row:
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         64(AX), R9
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         560(AX), SI
+	IMULQ        BX, SI
+	ADDQ         552(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         56(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         48(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         56(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
+	VMULPS       Y3, Y4, Y3
+	MOVQ         64(CX), SI
+	VMOVUPS      (SI)(BX*4), Y5
+	VMULPS       Y4, Y5, Y4
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         56(CX), SI
+	VMOVUPS      Y0, (SI)(BX*4)
+	MOVQ         64(CX), SI
+	VMOVUPS      Y4, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x08, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x08, R8
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, R8
+	JZ           next
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         $0x00000010, R9
+	SUBQ         R8, R9
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         (CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         8(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         16(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         24(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         32(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         40(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         48(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         56(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMOVUPS      (SI)(R9*4), Y5
+	MOVQ         64(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y5, Y5
+	VMULPS       Y4, Y5, Y4
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         56(CX), R8
+	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         64(CX), SI
+	VMASKMOVPS   Y4, Y0, (SI)(BX*4)
+
+next:
+	DECQ DI
+	JZ   nextstep
+	MOVQ (CX), BX
+	MOVQ 32(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 104(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 176(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 248(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 320(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 40(CX), BX
+	MOVQ 392(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+	MOVQ 48(CX), BX
+	MOVQ 464(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 48(CX)
+	MOVQ 56(CX), BX
+	MOVQ 536(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 56(CX)
+	MOVQ 64(CX), BX
+	MOVQ 608(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 64(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), BX
+	MOVQ 40(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 112(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 184(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 256(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 328(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 40(CX), BX
+	MOVQ 400(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+	MOVQ 48(CX), BX
+	MOVQ 472(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 48(CX)
+	MOVQ 56(CX), BX
+	MOVQ 544(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 56(CX)
+	MOVQ 64(CX), BX
+	MOVQ 616(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 64(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func rgLruScanComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·rgLruScanComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DX
+	MOVQ stream+72(FP), BX
+	MOVQ (AX), BX
+	MOVQ 24(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 72(AX), BX
+	MOVQ 96(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 144(AX), BX
+	MOVQ 168(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 216(AX), BX
+	MOVQ 240(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 288(AX), BX
+	MOVQ 312(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+
+step:
+	MOVQ rows+56(FP), DI
+
+row:
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         272(AX), SI
+	IMULQ        BX, SI
+	ADDQ         264(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         24(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VADDPS       Y4, Y4, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VPSUBD       c4b400000<>+0(SB), Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	VMULPS       Y3, Y1, Y1
+	MOVQ         8(CX), SI
+	VMOVUPS      Y0, (SI)(BX*4)
+	MOVQ         32(CX), SI
+	VMOVUPS      Y1, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x08, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x08, R8
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, R8
+	JZ           next
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         $0x00000010, R9
+	SUBQ         R8, R9
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         (CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         8(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         16(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VADDPS       Y4, Y4, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         24(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VPSUBD       c4b400000<>+0(SB), Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         32(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         8(CX), R8
+	VMASKMOVPS   Y0, Y2, (R8)(BX*4)
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         32(CX), SI
+	VMASKMOVPS   Y1, Y0, (SI)(BX*4)
+
+next:
+	DECQ DI
+	JZ   nextstep
+	MOVQ (CX), BX
+	MOVQ 32(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 104(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 176(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 248(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 320(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), BX
+	MOVQ 40(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 112(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 184(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 256(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 328(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET

@@ -8509,3 +8509,4187 @@ done:
 	SFENCE
 	VZEROUPPER
 	RET
+
+// func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·mingruInferenceLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), SI
+	MOVQ         24(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, (CX)
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 8(CX)
+	MOVQ         144(AX), SI
+	MOVQ         168(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 24(CX)
+	MOVQ         288(AX), SI
+	MOVQ         312(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 40(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS c00000000<>+0(SB), Z12
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         64(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z13
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z13
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	VADDPS       Z14, Z13, Z13
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K1, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         40(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Z13, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z13, (DI)(SI*4)
+
+stored0:
+	MOVQ    32(CX), DI
+	VMOVUPS Z13, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x10, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x10, R9
+	JGE     loop
+
+tail:
+	ADDQ         $0x10, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K2
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K2, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         16(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K2
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K2, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         40(CX), DI
+	VMOVUPS      Z13, K1, (DI)(SI*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      Z13, K1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA c00000000<>+0(SB)/4, $0x00000000
+GLOBL c00000000<>(SB), RODATA|NOPTR, $4
+
+// func mingruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·mingruForwardLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), SI
+	MOVQ         24(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, (CX)
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 8(CX)
+	MOVQ         144(AX), SI
+	MOVQ         168(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 24(CX)
+	MOVQ         288(AX), SI
+	MOVQ         312(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 40(CX)
+	MOVQ         432(AX), SI
+	MOVQ         456(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 56(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS c00000000<>+0(SB), Z12
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         64(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z13
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         40(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Z16, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z16, (DI)(SI*4)
+
+stored0:
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(SI*4), Z13
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(SI*4), Z14
+	VADDPS  Z14, Z13, Z13
+	MOVQ    48(CX), DI
+	TESTQ   BX, BX
+	JNZ     around1
+	VMOVUPS Z13, (DI)(SI*4)
+	JMP     stored1
+
+around1:
+	VMOVNTPS Z13, (DI)(SI*4)
+
+stored1:
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K1, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         56(CX), DI
+	TESTQ        BX, BX
+	JNZ          around2
+	VMOVUPS      Z13, (DI)(SI*4)
+	JMP          stored2
+
+around2:
+	VMOVNTPS Z13, (DI)(SI*4)
+
+stored2:
+	MOVQ    32(CX), DI
+	VMOVUPS Z13, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x10, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x10, R9
+	JGE     loop
+
+tail:
+	ADDQ         $0x10, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K2
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K2, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         40(CX), DI
+	VMOVUPS      Z16, K1, (DI)(SI*4)
+	MOVQ         16(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         48(CX), DI
+	VMOVUPS      Z13, K1, (DI)(SI*4)
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K2
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K2, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         56(CX), DI
+	VMOVUPS      Z13, K1, (DI)(SI*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      Z13, K1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 536(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 544(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·mingruBackwardLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), SI
+	MOVQ         24(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, (CX)
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 8(CX)
+	MOVQ         144(AX), SI
+	MOVQ         168(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 24(CX)
+	MOVQ         288(AX), SI
+	MOVQ         312(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 40(CX)
+	MOVQ         432(AX), SI
+	MOVQ         456(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 48(CX)
+	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS cc2d20000<>+0(SB), Z2
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS c3f317218<>+0(SB), Z4
+	VBROADCASTSS cb102e308<>+0(SB), Z5
+	VBROADCASTSS c4b400000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c3effffff<>+0(SB), Z8
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z9
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z10
+	VBROADCASTSS c3c0913d8<>+0(SB), Z11
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z12
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         272(AX), DI
+	IMULQ        SI, DI
+	ADDQ         264(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         24(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         280(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z13
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VPXORD       Z1, Z15, Z16
+	VADDPS       Z16, Z14, Z14
+	VPORD        Z1, Z14, Z16
+	VMOVUPS      Z2, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z6, Z16
+	VFMADD231PS  Z3, Z17, Z16
+	VSUBPS       Z6, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z17
+	VFNMADD231PS Z5, Z16, Z17
+	VMOVUPS      Z12, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VSCALEFPS    Z16, Z18, Z18
+	VADDPS       Z7, Z18, Z16
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z7, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z16, Z17
+	VMULPS       Z14, Z17, Z18
+	VFNMADD231PS Z16, Z18, Z14
+	VFMADD231PS  Z17, Z14, Z18
+	VADDPS       Z18, Z15, Z14
+	VMULPS       Z14, Z13, Z14
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z16
+	VMULPS       Z16, Z13, Z17
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z19
+	VMULPS       Z19, Z13, Z19
+	VMOVUPS      Z7, Z20
+	VSUBPS       Z16, Z20, Z20
+	VMULPS       Z20, Z13, Z13
+	MOVQ         8(CX), DI
+	VMOVUPS      Z13, (DI)(SI*4)
+	VSUBPS       Z19, Z14, Z13
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z18, Z14, Z14
+	VMULPS       Z18, Z17, Z18
+	VMULPS       Z18, Z14, Z14
+	VSUBPS       Z14, Z17, Z17
+	VCMPPS       $0x1e, Z0, Z15, K1
+	VMOVAPS.Z    Z17, K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         40(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Z14, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z14, (DI)(SI*4)
+
+stored0:
+	VMOVUPS Z7, Z14
+	VSUBPS  Z16, Z14, Z14
+	VMULPS  Z16, Z13, Z13
+	VMULPS  Z13, Z14, Z14
+	MOVQ    48(CX), DI
+	TESTQ   BX, BX
+	JNZ     around1
+	VMOVUPS Z14, (DI)(SI*4)
+	JMP     stored1
+
+around1:
+	VMOVNTPS Z14, (DI)(SI*4)
+
+stored1:
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
+
+tail:
+	ADDQ         $0x10, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VPXORD       Z1, Z15, Z16
+	VADDPS       Z16, Z14, Z14
+	VPORD        Z1, Z14, Z16
+	VMOVUPS      Z2, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z6, Z16
+	VFMADD231PS  Z3, Z17, Z16
+	VSUBPS       Z6, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z17
+	VFNMADD231PS Z5, Z16, Z17
+	VMOVUPS      Z12, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VSCALEFPS    Z16, Z18, Z18
+	VADDPS       Z7, Z18, Z16
+	VPMOVD2M     Z14, K2
+	VMOVUPS      Z7, Z14
+	VMOVAPS      Z18, K2, Z14
+	VRCP14PS     Z16, Z17
+	VMULPS       Z14, Z17, Z18
+	VFNMADD231PS Z16, Z18, Z14
+	VFMADD231PS  Z17, Z14, Z18
+	VADDPS       Z18, Z15, Z14
+	VMULPS       Z14, Z13, Z14
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z16
+	VMULPS       Z16, Z13, Z17
+	MOVQ         32(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z19
+	VMULPS       Z19, Z13, Z19
+	VMOVUPS      Z7, Z20
+	VSUBPS       Z16, Z20, Z20
+	VMULPS       Z20, Z13, Z13
+	MOVQ         8(CX), DI
+	VMOVUPS      Z13, K1, (DI)(SI*4)
+	VSUBPS       Z19, Z14, Z13
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z18, Z14, Z14
+	VMULPS       Z18, Z17, Z18
+	VMULPS       Z18, Z14, Z14
+	VSUBPS       Z14, Z17, Z17
+	VCMPPS       $0x1e, Z0, Z15, K2
+	VMOVAPS.Z    Z17, K2, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         40(CX), DI
+	VMOVUPS      Z14, K1, (DI)(SI*4)
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z16, Z14, Z14
+	VMULPS       Z16, Z13, Z13
+	VMULPS       Z13, Z14, Z14
+	MOVQ         48(CX), DI
+	VMOVUPS      Z14, K1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·mingruComposeLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), BX
+	MOVQ         24(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, (CX)
+	MOVQ         72(AX), BX
+	MOVQ         96(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 8(CX)
+	MOVQ         144(AX), BX
+	MOVQ         168(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 16(CX)
+	MOVQ         216(AX), BX
+	MOVQ         240(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 24(CX)
+	MOVQ         288(AX), BX
+	MOVQ         312(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 32(CX)
+	MOVQ         360(AX), BX
+	MOVQ         384(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 40(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS c00000000<>+0(SB), Z12
+
+step:
+	MOVQ rows+56(FP), DI
+
+row:
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         64(AX), R9
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Z13
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Z13
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
+	VADDPS       Z14, Z13, Z13
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K1, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
+	VMULPS       Z15, Z14, Z15
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Z17
+	VMULPS       Z14, Z17, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z15, Z13
+	MOVQ         32(CX), SI
+	VMOVUPS      Z13, (SI)(BX*4)
+	MOVQ         40(CX), SI
+	VMOVUPS      Z14, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x10, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x10, R8
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, R8
+	JZ           next
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	MOVL         $0x0000ffff, SI
+	BZHIL        R8, SI, SI
+	KMOVW        SI, K1
+	MOVQ         (CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z13
+	MOVQ         8(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K2
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K2, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         16(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z13
+	MOVQ         24(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K2
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K2, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VMULPS       Z15, Z14, Z15
+	MOVQ         40(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z17
+	VMULPS       Z14, Z17, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z15, Z13
+	MOVQ         32(CX), SI
+	VMOVUPS      Z13, K1, (SI)(BX*4)
+	MOVQ         40(CX), SI
+	VMOVUPS      Z14, K1, (SI)(BX*4)
+
+next:
+	DECQ DI
+	JZ   nextstep
+	MOVQ (CX), BX
+	MOVQ 32(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 104(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 176(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 248(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 320(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 40(CX), BX
+	MOVQ 392(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), BX
+	MOVQ 40(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 112(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 184(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 256(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 328(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 40(CX), BX
+	MOVQ 400(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·mingruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), BX
+	MOVQ         24(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, (CX)
+	MOVQ         72(AX), BX
+	MOVQ         96(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 8(CX)
+	MOVQ         144(AX), BX
+	MOVQ         168(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 16(CX)
+	MOVQ         216(AX), BX
+	MOVQ         240(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 24(CX)
+	VBROADCASTSS c3f800000<>+0(SB), Z0
+
+step:
+	MOVQ rows+56(FP), DI
+
+row:
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
+	JLT  tail
+
+loop:
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       200(AX), SI
+	IMULQ      BX, SI
+	ADDQ       192(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       16(CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Z2
+	VADDPS     Z2, Z1, Z1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Z2
+	VMOVUPS    Z0, Z3
+	VSUBPS     Z2, Z3, Z3
+	VMULPS     Z3, Z1, Z1
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Z2
+	VMULPS     Z3, Z2, Z2
+	MOVQ       8(CX), SI
+	VMOVUPS    Z1, (SI)(BX*4)
+	MOVQ       24(CX), SI
+	VMOVUPS    Z2, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x10, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x10, R8
+	JGE        loop
+
+tail:
+	ADDQ      $0x10, R8
+	JZ        next
+	MOVQ      n+48(FP), BX
+	SUBQ      R8, BX
+	MOVL      $0x0000ffff, SI
+	BZHIL     R8, SI, SI
+	KMOVW     SI, K1
+	MOVQ      (CX), SI
+	VMOVUPS.Z (SI)(BX*4), K1, Z1
+	MOVQ      8(CX), SI
+	VMOVUPS.Z (SI)(BX*4), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	MOVQ      16(CX), SI
+	VMOVUPS.Z (SI)(BX*4), K1, Z2
+	VMOVUPS   Z0, Z3
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    Z3, Z1, Z1
+	MOVQ      24(CX), SI
+	VMOVUPS.Z (SI)(BX*4), K1, Z2
+	VMULPS    Z3, Z2, Z2
+	MOVQ      8(CX), SI
+	VMOVUPS   Z1, K1, (SI)(BX*4)
+	MOVQ      24(CX), SI
+	VMOVUPS   Z2, K1, (SI)(BX*4)
+
+next:
+	DECQ DI
+	JZ   nextstep
+	MOVQ (CX), BX
+	MOVQ 32(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 104(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 176(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 248(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), BX
+	MOVQ 40(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 112(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 184(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 256(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·rgLruScanInferenceLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), SI
+	MOVQ         24(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, (CX)
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 8(CX)
+	MOVQ         144(AX), SI
+	MOVQ         168(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 24(CX)
+	MOVQ         288(AX), SI
+	MOVQ         312(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 40(CX)
+	MOVQ         432(AX), SI
+	MOVQ         456(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 56(CX)
+	MOVQ         576(AX), SI
+	MOVQ         600(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 64(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS c42b20000<>+0(SB), Z12
+	VBROADCASTSS c00000000<>+0(SB), Z13
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         64(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         560(AX), DI
+	IMULQ        SI, DI
+	ADDQ         552(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         56(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         64(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Z14, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z14, (DI)(SI*4)
+
+stored0:
+	MOVQ    56(CX), DI
+	VMOVUPS Z14, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x10, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x10, R9
+	JGE     loop
+
+tail:
+	ADDQ         $0x10, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K2
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K2, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         16(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K2
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K2, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         32(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	MOVQ         40(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         48(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         64(CX), DI
+	VMOVUPS      Z14, K1, (DI)(SI*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Z14, K1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 536(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 608(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 544(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 616(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA c42b20000<>+0(SB)/4, $0x42b20000
+GLOBL c42b20000<>(SB), RODATA|NOPTR, $4
+
+DATA v40000000<>+0(SB)/4, $0x40000000
+DATA v40000000<>+4(SB)/4, $0x40000000
+DATA v40000000<>+8(SB)/4, $0x40000000
+DATA v40000000<>+12(SB)/4, $0x40000000
+DATA v40000000<>+16(SB)/4, $0x40000000
+DATA v40000000<>+20(SB)/4, $0x40000000
+DATA v40000000<>+24(SB)/4, $0x40000000
+DATA v40000000<>+28(SB)/4, $0x40000000
+DATA v40000000<>+32(SB)/4, $0x40000000
+DATA v40000000<>+36(SB)/4, $0x40000000
+DATA v40000000<>+40(SB)/4, $0x40000000
+DATA v40000000<>+44(SB)/4, $0x40000000
+DATA v40000000<>+48(SB)/4, $0x40000000
+DATA v40000000<>+52(SB)/4, $0x40000000
+DATA v40000000<>+56(SB)/4, $0x40000000
+DATA v40000000<>+60(SB)/4, $0x40000000
+GLOBL v40000000<>(SB), RODATA|NOPTR, $64
+
+DATA v3d9d89d9<>+0(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+4(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+8(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+12(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+16(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+20(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+24(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+28(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+32(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+36(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+40(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+44(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+48(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+52(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+56(SB)/4, $0x3d9d89d9
+DATA v3d9d89d9<>+60(SB)/4, $0x3d9d89d9
+GLOBL v3d9d89d9<>(SB), RODATA|NOPTR, $64
+
+DATA v3dba2e8c<>+0(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+4(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+8(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+12(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+16(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+20(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+24(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+28(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+32(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+36(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+40(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+44(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+48(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+52(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+56(SB)/4, $0x3dba2e8c
+DATA v3dba2e8c<>+60(SB)/4, $0x3dba2e8c
+GLOBL v3dba2e8c<>(SB), RODATA|NOPTR, $64
+
+DATA v3de38e39<>+0(SB)/4, $0x3de38e39
+DATA v3de38e39<>+4(SB)/4, $0x3de38e39
+DATA v3de38e39<>+8(SB)/4, $0x3de38e39
+DATA v3de38e39<>+12(SB)/4, $0x3de38e39
+DATA v3de38e39<>+16(SB)/4, $0x3de38e39
+DATA v3de38e39<>+20(SB)/4, $0x3de38e39
+DATA v3de38e39<>+24(SB)/4, $0x3de38e39
+DATA v3de38e39<>+28(SB)/4, $0x3de38e39
+DATA v3de38e39<>+32(SB)/4, $0x3de38e39
+DATA v3de38e39<>+36(SB)/4, $0x3de38e39
+DATA v3de38e39<>+40(SB)/4, $0x3de38e39
+DATA v3de38e39<>+44(SB)/4, $0x3de38e39
+DATA v3de38e39<>+48(SB)/4, $0x3de38e39
+DATA v3de38e39<>+52(SB)/4, $0x3de38e39
+DATA v3de38e39<>+56(SB)/4, $0x3de38e39
+DATA v3de38e39<>+60(SB)/4, $0x3de38e39
+GLOBL v3de38e39<>(SB), RODATA|NOPTR, $64
+
+DATA v3e124925<>+0(SB)/4, $0x3e124925
+DATA v3e124925<>+4(SB)/4, $0x3e124925
+DATA v3e124925<>+8(SB)/4, $0x3e124925
+DATA v3e124925<>+12(SB)/4, $0x3e124925
+DATA v3e124925<>+16(SB)/4, $0x3e124925
+DATA v3e124925<>+20(SB)/4, $0x3e124925
+DATA v3e124925<>+24(SB)/4, $0x3e124925
+DATA v3e124925<>+28(SB)/4, $0x3e124925
+DATA v3e124925<>+32(SB)/4, $0x3e124925
+DATA v3e124925<>+36(SB)/4, $0x3e124925
+DATA v3e124925<>+40(SB)/4, $0x3e124925
+DATA v3e124925<>+44(SB)/4, $0x3e124925
+DATA v3e124925<>+48(SB)/4, $0x3e124925
+DATA v3e124925<>+52(SB)/4, $0x3e124925
+DATA v3e124925<>+56(SB)/4, $0x3e124925
+DATA v3e124925<>+60(SB)/4, $0x3e124925
+GLOBL v3e124925<>(SB), RODATA|NOPTR, $64
+
+DATA v3e4ccccd<>+0(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+4(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+8(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+12(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+16(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+20(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+24(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+28(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+32(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+36(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+40(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+44(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+48(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+52(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+56(SB)/4, $0x3e4ccccd
+DATA v3e4ccccd<>+60(SB)/4, $0x3e4ccccd
+GLOBL v3e4ccccd<>(SB), RODATA|NOPTR, $64
+
+DATA v3eaaaaab<>+0(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+4(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+8(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+12(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+16(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+20(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+24(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+28(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+32(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+36(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+40(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+44(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+48(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+52(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+56(SB)/4, $0x3eaaaaab
+DATA v3eaaaaab<>+60(SB)/4, $0x3eaaaaab
+GLOBL v3eaaaaab<>(SB), RODATA|NOPTR, $64
+
+// func rgLruScanForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·rgLruScanForwardLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), SI
+	MOVQ         24(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, (CX)
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 8(CX)
+	MOVQ         144(AX), SI
+	MOVQ         168(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 24(CX)
+	MOVQ         288(AX), SI
+	MOVQ         312(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 40(CX)
+	MOVQ         432(AX), SI
+	MOVQ         456(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 56(CX)
+	MOVQ         576(AX), SI
+	MOVQ         600(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         720(AX), SI
+	MOVQ         744(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 80(CX)
+	MOVQ         792(AX), SI
+	MOVQ         816(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 88(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS c42b20000<>+0(SB), Z12
+	VBROADCASTSS c00000000<>+0(SB), Z13
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         64(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         560(AX), DI
+	IMULQ        SI, DI
+	ADDQ         552(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         56(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         64(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Z17, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z17, (DI)(SI*4)
+
+stored0:
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         72(CX), DI
+	TESTQ        BX, BX
+	JNZ          around1
+	VMOVUPS      Z18, (DI)(SI*4)
+	JMP          stored1
+
+around1:
+	VMOVNTPS Z18, (DI)(SI*4)
+
+stored1:
+	MOVQ    32(CX), DI
+	VMOVUPS (DI)(SI*4), Z14
+	MOVQ    40(CX), DI
+	VMOVUPS (DI)(SI*4), Z15
+	VADDPS  Z15, Z14, Z14
+	MOVQ    80(CX), DI
+	TESTQ   BX, BX
+	JNZ     around2
+	VMOVUPS Z14, (DI)(SI*4)
+	JMP     stored2
+
+around2:
+	VMOVNTPS Z14, (DI)(SI*4)
+
+stored2:
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         88(CX), DI
+	TESTQ        BX, BX
+	JNZ          around3
+	VMOVUPS      Z14, (DI)(SI*4)
+	JMP          stored3
+
+around3:
+	VMOVNTPS Z14, (DI)(SI*4)
+
+stored3:
+	MOVQ    56(CX), DI
+	VMOVUPS Z14, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x10, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x10, R9
+	JGE     loop
+
+tail:
+	ADDQ         $0x10, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K2
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K2, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         64(CX), DI
+	VMOVUPS      Z17, K1, (DI)(SI*4)
+	MOVQ         16(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K2
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K2, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         72(CX), DI
+	VMOVUPS      Z18, K1, (DI)(SI*4)
+	MOVQ         32(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	MOVQ         40(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         80(CX), DI
+	VMOVUPS      Z14, K1, (DI)(SI*4)
+	MOVQ         48(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         88(CX), DI
+	VMOVUPS      Z14, K1, (DI)(SI*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Z14, K1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 536(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 608(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 72(CX), SI
+	MOVQ 680(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 80(CX), SI
+	MOVQ 752(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+	MOVQ 88(CX), SI
+	MOVQ 824(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 88(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 544(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 616(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 72(CX), SI
+	MOVQ 688(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 80(CX), SI
+	MOVQ 760(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+	MOVQ 88(CX), SI
+	MOVQ 832(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 88(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func rgLruScanBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·rgLruScanBackwardLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), SI
+	MOVQ         24(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, (CX)
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 8(CX)
+	MOVQ         144(AX), SI
+	MOVQ         168(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 24(CX)
+	MOVQ         288(AX), SI
+	MOVQ         312(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 40(CX)
+	MOVQ         432(AX), SI
+	MOVQ         456(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 56(CX)
+	MOVQ         576(AX), SI
+	MOVQ         600(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         720(AX), SI
+	MOVQ         744(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 80(CX)
+	VBROADCASTSS c80000000<>+0(SB), Z0
+	VBROADCASTSS cc2d20000<>+0(SB), Z1
+	VBROADCASTSS c42b20000<>+0(SB), Z2
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS c3f317218<>+0(SB), Z4
+	VBROADCASTSS cb102e308<>+0(SB), Z5
+	VBROADCASTSS c4b400000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c3effffff<>+0(SB), Z8
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z9
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z10
+	VBROADCASTSS c3c0913d8<>+0(SB), Z11
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z12
+	VBROADCASTSS c00000000<>+0(SB), Z13
+
+step:
+	MOVQ rows+56(FP), R8
+
+row:
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         416(AX), DI
+	IMULQ        SI, DI
+	ADDQ         408(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         40(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         424(AX), R10
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         488(AX), DI
+	IMULQ        SI, DI
+	ADDQ         480(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         48(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z15
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z16
+	VMULPS       Z16, Z15, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z18
+	VPORD        Z0, Z18, Z19
+	VMOVUPS      Z1, Z20
+	VMAXPS       Z19, Z20, Z20
+	VMOVUPS      Z6, Z19
+	VFMADD231PS  Z3, Z20, Z19
+	VSUBPS       Z6, Z19, Z19
+	VFNMADD231PS Z4, Z19, Z20
+	VFNMADD231PS Z5, Z19, Z20
+	VMOVUPS      Z12, Z21
+	VFMADD213PS  Z11, Z20, Z21
+	VFMADD213PS  Z10, Z20, Z21
+	VFMADD213PS  Z9, Z20, Z21
+	VFMADD213PS  Z8, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VSCALEFPS    Z19, Z21, Z21
+	VADDPS       v40000000<>+0(SB), Z21, Z19
+	VRCP14PS     Z19, Z20
+	VMULPS       Z21, Z20, Z22
+	VFNMADD231PS Z19, Z22, Z21
+	VFMADD231PS  Z20, Z21, Z22
+	VMULPS       Z22, Z22, Z19
+	VMOVUPS      v3d9d89d9<>+0(SB), Z20
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z19, Z20
+	VFMADD213PS  v3de38e39<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e124925<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z19, Z20
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z19, Z20
+	VMULPS       Z19, Z20, Z20
+	VADDPS       Z22, Z22, Z22
+	VFMADD213PS  Z22, Z22, Z20
+	VMOVUPS      Z13, Z19
+	VMAXPS       Z18, Z19, Z19
+	VADDPS       Z19, Z20, Z20
+	VADDPS       Z20, Z20, Z18
+	VADDPS       Z18, Z18, Z18
+	VADDPS       Z18, Z18, Z18
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Z19
+	VMULPS       Z19, Z18, Z21
+	VPXORD       Z0, Z21, Z21
+	VMOVUPS      Z1, Z22
+	VMAXPS       Z21, Z22, Z22
+	VMOVUPS      Z2, Z21
+	VMINPS       Z22, Z21, Z21
+	VMOVUPS      Z6, Z22
+	VFMADD231PS  Z3, Z21, Z22
+	VSUBPS       Z6, Z22, Z22
+	VFNMADD231PS Z4, Z22, Z21
+	VFNMADD231PS Z5, Z22, Z21
+	VMOVUPS      Z12, Z23
+	VFMADD213PS  Z11, Z21, Z23
+	VFMADD213PS  Z10, Z21, Z23
+	VFMADD213PS  Z9, Z21, Z23
+	VFMADD213PS  Z8, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VSCALEFPS    Z22, Z23, Z23
+	VMULPS       Z23, Z23, Z21
+	VMOVUPS      Z7, Z22
+	VSUBPS       Z21, Z22, Z22
+	VMOVUPS      Z13, Z21
+	VMAXPS       Z22, Z21, Z21
+	VSQRTPS      Z21, Z21
+	VMULPS       Z21, Z14, Z22
+	VMULPS       Z16, Z22, Z16
+	VMULPS       Z15, Z22, Z22
+	MOVQ         56(CX), DI
+	TESTQ        BX, BX
+	JNZ          around0
+	VMOVUPS      Z22, (DI)(SI*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z22, (DI)(SI*4)
+
+stored0:
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Z22
+	VMULPS       Z22, Z14, Z22
+	VMULPS       Z23, Z14, Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      Z14, (DI)(SI*4)
+	VADDPS       Z21, Z21, Z14
+	VMOVUPS      v3a83126f<>+0(SB), Z21
+	VMAXPS       Z14, Z21, Z21
+	VDIVPS       Z21, Z17, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z23, Z14, Z17
+	VADDPS       Z17, Z22, Z17
+	VMULPS       Z23, Z14, Z14
+	VADDPS       Z14, Z17, Z14
+	VMULPS       Z23, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z19, Z14, Z17
+	VMULPS       Z18, Z14, Z14
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VMULPS       v3f000000<>+0(SB), Z20, Z18
+	VPORD        Z0, Z18, Z20
+	VMOVUPS      vc1a00000<>+0(SB), Z21
+	VMAXPS       Z20, Z21, Z21
+	VMOVUPS      v4b40007f<>+0(SB), Z20
+	VFMADD231PS  v4038aa3b<>+0(SB), Z21, Z20
+	VSUBPS       v4b40007f<>+0(SB), Z20, Z22
+	VFNMADD231PS v3eb17218<>+0(SB), Z22, Z21
+	VFNMADD231PS vb082e308<>+0(SB), Z22, Z21
+	VMOVUPS      v3d35f5ff<>+0(SB), Z22
+	VFMADD213PS  v3e0913d8<>+0(SB), Z21, Z22
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f7fffff<>+0(SB), Z21, Z22
+	VMULPS       Z21, Z21, Z23
+	VFMADD213PS  Z21, Z23, Z22
+	VPSLLD       $0x17, Z20, Z20
+	VMOVUPS      vbf000000<>+0(SB), Z21
+	VFMADD231PS  v3f000000<>+0(SB), Z20, Z21
+	VFMADD231PS  Z22, Z20, Z21
+	VADDPS       Z7, Z21, Z20
+	VRCP14PS     Z20, Z22
+	VMULPS       Z21, Z22, Z23
+	VFNMADD231PS Z20, Z23, Z21
+	VFMADD231PS  Z22, Z21, Z23
+	VPTERNLOGD   $0xd8, Z0, Z18, Z23
+	VADDPS       Z7, Z23, Z18
+	VADDPS       Z23, Z23, Z23
+	VRCP14PS     Z18, Z20
+	VMULPS       Z23, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z23
+	VFMADD231PS  Z20, Z23, Z21
+	VMULPS       Z17, Z21, Z21
+	MOVQ         64(CX), DI
+	TESTQ        BX, BX
+	JNZ          around1
+	VMOVUPS      Z21, (DI)(SI*4)
+	JMP          stored1
+
+around1:
+	VMOVNTPS Z21, (DI)(SI*4)
+
+stored1:
+	VMOVUPS Z7, Z17
+	VSUBPS  Z15, Z17, Z17
+	VMULPS  Z15, Z16, Z15
+	VMULPS  Z15, Z17, Z17
+	MOVQ    72(CX), DI
+	TESTQ   BX, BX
+	JNZ     around2
+	VMOVUPS Z17, (DI)(SI*4)
+	JMP     stored2
+
+around2:
+	VMOVNTPS Z17, (DI)(SI*4)
+
+stored2:
+	VMOVUPS Z7, Z15
+	VSUBPS  Z19, Z15, Z15
+	VMULPS  Z19, Z14, Z14
+	VMULPS  Z14, Z15, Z15
+	MOVQ    80(CX), DI
+	TESTQ   BX, BX
+	JNZ     around3
+	VMOVUPS Z15, (DI)(SI*4)
+	JMP     stored3
+
+around3:
+	VMOVNTPS Z15, (DI)(SI*4)
+
+stored3:
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
+
+tail:
+	ADDQ         $0x10, R9
+	JZ           next
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z16
+	VMULPS       Z16, Z15, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         32(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z18
+	VPORD        Z0, Z18, Z19
+	VMOVUPS      Z1, Z20
+	VMAXPS       Z19, Z20, Z20
+	VMOVUPS      Z6, Z19
+	VFMADD231PS  Z3, Z20, Z19
+	VSUBPS       Z6, Z19, Z19
+	VFNMADD231PS Z4, Z19, Z20
+	VFNMADD231PS Z5, Z19, Z20
+	VMOVUPS      Z12, Z21
+	VFMADD213PS  Z11, Z20, Z21
+	VFMADD213PS  Z10, Z20, Z21
+	VFMADD213PS  Z9, Z20, Z21
+	VFMADD213PS  Z8, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VSCALEFPS    Z19, Z21, Z21
+	VADDPS       v40000000<>+0(SB), Z21, Z19
+	VRCP14PS     Z19, Z20
+	VMULPS       Z21, Z20, Z22
+	VFNMADD231PS Z19, Z22, Z21
+	VFMADD231PS  Z20, Z21, Z22
+	VMULPS       Z22, Z22, Z19
+	VMOVUPS      v3d9d89d9<>+0(SB), Z20
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z19, Z20
+	VFMADD213PS  v3de38e39<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e124925<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z19, Z20
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z19, Z20
+	VMULPS       Z19, Z20, Z20
+	VADDPS       Z22, Z22, Z22
+	VFMADD213PS  Z22, Z22, Z20
+	VMOVUPS      Z13, Z19
+	VMAXPS       Z18, Z19, Z19
+	VADDPS       Z19, Z20, Z20
+	VADDPS       Z20, Z20, Z18
+	VADDPS       Z18, Z18, Z18
+	VADDPS       Z18, Z18, Z18
+	MOVQ         40(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z19
+	VMULPS       Z19, Z18, Z21
+	VPXORD       Z0, Z21, Z21
+	VMOVUPS      Z1, Z22
+	VMAXPS       Z21, Z22, Z22
+	VMOVUPS      Z2, Z21
+	VMINPS       Z22, Z21, Z21
+	VMOVUPS      Z6, Z22
+	VFMADD231PS  Z3, Z21, Z22
+	VSUBPS       Z6, Z22, Z22
+	VFNMADD231PS Z4, Z22, Z21
+	VFNMADD231PS Z5, Z22, Z21
+	VMOVUPS      Z12, Z23
+	VFMADD213PS  Z11, Z21, Z23
+	VFMADD213PS  Z10, Z21, Z23
+	VFMADD213PS  Z9, Z21, Z23
+	VFMADD213PS  Z8, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VSCALEFPS    Z22, Z23, Z23
+	VMULPS       Z23, Z23, Z21
+	VMOVUPS      Z7, Z22
+	VSUBPS       Z21, Z22, Z22
+	VMOVUPS      Z13, Z21
+	VMAXPS       Z22, Z21, Z21
+	VSQRTPS      Z21, Z21
+	VMULPS       Z21, Z14, Z22
+	VMULPS       Z16, Z22, Z16
+	VMULPS       Z15, Z22, Z22
+	MOVQ         56(CX), DI
+	VMOVUPS      Z22, K1, (DI)(SI*4)
+	MOVQ         48(CX), DI
+	VMOVUPS.Z    (DI)(SI*4), K1, Z22
+	VMULPS       Z22, Z14, Z22
+	VMULPS       Z23, Z14, Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      Z14, K1, (DI)(SI*4)
+	VADDPS       Z21, Z21, Z14
+	VMOVUPS      v3a83126f<>+0(SB), Z21
+	VMAXPS       Z14, Z21, Z21
+	VDIVPS       Z21, Z17, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z23, Z14, Z17
+	VADDPS       Z17, Z22, Z17
+	VMULPS       Z23, Z14, Z14
+	VADDPS       Z14, Z17, Z14
+	VMULPS       Z23, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z19, Z14, Z17
+	VMULPS       Z18, Z14, Z14
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VMULPS       v3f000000<>+0(SB), Z20, Z18
+	VPORD        Z0, Z18, Z20
+	VMOVUPS      vc1a00000<>+0(SB), Z21
+	VMAXPS       Z20, Z21, Z21
+	VMOVUPS      v4b40007f<>+0(SB), Z20
+	VFMADD231PS  v4038aa3b<>+0(SB), Z21, Z20
+	VSUBPS       v4b40007f<>+0(SB), Z20, Z22
+	VFNMADD231PS v3eb17218<>+0(SB), Z22, Z21
+	VFNMADD231PS vb082e308<>+0(SB), Z22, Z21
+	VMOVUPS      v3d35f5ff<>+0(SB), Z22
+	VFMADD213PS  v3e0913d8<>+0(SB), Z21, Z22
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f7fffff<>+0(SB), Z21, Z22
+	VMULPS       Z21, Z21, Z23
+	VFMADD213PS  Z21, Z23, Z22
+	VPSLLD       $0x17, Z20, Z20
+	VMOVUPS      vbf000000<>+0(SB), Z21
+	VFMADD231PS  v3f000000<>+0(SB), Z20, Z21
+	VFMADD231PS  Z22, Z20, Z21
+	VADDPS       Z7, Z21, Z20
+	VRCP14PS     Z20, Z22
+	VMULPS       Z21, Z22, Z23
+	VFNMADD231PS Z20, Z23, Z21
+	VFMADD231PS  Z22, Z21, Z23
+	VPTERNLOGD   $0xd8, Z0, Z18, Z23
+	VADDPS       Z7, Z23, Z18
+	VADDPS       Z23, Z23, Z23
+	VRCP14PS     Z18, Z20
+	VMULPS       Z23, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z23
+	VFMADD231PS  Z20, Z23, Z21
+	VMULPS       Z17, Z21, Z21
+	MOVQ         64(CX), DI
+	VMOVUPS      Z21, K1, (DI)(SI*4)
+	VMOVUPS      Z7, Z17
+	VSUBPS       Z15, Z17, Z17
+	VMULPS       Z15, Z16, Z15
+	VMULPS       Z15, Z17, Z17
+	MOVQ         72(CX), DI
+	VMOVUPS      Z17, K1, (DI)(SI*4)
+	VMOVUPS      Z7, Z15
+	VSUBPS       Z19, Z15, Z15
+	VMULPS       Z19, Z14, Z14
+	VMULPS       Z14, Z15, Z15
+	MOVQ         80(CX), DI
+	VMOVUPS      Z15, K1, (DI)(SI*4)
+
+next:
+	DECQ R8
+	JZ   nextstep
+	MOVQ (CX), SI
+	MOVQ 32(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 104(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 176(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 248(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 320(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 392(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 464(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 536(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 608(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 72(CX), SI
+	MOVQ 680(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 80(CX), SI
+	MOVQ 752(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), SI
+	MOVQ 40(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, (CX)
+	MOVQ 8(CX), SI
+	MOVQ 112(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 8(CX)
+	MOVQ 16(CX), SI
+	MOVQ 184(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 24(CX), SI
+	MOVQ 256(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 24(CX)
+	MOVQ 32(CX), SI
+	MOVQ 328(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 40(CX), SI
+	MOVQ 400(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 48(CX), SI
+	MOVQ 472(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 48(CX)
+	MOVQ 56(CX), SI
+	MOVQ 544(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 56(CX)
+	MOVQ 64(CX), SI
+	MOVQ 616(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 64(CX)
+	MOVQ 72(CX), SI
+	MOVQ 688(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 80(CX), SI
+	MOVQ 760(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 80(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA v3a83126f<>+0(SB)/4, $0x3a83126f
+DATA v3a83126f<>+4(SB)/4, $0x3a83126f
+DATA v3a83126f<>+8(SB)/4, $0x3a83126f
+DATA v3a83126f<>+12(SB)/4, $0x3a83126f
+DATA v3a83126f<>+16(SB)/4, $0x3a83126f
+DATA v3a83126f<>+20(SB)/4, $0x3a83126f
+DATA v3a83126f<>+24(SB)/4, $0x3a83126f
+DATA v3a83126f<>+28(SB)/4, $0x3a83126f
+DATA v3a83126f<>+32(SB)/4, $0x3a83126f
+DATA v3a83126f<>+36(SB)/4, $0x3a83126f
+DATA v3a83126f<>+40(SB)/4, $0x3a83126f
+DATA v3a83126f<>+44(SB)/4, $0x3a83126f
+DATA v3a83126f<>+48(SB)/4, $0x3a83126f
+DATA v3a83126f<>+52(SB)/4, $0x3a83126f
+DATA v3a83126f<>+56(SB)/4, $0x3a83126f
+DATA v3a83126f<>+60(SB)/4, $0x3a83126f
+GLOBL v3a83126f<>(SB), RODATA|NOPTR, $64
+
+DATA v3f000000<>+0(SB)/4, $0x3f000000
+DATA v3f000000<>+4(SB)/4, $0x3f000000
+DATA v3f000000<>+8(SB)/4, $0x3f000000
+DATA v3f000000<>+12(SB)/4, $0x3f000000
+DATA v3f000000<>+16(SB)/4, $0x3f000000
+DATA v3f000000<>+20(SB)/4, $0x3f000000
+DATA v3f000000<>+24(SB)/4, $0x3f000000
+DATA v3f000000<>+28(SB)/4, $0x3f000000
+DATA v3f000000<>+32(SB)/4, $0x3f000000
+DATA v3f000000<>+36(SB)/4, $0x3f000000
+DATA v3f000000<>+40(SB)/4, $0x3f000000
+DATA v3f000000<>+44(SB)/4, $0x3f000000
+DATA v3f000000<>+48(SB)/4, $0x3f000000
+DATA v3f000000<>+52(SB)/4, $0x3f000000
+DATA v3f000000<>+56(SB)/4, $0x3f000000
+DATA v3f000000<>+60(SB)/4, $0x3f000000
+GLOBL v3f000000<>(SB), RODATA|NOPTR, $64
+
+DATA vc1a00000<>+0(SB)/4, $0xc1a00000
+DATA vc1a00000<>+4(SB)/4, $0xc1a00000
+DATA vc1a00000<>+8(SB)/4, $0xc1a00000
+DATA vc1a00000<>+12(SB)/4, $0xc1a00000
+DATA vc1a00000<>+16(SB)/4, $0xc1a00000
+DATA vc1a00000<>+20(SB)/4, $0xc1a00000
+DATA vc1a00000<>+24(SB)/4, $0xc1a00000
+DATA vc1a00000<>+28(SB)/4, $0xc1a00000
+DATA vc1a00000<>+32(SB)/4, $0xc1a00000
+DATA vc1a00000<>+36(SB)/4, $0xc1a00000
+DATA vc1a00000<>+40(SB)/4, $0xc1a00000
+DATA vc1a00000<>+44(SB)/4, $0xc1a00000
+DATA vc1a00000<>+48(SB)/4, $0xc1a00000
+DATA vc1a00000<>+52(SB)/4, $0xc1a00000
+DATA vc1a00000<>+56(SB)/4, $0xc1a00000
+DATA vc1a00000<>+60(SB)/4, $0xc1a00000
+GLOBL vc1a00000<>(SB), RODATA|NOPTR, $64
+
+DATA v4b40007f<>+0(SB)/4, $0x4b40007f
+DATA v4b40007f<>+4(SB)/4, $0x4b40007f
+DATA v4b40007f<>+8(SB)/4, $0x4b40007f
+DATA v4b40007f<>+12(SB)/4, $0x4b40007f
+DATA v4b40007f<>+16(SB)/4, $0x4b40007f
+DATA v4b40007f<>+20(SB)/4, $0x4b40007f
+DATA v4b40007f<>+24(SB)/4, $0x4b40007f
+DATA v4b40007f<>+28(SB)/4, $0x4b40007f
+DATA v4b40007f<>+32(SB)/4, $0x4b40007f
+DATA v4b40007f<>+36(SB)/4, $0x4b40007f
+DATA v4b40007f<>+40(SB)/4, $0x4b40007f
+DATA v4b40007f<>+44(SB)/4, $0x4b40007f
+DATA v4b40007f<>+48(SB)/4, $0x4b40007f
+DATA v4b40007f<>+52(SB)/4, $0x4b40007f
+DATA v4b40007f<>+56(SB)/4, $0x4b40007f
+DATA v4b40007f<>+60(SB)/4, $0x4b40007f
+GLOBL v4b40007f<>(SB), RODATA|NOPTR, $64
+
+DATA v4038aa3b<>+0(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+4(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+8(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+12(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+16(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+20(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+24(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+28(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+32(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+36(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+40(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+44(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+48(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+52(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+56(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+60(SB)/4, $0x4038aa3b
+GLOBL v4038aa3b<>(SB), RODATA|NOPTR, $64
+
+DATA v3eb17218<>+0(SB)/4, $0x3eb17218
+DATA v3eb17218<>+4(SB)/4, $0x3eb17218
+DATA v3eb17218<>+8(SB)/4, $0x3eb17218
+DATA v3eb17218<>+12(SB)/4, $0x3eb17218
+DATA v3eb17218<>+16(SB)/4, $0x3eb17218
+DATA v3eb17218<>+20(SB)/4, $0x3eb17218
+DATA v3eb17218<>+24(SB)/4, $0x3eb17218
+DATA v3eb17218<>+28(SB)/4, $0x3eb17218
+DATA v3eb17218<>+32(SB)/4, $0x3eb17218
+DATA v3eb17218<>+36(SB)/4, $0x3eb17218
+DATA v3eb17218<>+40(SB)/4, $0x3eb17218
+DATA v3eb17218<>+44(SB)/4, $0x3eb17218
+DATA v3eb17218<>+48(SB)/4, $0x3eb17218
+DATA v3eb17218<>+52(SB)/4, $0x3eb17218
+DATA v3eb17218<>+56(SB)/4, $0x3eb17218
+DATA v3eb17218<>+60(SB)/4, $0x3eb17218
+GLOBL v3eb17218<>(SB), RODATA|NOPTR, $64
+
+DATA vb082e308<>+0(SB)/4, $0xb082e308
+DATA vb082e308<>+4(SB)/4, $0xb082e308
+DATA vb082e308<>+8(SB)/4, $0xb082e308
+DATA vb082e308<>+12(SB)/4, $0xb082e308
+DATA vb082e308<>+16(SB)/4, $0xb082e308
+DATA vb082e308<>+20(SB)/4, $0xb082e308
+DATA vb082e308<>+24(SB)/4, $0xb082e308
+DATA vb082e308<>+28(SB)/4, $0xb082e308
+DATA vb082e308<>+32(SB)/4, $0xb082e308
+DATA vb082e308<>+36(SB)/4, $0xb082e308
+DATA vb082e308<>+40(SB)/4, $0xb082e308
+DATA vb082e308<>+44(SB)/4, $0xb082e308
+DATA vb082e308<>+48(SB)/4, $0xb082e308
+DATA vb082e308<>+52(SB)/4, $0xb082e308
+DATA vb082e308<>+56(SB)/4, $0xb082e308
+DATA vb082e308<>+60(SB)/4, $0xb082e308
+GLOBL vb082e308<>(SB), RODATA|NOPTR, $64
+
+DATA v3d35f5ff<>+0(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+4(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+8(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+12(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+16(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+20(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+24(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+28(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+32(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+36(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+40(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+44(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+48(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+52(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+56(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+60(SB)/4, $0x3d35f5ff
+GLOBL v3d35f5ff<>(SB), RODATA|NOPTR, $64
+
+DATA v3e0913d8<>+0(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+4(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+8(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+12(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+16(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+20(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+24(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+28(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+32(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+36(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+40(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+44(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+48(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+52(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+56(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+60(SB)/4, $0x3e0913d8
+GLOBL v3e0913d8<>(SB), RODATA|NOPTR, $64
+
+DATA v3eaaab3a<>+0(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+4(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+8(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+12(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+16(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+20(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+24(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+28(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+32(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+36(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+40(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+44(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+48(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+52(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+56(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+60(SB)/4, $0x3eaaab3a
+GLOBL v3eaaab3a<>(SB), RODATA|NOPTR, $64
+
+DATA v3f2aaa58<>+0(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+4(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+8(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+12(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+16(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+20(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+24(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+28(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+32(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+36(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+40(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+44(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+48(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+52(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+56(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+60(SB)/4, $0x3f2aaa58
+GLOBL v3f2aaa58<>(SB), RODATA|NOPTR, $64
+
+DATA v3f7fffff<>+0(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+4(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+8(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+12(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+16(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+20(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+24(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+28(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+32(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+36(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+40(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+44(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+48(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+52(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+56(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+60(SB)/4, $0x3f7fffff
+GLOBL v3f7fffff<>(SB), RODATA|NOPTR, $64
+
+DATA vbf000000<>+0(SB)/4, $0xbf000000
+DATA vbf000000<>+4(SB)/4, $0xbf000000
+DATA vbf000000<>+8(SB)/4, $0xbf000000
+DATA vbf000000<>+12(SB)/4, $0xbf000000
+DATA vbf000000<>+16(SB)/4, $0xbf000000
+DATA vbf000000<>+20(SB)/4, $0xbf000000
+DATA vbf000000<>+24(SB)/4, $0xbf000000
+DATA vbf000000<>+28(SB)/4, $0xbf000000
+DATA vbf000000<>+32(SB)/4, $0xbf000000
+DATA vbf000000<>+36(SB)/4, $0xbf000000
+DATA vbf000000<>+40(SB)/4, $0xbf000000
+DATA vbf000000<>+44(SB)/4, $0xbf000000
+DATA vbf000000<>+48(SB)/4, $0xbf000000
+DATA vbf000000<>+52(SB)/4, $0xbf000000
+DATA vbf000000<>+56(SB)/4, $0xbf000000
+DATA vbf000000<>+60(SB)/4, $0xbf000000
+GLOBL vbf000000<>(SB), RODATA|NOPTR, $64
+
+// func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·rgLruScanComposeLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), BX
+	MOVQ         24(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, (CX)
+	MOVQ         72(AX), BX
+	MOVQ         96(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 8(CX)
+	MOVQ         144(AX), BX
+	MOVQ         168(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 16(CX)
+	MOVQ         216(AX), BX
+	MOVQ         240(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 24(CX)
+	MOVQ         288(AX), BX
+	MOVQ         312(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 32(CX)
+	MOVQ         360(AX), BX
+	MOVQ         384(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 40(CX)
+	MOVQ         432(AX), BX
+	MOVQ         456(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 48(CX)
+	MOVQ         504(AX), BX
+	MOVQ         528(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 56(CX)
+	MOVQ         576(AX), BX
+	MOVQ         600(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 64(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS c42b20000<>+0(SB), Z12
+	VBROADCASTSS c00000000<>+0(SB), Z13
+
+step:
+	MOVQ rows+56(FP), DI
+
+row:
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         64(AX), R9
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         560(AX), SI
+	IMULQ        BX, SI
+	ADDQ         552(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         56(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         48(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), SI
+	VMOVUPS      (SI)(BX*4), Z16
+	VMULPS       Z16, Z17, Z16
+	MOVQ         64(CX), SI
+	VMOVUPS      (SI)(BX*4), Z19
+	VMULPS       Z17, Z19, Z17
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         56(CX), SI
+	VMOVUPS      Z14, (SI)(BX*4)
+	MOVQ         64(CX), SI
+	VMOVUPS      Z17, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x10, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x10, R8
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, R8
+	JZ           next
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	MOVL         $0x0000ffff, SI
+	BZHIL        R8, SI, SI
+	KMOVW        SI, K1
+	MOVQ         (CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	MOVQ         8(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K2
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K2, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         16(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	MOVQ         24(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K2
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K2, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         32(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	MOVQ         40(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         48(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z16
+	VMULPS       Z16, Z17, Z16
+	MOVQ         64(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z19
+	VMULPS       Z17, Z19, Z17
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         56(CX), SI
+	VMOVUPS      Z14, K1, (SI)(BX*4)
+	MOVQ         64(CX), SI
+	VMOVUPS      Z17, K1, (SI)(BX*4)
+
+next:
+	DECQ DI
+	JZ   nextstep
+	MOVQ (CX), BX
+	MOVQ 32(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 104(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 176(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 248(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 320(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 40(CX), BX
+	MOVQ 392(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+	MOVQ 48(CX), BX
+	MOVQ 464(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 48(CX)
+	MOVQ 56(CX), BX
+	MOVQ 536(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 56(CX)
+	MOVQ 64(CX), BX
+	MOVQ 608(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 64(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), BX
+	MOVQ 40(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 112(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 184(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 256(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 328(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	MOVQ 40(CX), BX
+	MOVQ 400(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 40(CX)
+	MOVQ 48(CX), BX
+	MOVQ 472(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 48(CX)
+	MOVQ 56(CX), BX
+	MOVQ 544(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 56(CX)
+	MOVQ 64(CX), BX
+	MOVQ 616(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 64(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func rgLruScanComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·rgLruScanComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DX
+	MOVQ         stream+72(FP), BX
+	MOVQ         (AX), BX
+	MOVQ         24(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, (CX)
+	MOVQ         72(AX), BX
+	MOVQ         96(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 8(CX)
+	MOVQ         144(AX), BX
+	MOVQ         168(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 16(CX)
+	MOVQ         216(AX), BX
+	MOVQ         240(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 24(CX)
+	MOVQ         288(AX), BX
+	MOVQ         312(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 32(CX)
+	VBROADCASTSS c80000000<>+0(SB), Z0
+	VBROADCASTSS cc2d20000<>+0(SB), Z1
+	VBROADCASTSS c42b20000<>+0(SB), Z2
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS c3f317218<>+0(SB), Z4
+	VBROADCASTSS cb102e308<>+0(SB), Z5
+	VBROADCASTSS c4b400000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c3effffff<>+0(SB), Z8
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z9
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z10
+	VBROADCASTSS c3c0913d8<>+0(SB), Z11
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z12
+
+step:
+	MOVQ rows+56(FP), DI
+
+row:
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
+	JLT  tail
+
+loop:
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         272(AX), SI
+	IMULQ        BX, SI
+	ADDQ         264(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         24(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Z13
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
+	VPORD        Z0, Z14, Z15
+	VMOVUPS      Z1, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z16, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z16
+	VFNMADD231PS Z5, Z15, Z16
+	VMOVUPS      Z12, Z17
+	VFMADD213PS  Z11, Z16, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       v40000000<>+0(SB), Z17, Z15
+	VRCP14PS     Z15, Z16
+	VMULPS       Z17, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z17
+	VFMADD231PS  Z16, Z17, Z18
+	VMULPS       Z18, Z18, Z15
+	VMOVUPS      v3d9d89d9<>+0(SB), Z16
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z15, Z16
+	VFMADD213PS  v3de38e39<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e124925<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z15, Z16
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z15, Z16
+	VMULPS       Z15, Z16, Z16
+	VADDPS       Z18, Z18, Z18
+	VFMADD213PS  Z18, Z18, Z16
+	VMOVUPS      v00000000<>+0(SB), Z15
+	VMAXPS       Z14, Z15, Z15
+	VADDPS       Z15, Z16, Z16
+	VADDPS       Z16, Z16, Z14
+	VADDPS       Z14, Z14, Z14
+	VADDPS       Z14, Z14, Z14
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
+	VMULPS       Z15, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMOVUPS      Z1, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z2, Z14
+	VMINPS       Z15, Z14, Z14
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z14, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z14
+	VFNMADD231PS Z5, Z15, Z14
+	VMOVUPS      Z12, Z16
+	VFMADD213PS  Z11, Z14, Z16
+	VFMADD213PS  Z10, Z14, Z16
+	VFMADD213PS  Z9, Z14, Z16
+	VFMADD213PS  Z8, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VSCALEFPS    Z15, Z16, Z16
+	VMULPS       Z16, Z13, Z13
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
+	VMULPS       Z16, Z14, Z14
+	MOVQ         8(CX), SI
+	VMOVUPS      Z13, (SI)(BX*4)
+	MOVQ         32(CX), SI
+	VMOVUPS      Z14, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x10, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x10, R8
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, R8
+	JZ           next
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	MOVL         $0x0000ffff, SI
+	BZHIL        R8, SI, SI
+	KMOVW        SI, K1
+	MOVQ         (CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z13
+	MOVQ         8(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VPORD        Z0, Z14, Z15
+	VMOVUPS      Z1, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z16, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z16
+	VFNMADD231PS Z5, Z15, Z16
+	VMOVUPS      Z12, Z17
+	VFMADD213PS  Z11, Z16, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       v40000000<>+0(SB), Z17, Z15
+	VRCP14PS     Z15, Z16
+	VMULPS       Z17, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z17
+	VFMADD231PS  Z16, Z17, Z18
+	VMULPS       Z18, Z18, Z15
+	VMOVUPS      v3d9d89d9<>+0(SB), Z16
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z15, Z16
+	VFMADD213PS  v3de38e39<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e124925<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z15, Z16
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z15, Z16
+	VMULPS       Z15, Z16, Z16
+	VADDPS       Z18, Z18, Z18
+	VFMADD213PS  Z18, Z18, Z16
+	VMOVUPS      v00000000<>+0(SB), Z15
+	VMAXPS       Z14, Z15, Z15
+	VADDPS       Z15, Z16, Z16
+	VADDPS       Z16, Z16, Z14
+	VADDPS       Z14, Z14, Z14
+	VADDPS       Z14, Z14, Z14
+	MOVQ         24(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VMULPS       Z15, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMOVUPS      Z1, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z2, Z14
+	VMINPS       Z15, Z14, Z14
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z14, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z14
+	VFNMADD231PS Z5, Z15, Z14
+	VMOVUPS      Z12, Z16
+	VFMADD213PS  Z11, Z14, Z16
+	VFMADD213PS  Z10, Z14, Z16
+	VFMADD213PS  Z9, Z14, Z16
+	VFMADD213PS  Z8, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VSCALEFPS    Z15, Z16, Z16
+	VMULPS       Z16, Z13, Z13
+	MOVQ         32(CX), SI
+	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VMULPS       Z16, Z14, Z14
+	MOVQ         8(CX), SI
+	VMOVUPS      Z13, K1, (SI)(BX*4)
+	MOVQ         32(CX), SI
+	VMOVUPS      Z14, K1, (SI)(BX*4)
+
+next:
+	DECQ DI
+	JZ   nextstep
+	MOVQ (CX), BX
+	MOVQ 32(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 104(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 176(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 248(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 320(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	JMP  row
+
+nextstep:
+	DECQ DX
+	JZ   done
+	MOVQ (CX), BX
+	MOVQ 40(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, (CX)
+	MOVQ 8(CX), BX
+	MOVQ 112(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 8(CX)
+	MOVQ 16(CX), BX
+	MOVQ 184(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 24(CX), BX
+	MOVQ 256(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 24(CX)
+	MOVQ 32(CX), BX
+	MOVQ 328(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 32(CX)
+	JMP  step
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA v00000000<>+0(SB)/4, $0x00000000
+DATA v00000000<>+4(SB)/4, $0x00000000
+DATA v00000000<>+8(SB)/4, $0x00000000
+DATA v00000000<>+12(SB)/4, $0x00000000
+DATA v00000000<>+16(SB)/4, $0x00000000
+DATA v00000000<>+20(SB)/4, $0x00000000
+DATA v00000000<>+24(SB)/4, $0x00000000
+DATA v00000000<>+28(SB)/4, $0x00000000
+DATA v00000000<>+32(SB)/4, $0x00000000
+DATA v00000000<>+36(SB)/4, $0x00000000
+DATA v00000000<>+40(SB)/4, $0x00000000
+DATA v00000000<>+44(SB)/4, $0x00000000
+DATA v00000000<>+48(SB)/4, $0x00000000
+DATA v00000000<>+52(SB)/4, $0x00000000
+DATA v00000000<>+56(SB)/4, $0x00000000
+DATA v00000000<>+60(SB)/4, $0x00000000
+GLOBL v00000000<>(SB), RODATA|NOPTR, $64

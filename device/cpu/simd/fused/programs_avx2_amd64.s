@@ -7643,3 +7643,1767 @@ tail:
 done:
 	VZEROUPPER
 	RET
+
+// func mingruInferenceAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·mingruInferenceAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         120(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         120(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mingruForwardAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·mingruForwardAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         120(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         144(AX), BX
+	VMOVUPS      Y1, (BX)(DX*4)
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         168(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         120(AX), CX
+	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         144(AX), CX
+	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         168(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mingruBackwardAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·mingruBackwardAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y1
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y3
+	VMULPS       Y3, Y0, Y3
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y4
+	VMULPS       Y4, Y0, Y4
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y5
+	VMULPS       Y5, Y0, Y5
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y6, Y7, Y7
+	VMULPS       Y7, Y0, Y0
+	MOVQ         120(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	VSUBPS       Y5, Y3, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y1, Y3, Y3
+	VSUBPS       Y3, Y4, Y1
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS       Y1, Y2, Y2
+	VADDPS       Y2, Y3, Y1
+	MOVQ         144(AX), BX
+	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	MOVQ         168(AX), BX
+	VMOVUPS      Y2, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y1
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y3
+	VMULPS       Y3, Y0, Y3
+	VMOVUPS      (BX)(SI*4), Y4
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMULPS       Y4, Y0, Y4
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMULPS       Y5, Y0, Y5
+	VMOVUPS      (BX)(SI*4), Y6
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y6, Y7, Y7
+	VMULPS       Y7, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y6
+	MOVQ         120(AX), CX
+	VMASKMOVPS   Y0, Y6, (CX)(DX*4)
+	VSUBPS       Y5, Y3, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y1, Y3, Y3
+	VSUBPS       Y3, Y4, Y1
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS       Y1, Y2, Y2
+	VADDPS       Y2, Y3, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         144(AX), CX
+	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         168(AX), AX
+	VMASKMOVPS   Y2, Y0, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rgLruInferenceAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rgLruInferenceAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         144(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         168(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         192(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         144(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         168(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         192(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c40000000<>+0(SB)/4, $0x40000000
+DATA c40000000<>+4(SB)/4, $0x40000000
+DATA c40000000<>+8(SB)/4, $0x40000000
+DATA c40000000<>+12(SB)/4, $0x40000000
+DATA c40000000<>+16(SB)/4, $0x40000000
+DATA c40000000<>+20(SB)/4, $0x40000000
+DATA c40000000<>+24(SB)/4, $0x40000000
+DATA c40000000<>+28(SB)/4, $0x40000000
+GLOBL c40000000<>(SB), RODATA|NOPTR, $32
+
+DATA c3d9d89d9<>+0(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+4(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+8(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+12(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+16(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+20(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+24(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+28(SB)/4, $0x3d9d89d9
+GLOBL c3d9d89d9<>(SB), RODATA|NOPTR, $32
+
+DATA c3dba2e8c<>+0(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+4(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+8(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+12(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+16(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+20(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+24(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+28(SB)/4, $0x3dba2e8c
+GLOBL c3dba2e8c<>(SB), RODATA|NOPTR, $32
+
+DATA c3de38e39<>+0(SB)/4, $0x3de38e39
+DATA c3de38e39<>+4(SB)/4, $0x3de38e39
+DATA c3de38e39<>+8(SB)/4, $0x3de38e39
+DATA c3de38e39<>+12(SB)/4, $0x3de38e39
+DATA c3de38e39<>+16(SB)/4, $0x3de38e39
+DATA c3de38e39<>+20(SB)/4, $0x3de38e39
+DATA c3de38e39<>+24(SB)/4, $0x3de38e39
+DATA c3de38e39<>+28(SB)/4, $0x3de38e39
+GLOBL c3de38e39<>(SB), RODATA|NOPTR, $32
+
+DATA c3e124925<>+0(SB)/4, $0x3e124925
+DATA c3e124925<>+4(SB)/4, $0x3e124925
+DATA c3e124925<>+8(SB)/4, $0x3e124925
+DATA c3e124925<>+12(SB)/4, $0x3e124925
+DATA c3e124925<>+16(SB)/4, $0x3e124925
+DATA c3e124925<>+20(SB)/4, $0x3e124925
+DATA c3e124925<>+24(SB)/4, $0x3e124925
+DATA c3e124925<>+28(SB)/4, $0x3e124925
+GLOBL c3e124925<>(SB), RODATA|NOPTR, $32
+
+DATA c3e4ccccd<>+0(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+4(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+8(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+12(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+16(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+20(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+24(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+28(SB)/4, $0x3e4ccccd
+GLOBL c3e4ccccd<>(SB), RODATA|NOPTR, $32
+
+DATA c3eaaaaab<>+0(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+4(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+8(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+12(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+16(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+20(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+24(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+28(SB)/4, $0x3eaaaaab
+GLOBL c3eaaaaab<>(SB), RODATA|NOPTR, $32
+
+DATA c42b20000<>+0(SB)/4, $0x42b20000
+DATA c42b20000<>+4(SB)/4, $0x42b20000
+DATA c42b20000<>+8(SB)/4, $0x42b20000
+DATA c42b20000<>+12(SB)/4, $0x42b20000
+DATA c42b20000<>+16(SB)/4, $0x42b20000
+DATA c42b20000<>+20(SB)/4, $0x42b20000
+DATA c42b20000<>+24(SB)/4, $0x42b20000
+DATA c42b20000<>+28(SB)/4, $0x42b20000
+GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
+
+// func rgLruForwardAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rgLruForwardAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         192(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         216(AX), BX
+	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         240(AX), BX
+	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         144(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         168(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         264(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         192(AX), CX
+	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         216(AX), CX
+	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         240(AX), CX
+	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         144(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         168(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         264(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rgLruBackwardAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rgLruBackwardAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c40000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      c3d9d89d9<>+0(SB), Y5
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
+	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y3, Y3, Y3
+	VFMADD213PS  Y3, Y3, Y5
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y5, Y2
+	VADDPS       Y2, Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y2, Y3
+	VXORPS       c80000000<>+0(SB), Y3, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y6, Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VMULPS       Y3, Y0, Y4
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y7
+	VMULPS       Y7, Y4, Y7
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y8
+	VMULPS       Y8, Y4, Y4
+	MOVQ         192(AX), BX
+	VMOVUPS      Y4, (BX)(DX*4)
+	MOVQ         144(AX), BX
+	VMOVUPS      (BX)(DX*4), Y4
+	VMULPS       Y4, Y0, Y4
+	VMULPS       Y6, Y0, Y0
+	MOVQ         216(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	VADDPS       Y3, Y3, Y0
+	VMOVUPS      c3a83126f<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VDIVPS       Y3, Y1, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMULPS       Y6, Y0, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y6, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VMULPS       Y6, Y0, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y5, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y7, Y1
+	VMULPS       Y1, Y3, Y3
+	MOVQ         240(AX), BX
+	VMOVUPS      Y3, (BX)(DX*4)
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y3, Y3
+	MOVQ         264(AX), BX
+	VMOVUPS      Y3, (BX)(DX*4)
+	MOVQ         168(AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	VADDPS       Y2, Y0, Y0
+	MOVQ         168(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c40000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      c3d9d89d9<>+0(SB), Y5
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
+	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y3, Y3, Y3
+	VFMADD213PS  Y3, Y3, Y5
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y5, Y2
+	VADDPS       Y2, Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y2, Y3
+	VXORPS       c80000000<>+0(SB), Y3, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y6, Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VMULPS       Y3, Y0, Y4
+	VMOVUPS      (BX)(SI*4), Y7
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y7, Y7
+	VMULPS       Y7, Y4, Y7
+	VMOVUPS      (BX)(SI*4), Y8
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y8, Y8
+	VMULPS       Y8, Y4, Y4
+	VMOVUPS      (BX)(SI*4), Y8
+	MOVQ         192(AX), CX
+	VMASKMOVPS   Y4, Y8, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y4
+	MOVQ         144(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMULPS       Y4, Y0, Y4
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y8
+	MOVQ         216(AX), CX
+	VMASKMOVPS   Y0, Y8, (CX)(DX*4)
+	VADDPS       Y3, Y3, Y0
+	VMOVUPS      c3a83126f<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VDIVPS       Y3, Y1, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMULPS       Y6, Y0, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y6, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VMULPS       Y6, Y0, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y5, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y7, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         240(AX), CX
+	VMASKMOVPS   Y3, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         264(AX), CX
+	VMASKMOVPS   Y3, Y0, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         168(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         168(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c3a83126f<>+0(SB)/4, $0x3a83126f
+DATA c3a83126f<>+4(SB)/4, $0x3a83126f
+DATA c3a83126f<>+8(SB)/4, $0x3a83126f
+DATA c3a83126f<>+12(SB)/4, $0x3a83126f
+DATA c3a83126f<>+16(SB)/4, $0x3a83126f
+DATA c3a83126f<>+20(SB)/4, $0x3a83126f
+DATA c3a83126f<>+24(SB)/4, $0x3a83126f
+DATA c3a83126f<>+28(SB)/4, $0x3a83126f
+GLOBL c3a83126f<>(SB), RODATA|NOPTR, $32

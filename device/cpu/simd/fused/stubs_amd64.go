@@ -618,6 +618,162 @@ func lsLstmForwardAVX2(v [][]float32, n int)
 //go:noescape
 func lsLstmBackwardAVX2(v [][]float32, n int)
 
+// mingruInferenceAVX2 is the inference pass of mingru over n units. Of v it takes
+// x0, bx0, x1, bx1, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = relu t1
+//	t3 = neg t2
+//	t3 = add t1 t3
+//	t3 = sigmoid t3
+//	t3 = add t2 t3
+//	t2 = oneminus t0
+//	t2 = mul t2 prev0
+//	t3 = mul t0 t3
+//	next0 = add t2 t3
+//
+//go:noescape
+func mingruInferenceAVX2(v [][]float32, n int)
+
+// mingruForwardAVX2 is the forward pass of mingru over n units. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	saved1 = add x1 bx1
+//	t0 = relu saved1
+//	t1 = neg t0
+//	t1 = add saved1 t1
+//	t1 = sigmoid t1
+//	t1 = add t0 t1
+//	t0 = oneminus saved0
+//	t0 = mul t0 prev0
+//	t1 = mul saved0 t1
+//	next0 = add t0 t1
+//
+//go:noescape
+func mingruForwardAVX2(v [][]float32, n int)
+
+// mingruBackwardAVX2 is the backward pass of mingru over n units. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dprev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = relu saved1
+//	t2 = neg t1
+//	t2 = add saved1 t2
+//	t2 = sigmoid t2
+//	t3 = add t1 t2
+//	t3 = mul t0 t3
+//	t4 = mul t0 saved0
+//	t5 = mul t0 prev0
+//	t6 = oneminus saved0
+//	dprev0 = mul t0 t6
+//	t5 = sub t3 t5
+//	t2 = sigmoidgrad t4 t2
+//	t4 = sub t4 t2
+//	t1 = relugrad t4 t1
+//	dx1 = add t2 t1
+//	dx0 = sigmoidgrad t5 saved0
+//
+//go:noescape
+func mingruBackwardAVX2(v [][]float32, n int)
+
+// rgLruInferenceAVX2 is the inference pass of rg-lru over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t3 = softplus p0
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t0 = mul t3 t0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t3 = mul t0 t0
+//	t3 = oneminus t3
+//	t3 = sqrt t3
+//	t0 = mul t0 prev0
+//	t2 = mul t1 t2
+//	t2 = mul t3 t2
+//	next0 = add t0 t2
+//
+//go:noescape
+func rgLruInferenceAVX2(v [][]float32, n int)
+
+// rgLruForwardAVX2 is the forward pass of rg-lru over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	saved2 = add x2 bx2
+//	t0 = softplus p0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = mul t0 saved0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t1 = mul t0 t0
+//	t1 = oneminus t1
+//	t1 = sqrt t1
+//	t0 = mul t0 prev0
+//	t2 = mul saved1 saved2
+//	t2 = mul t1 t2
+//	next0 = add t0 t2
+//
+//go:noescape
+func rgLruForwardAVX2(v [][]float32, n int)
+
+// rgLruBackwardAVX2 is the backward pass of rg-lru over n units. Of v it takes
+// dout0, dnext0, saved1, saved2, p0, saved0, prev0, dp0, dx2, dprev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul saved1 saved2
+//	t1 = mul t0 t1
+//	t2 = softplus p0
+//	t3 = add t2 t2
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t4 = mul t3 saved0
+//	t4 = neg t4
+//	t4 = exp t4
+//	t5 = mul t4 t4
+//	t5 = oneminus t5
+//	t5 = sqrt t5
+//	t6 = mul t0 t5
+//	t7 = mul t6 saved2
+//	dx2 = mul t6 saved1
+//	t6 = mul t0 prev0
+//	dprev0 = mul t0 t4
+//	t5 = sqrtgrad t1 t5
+//	t5 = neg t5
+//	t1 = mul t5 t4
+//	t1 = add t6 t1
+//	t5 = mul t5 t4
+//	t5 = add t1 t5
+//	t4 = mul t5 t4
+//	t4 = neg t4
+//	t5 = mul t4 saved0
+//	t3 = mul t4 t3
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	t2 = softplusgrad t5 t2
+//	dx1 = sigmoidgrad t7 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//	dp0 = add dp0 t2
+//
+//go:noescape
+func rgLruBackwardAVX2(v [][]float32, n int)
+
 // linearInferenceLoopAVX2 is the inference pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, next0, and runs:
 //
@@ -1055,6 +1211,248 @@ func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps 
 //
 //go:noescape
 func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// mingruInferenceLoopAVX2 is the inference pass of mingru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = relu t1
+//	t3 = neg t2
+//	t3 = add t1 t3
+//	t3 = sigmoid t3
+//	t3 = add t2 t3
+//	t2 = oneminus t0
+//	t2 = mul t2 prev0
+//	t3 = mul t0 t3
+//	next0 = add t2 t3
+//	prev0 = copy next0
+//
+//go:noescape
+func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// mingruForwardLoopAVX2 is the forward pass of mingru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	saved1 = add x1 bx1
+//	t0 = relu saved1
+//	t1 = neg t0
+//	t1 = add saved1 t1
+//	t1 = sigmoid t1
+//	t1 = add t0 t1
+//	t0 = oneminus saved0
+//	t0 = mul t0 prev0
+//	t1 = mul saved0 t1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// mingruBackwardLoopAVX2 is the backward pass of mingru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = relu saved1
+//	t2 = neg t1
+//	t2 = add saved1 t2
+//	t2 = sigmoid t2
+//	t3 = add t1 t2
+//	t3 = mul t0 t3
+//	t4 = mul t0 saved0
+//	t5 = mul t0 prev0
+//	t6 = oneminus saved0
+//	dnext0 = mul t0 t6
+//	t5 = sub t3 t5
+//	t2 = sigmoidgrad t4 t2
+//	t4 = sub t4 t2
+//	t1 = relugrad t4 t1
+//	dx1 = add t2 t1
+//	dx0 = sigmoidgrad t5 saved0
+//
+//go:noescape
+func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// mingruComposeLoopAVX2 is what composes steps of mingru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, factor0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = relu t1
+//	t3 = neg t2
+//	t3 = add t1 t3
+//	t3 = sigmoid t3
+//	t3 = add t2 t3
+//	t2 = oneminus t0
+//	t1 = mul t2 prev0
+//	t2 = mul factor0 t2
+//	t3 = mul t0 t3
+//	t3 = add t1 t3
+//	prev0 = copy t3
+//	factor0 = copy t2
+//
+//go:noescape
+func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// mingruComposeBackwardLoopAVX2 is what composes steps of the backward pass of mingru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = oneminus saved0
+//	t0 = mul t0 t1
+//	t1 = mul factor0 t1
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanInferenceLoopAVX2 is the inference pass of rg-lru scan over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t3 = softplus p0
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t0 = mul t3 t0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t3 = mul t0 t0
+//	t3 = oneminus t3
+//	t3 = sqrt t3
+//	t0 = mul t0 prev0
+//	t2 = mul t1 t2
+//	t2 = mul t3 t2
+//	next0 = add t0 t2
+//	prev0 = copy next0
+//
+//go:noescape
+func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanForwardLoopAVX2 is the forward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	saved2 = add x2 bx2
+//	t0 = softplus p0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = mul t0 saved0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t1 = mul t0 t0
+//	t1 = oneminus t1
+//	t1 = sqrt t1
+//	t0 = mul t0 prev0
+//	t2 = mul saved1 saved2
+//	t2 = mul t1 t2
+//	next0 = add t0 t2
+//	prev0 = copy next0
+//
+//go:noescape
+func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanBackwardLoopAVX2 is the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved2, p0, saved0, prev0, dx2, dx3, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul saved1 saved2
+//	t1 = mul t0 t1
+//	t2 = softplus p0
+//	t3 = add t2 t2
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t4 = mul t3 saved0
+//	t4 = neg t4
+//	t4 = exp t4
+//	t5 = mul t4 t4
+//	t5 = oneminus t5
+//	t5 = sqrt t5
+//	t6 = mul t0 t5
+//	t7 = mul t6 saved2
+//	dx2 = mul t6 saved1
+//	t6 = mul t0 prev0
+//	dnext0 = mul t0 t4
+//	t5 = sqrtgrad t1 t5
+//	t5 = neg t5
+//	t1 = mul t5 t4
+//	t1 = add t6 t1
+//	t5 = mul t5 t4
+//	t5 = add t1 t5
+//	t4 = mul t5 t4
+//	t4 = neg t4
+//	t5 = mul t4 saved0
+//	t3 = mul t4 t3
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	dx3 = softplusgrad t5 t2
+//	dx1 = sigmoidgrad t7 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanComposeLoopAVX2 is what composes steps of rg-lru scan over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, factor0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t3 = softplus p0
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t0 = mul t3 t0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t3 = mul t0 t0
+//	t3 = oneminus t3
+//	t3 = sqrt t3
+//	t4 = mul t0 prev0
+//	t0 = mul factor0 t0
+//	t2 = mul t1 t2
+//	t2 = mul t3 t2
+//	t2 = add t4 t2
+//	prev0 = copy t2
+//	factor0 = copy t0
+//
+//go:noescape
+func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanComposeBackwardLoopAVX2 is what composes steps of the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// dout0, dnext0, p0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = softplus p0
+//	t1 = add t1 t1
+//	t1 = add t1 t1
+//	t1 = add t1 t1
+//	t1 = mul t1 saved0
+//	t1 = neg t1
+//	t1 = exp t1
+//	t0 = mul t0 t1
+//	t1 = mul factor0 t1
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func rgLruScanComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // rnnTanhInferenceStepsAVX2 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
 // x0, bx0, r0, br0, next0, and runs:
@@ -1932,6 +2330,162 @@ func lsLstmForwardAVX512(v [][]float32, n int)
 //go:noescape
 func lsLstmBackwardAVX512(v [][]float32, n int)
 
+// mingruInferenceAVX512 is the inference pass of mingru over n units. Of v it takes
+// x0, bx0, x1, bx1, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = relu t1
+//	t3 = neg t2
+//	t3 = add t1 t3
+//	t3 = sigmoid t3
+//	t3 = add t2 t3
+//	t2 = oneminus t0
+//	t2 = mul t2 prev0
+//	t3 = mul t0 t3
+//	next0 = add t2 t3
+//
+//go:noescape
+func mingruInferenceAVX512(v [][]float32, n int)
+
+// mingruForwardAVX512 is the forward pass of mingru over n units. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	saved1 = add x1 bx1
+//	t0 = relu saved1
+//	t1 = neg t0
+//	t1 = add saved1 t1
+//	t1 = sigmoid t1
+//	t1 = add t0 t1
+//	t0 = oneminus saved0
+//	t0 = mul t0 prev0
+//	t1 = mul saved0 t1
+//	next0 = add t0 t1
+//
+//go:noescape
+func mingruForwardAVX512(v [][]float32, n int)
+
+// mingruBackwardAVX512 is the backward pass of mingru over n units. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dprev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = relu saved1
+//	t2 = neg t1
+//	t2 = add saved1 t2
+//	t2 = sigmoid t2
+//	t3 = add t1 t2
+//	t3 = mul t0 t3
+//	t4 = mul t0 saved0
+//	t5 = mul t0 prev0
+//	t6 = oneminus saved0
+//	dprev0 = mul t0 t6
+//	t5 = sub t3 t5
+//	t2 = sigmoidgrad t4 t2
+//	t4 = sub t4 t2
+//	t1 = relugrad t4 t1
+//	dx1 = add t2 t1
+//	dx0 = sigmoidgrad t5 saved0
+//
+//go:noescape
+func mingruBackwardAVX512(v [][]float32, n int)
+
+// rgLruInferenceAVX512 is the inference pass of rg-lru over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t3 = softplus p0
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t0 = mul t3 t0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t3 = mul t0 t0
+//	t3 = oneminus t3
+//	t3 = sqrt t3
+//	t0 = mul t0 prev0
+//	t2 = mul t1 t2
+//	t2 = mul t3 t2
+//	next0 = add t0 t2
+//
+//go:noescape
+func rgLruInferenceAVX512(v [][]float32, n int)
+
+// rgLruForwardAVX512 is the forward pass of rg-lru over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	saved2 = add x2 bx2
+//	t0 = softplus p0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = mul t0 saved0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t1 = mul t0 t0
+//	t1 = oneminus t1
+//	t1 = sqrt t1
+//	t0 = mul t0 prev0
+//	t2 = mul saved1 saved2
+//	t2 = mul t1 t2
+//	next0 = add t0 t2
+//
+//go:noescape
+func rgLruForwardAVX512(v [][]float32, n int)
+
+// rgLruBackwardAVX512 is the backward pass of rg-lru over n units. Of v it takes
+// dout0, dnext0, saved1, saved2, p0, saved0, prev0, dp0, dx2, dprev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul saved1 saved2
+//	t1 = mul t0 t1
+//	t2 = softplus p0
+//	t3 = add t2 t2
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t4 = mul t3 saved0
+//	t4 = neg t4
+//	t4 = exp t4
+//	t5 = mul t4 t4
+//	t5 = oneminus t5
+//	t5 = sqrt t5
+//	t6 = mul t0 t5
+//	t7 = mul t6 saved2
+//	dx2 = mul t6 saved1
+//	t6 = mul t0 prev0
+//	dprev0 = mul t0 t4
+//	t5 = sqrtgrad t1 t5
+//	t5 = neg t5
+//	t1 = mul t5 t4
+//	t1 = add t6 t1
+//	t5 = mul t5 t4
+//	t5 = add t1 t5
+//	t4 = mul t5 t4
+//	t4 = neg t4
+//	t5 = mul t4 saved0
+//	t3 = mul t4 t3
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	t2 = softplusgrad t5 t2
+//	dx1 = sigmoidgrad t7 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//	dp0 = add dp0 t2
+//
+//go:noescape
+func rgLruBackwardAVX512(v [][]float32, n int)
+
 // linearInferenceLoopAVX512 is the inference pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, next0, and runs:
 //
@@ -2370,6 +2924,248 @@ func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, step
 //go:noescape
 func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
+// mingruInferenceLoopAVX512 is the inference pass of mingru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = relu t1
+//	t3 = neg t2
+//	t3 = add t1 t3
+//	t3 = sigmoid t3
+//	t3 = add t2 t3
+//	t2 = oneminus t0
+//	t2 = mul t2 prev0
+//	t3 = mul t0 t3
+//	next0 = add t2 t3
+//	prev0 = copy next0
+//
+//go:noescape
+func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// mingruForwardLoopAVX512 is the forward pass of mingru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	saved1 = add x1 bx1
+//	t0 = relu saved1
+//	t1 = neg t0
+//	t1 = add saved1 t1
+//	t1 = sigmoid t1
+//	t1 = add t0 t1
+//	t0 = oneminus saved0
+//	t0 = mul t0 prev0
+//	t1 = mul saved0 t1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func mingruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// mingruBackwardLoopAVX512 is the backward pass of mingru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = relu saved1
+//	t2 = neg t1
+//	t2 = add saved1 t2
+//	t2 = sigmoid t2
+//	t3 = add t1 t2
+//	t3 = mul t0 t3
+//	t4 = mul t0 saved0
+//	t5 = mul t0 prev0
+//	t6 = oneminus saved0
+//	dnext0 = mul t0 t6
+//	t5 = sub t3 t5
+//	t2 = sigmoidgrad t4 t2
+//	t4 = sub t4 t2
+//	t1 = relugrad t4 t1
+//	dx1 = add t2 t1
+//	dx0 = sigmoidgrad t5 saved0
+//
+//go:noescape
+func mingruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// mingruComposeLoopAVX512 is what composes steps of mingru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, factor0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = relu t1
+//	t3 = neg t2
+//	t3 = add t1 t3
+//	t3 = sigmoid t3
+//	t3 = add t2 t3
+//	t2 = oneminus t0
+//	t1 = mul t2 prev0
+//	t2 = mul factor0 t2
+//	t3 = mul t0 t3
+//	t3 = add t1 t3
+//	prev0 = copy t3
+//	factor0 = copy t2
+//
+//go:noescape
+func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// mingruComposeBackwardLoopAVX512 is what composes steps of the backward pass of mingru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = oneminus saved0
+//	t0 = mul t0 t1
+//	t1 = mul factor0 t1
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func mingruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanInferenceLoopAVX512 is the inference pass of rg-lru scan over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t3 = softplus p0
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t0 = mul t3 t0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t3 = mul t0 t0
+//	t3 = oneminus t3
+//	t3 = sqrt t3
+//	t0 = mul t0 prev0
+//	t2 = mul t1 t2
+//	t2 = mul t3 t2
+//	next0 = add t0 t2
+//	prev0 = copy next0
+//
+//go:noescape
+func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanForwardLoopAVX512 is the forward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	saved2 = add x2 bx2
+//	t0 = softplus p0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = mul t0 saved0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t1 = mul t0 t0
+//	t1 = oneminus t1
+//	t1 = sqrt t1
+//	t0 = mul t0 prev0
+//	t2 = mul saved1 saved2
+//	t2 = mul t1 t2
+//	next0 = add t0 t2
+//	prev0 = copy next0
+//
+//go:noescape
+func rgLruScanForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanBackwardLoopAVX512 is the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved2, p0, saved0, prev0, dx2, dx3, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul saved1 saved2
+//	t1 = mul t0 t1
+//	t2 = softplus p0
+//	t3 = add t2 t2
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t4 = mul t3 saved0
+//	t4 = neg t4
+//	t4 = exp t4
+//	t5 = mul t4 t4
+//	t5 = oneminus t5
+//	t5 = sqrt t5
+//	t6 = mul t0 t5
+//	t7 = mul t6 saved2
+//	dx2 = mul t6 saved1
+//	t6 = mul t0 prev0
+//	dnext0 = mul t0 t4
+//	t5 = sqrtgrad t1 t5
+//	t5 = neg t5
+//	t1 = mul t5 t4
+//	t1 = add t6 t1
+//	t5 = mul t5 t4
+//	t5 = add t1 t5
+//	t4 = mul t5 t4
+//	t4 = neg t4
+//	t5 = mul t4 saved0
+//	t3 = mul t4 t3
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	dx3 = softplusgrad t5 t2
+//	dx1 = sigmoidgrad t7 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func rgLruScanBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanComposeLoopAVX512 is what composes steps of rg-lru scan over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, factor0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t3 = softplus p0
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t0 = mul t3 t0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t3 = mul t0 t0
+//	t3 = oneminus t3
+//	t3 = sqrt t3
+//	t4 = mul t0 prev0
+//	t0 = mul factor0 t0
+//	t2 = mul t1 t2
+//	t2 = mul t3 t2
+//	t2 = add t4 t2
+//	prev0 = copy t2
+//	factor0 = copy t0
+//
+//go:noescape
+func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
+// rgLruScanComposeBackwardLoopAVX512 is what composes steps of the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// dout0, dnext0, p0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = softplus p0
+//	t1 = add t1 t1
+//	t1 = add t1 t1
+//	t1 = add t1 t1
+//	t1 = mul t1 saved0
+//	t1 = neg t1
+//	t1 = exp t1
+//	t0 = mul t0 t1
+//	t1 = mul factor0 t1
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func rgLruScanComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+
 // rnnTanhInferenceStepsAVX512 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
@@ -2669,6 +3465,12 @@ var kernelTable = table[kernelFunc]{
 		{Cell: "ls-lstm", Pass: Inference}:       {0x7b8b2c84abe2d3f1, lsLstmInferenceAVX2},
 		{Cell: "ls-lstm", Pass: Forward}:         {0xa703435053298ccc, lsLstmForwardAVX2},
 		{Cell: "ls-lstm", Pass: Backward}:        {0xc08d08ebfd5e8cf0, lsLstmBackwardAVX2},
+		{Cell: "mingru", Pass: Inference}:        {0x9e69afd1d7ed05a6, mingruInferenceAVX2},
+		{Cell: "mingru", Pass: Forward}:          {0xc63e155ac54478ce, mingruForwardAVX2},
+		{Cell: "mingru", Pass: Backward}:         {0x0566b89c7e330c79, mingruBackwardAVX2},
+		{Cell: "rg-lru", Pass: Inference}:        {0xc7e5e90483e660fb, rgLruInferenceAVX2},
+		{Cell: "rg-lru", Pass: Forward}:          {0xd0363adce7a5f9ba, rgLruForwardAVX2},
+		{Cell: "rg-lru", Pass: Backward}:         {0x1edcb1057e83c1ea, rgLruBackwardAVX2},
 	},
 	simd.AVX512: {
 		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceAVX512},
@@ -2704,6 +3506,12 @@ var kernelTable = table[kernelFunc]{
 		{Cell: "ls-lstm", Pass: Inference}:       {0x7b8b2c84abe2d3f1, lsLstmInferenceAVX512},
 		{Cell: "ls-lstm", Pass: Forward}:         {0xa703435053298ccc, lsLstmForwardAVX512},
 		{Cell: "ls-lstm", Pass: Backward}:        {0xc08d08ebfd5e8cf0, lsLstmBackwardAVX512},
+		{Cell: "mingru", Pass: Inference}:        {0x9e69afd1d7ed05a6, mingruInferenceAVX512},
+		{Cell: "mingru", Pass: Forward}:          {0xc63e155ac54478ce, mingruForwardAVX512},
+		{Cell: "mingru", Pass: Backward}:         {0x0566b89c7e330c79, mingruBackwardAVX512},
+		{Cell: "rg-lru", Pass: Inference}:        {0xc7e5e90483e660fb, rgLruInferenceAVX512},
+		{Cell: "rg-lru", Pass: Forward}:          {0xd0363adce7a5f9ba, rgLruForwardAVX512},
+		{Cell: "rg-lru", Pass: Backward}:         {0x1edcb1057e83c1ea, rgLruBackwardAVX512},
 	},
 }
 
@@ -2744,6 +3552,16 @@ var loopTable = table[loopFunc]{
 		{Cell: "ls-lstm core", Pass: Backward}:             {0x42b4300b0299f038, lsLstmCoreBackwardLoopAVX2},
 		{Cell: "ls-lstm core", Pass: Compose}:              {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX2},
 		{Cell: "ls-lstm core", Pass: ComposeBackward}:      {0x918ba2f24e34e0ff, lsLstmCoreComposeBackwardLoopAVX2},
+		{Cell: "mingru", Pass: Inference}:                  {0xb977ec4caf1347cf, mingruInferenceLoopAVX2},
+		{Cell: "mingru", Pass: Forward}:                    {0x8d41ac3aadd2ae77, mingruForwardLoopAVX2},
+		{Cell: "mingru", Pass: Backward}:                   {0x11479e2c845cda99, mingruBackwardLoopAVX2},
+		{Cell: "mingru", Pass: Compose}:                    {0x76ea75a93a665a76, mingruComposeLoopAVX2},
+		{Cell: "mingru", Pass: ComposeBackward}:            {0x84c46fdd62fc4611, mingruComposeBackwardLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Inference}:             {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Forward}:               {0x4cd309fee5faa83b, rgLruScanForwardLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Backward}:              {0x7a0d9c290c2c807c, rgLruScanBackwardLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Compose}:               {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX2},
+		{Cell: "rg-lru scan", Pass: ComposeBackward}:       {0x7b8883f4e412f340, rgLruScanComposeBackwardLoopAVX2},
 	},
 	simd.AVX512: {
 		{Cell: "linear", Pass: Inference}:                  {0xadab9be6a9609224, linearInferenceLoopAVX512},
@@ -2781,6 +3599,16 @@ var loopTable = table[loopFunc]{
 		{Cell: "ls-lstm core", Pass: Backward}:             {0x42b4300b0299f038, lsLstmCoreBackwardLoopAVX512},
 		{Cell: "ls-lstm core", Pass: Compose}:              {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX512},
 		{Cell: "ls-lstm core", Pass: ComposeBackward}:      {0x918ba2f24e34e0ff, lsLstmCoreComposeBackwardLoopAVX512},
+		{Cell: "mingru", Pass: Inference}:                  {0xb977ec4caf1347cf, mingruInferenceLoopAVX512},
+		{Cell: "mingru", Pass: Forward}:                    {0x8d41ac3aadd2ae77, mingruForwardLoopAVX512},
+		{Cell: "mingru", Pass: Backward}:                   {0x11479e2c845cda99, mingruBackwardLoopAVX512},
+		{Cell: "mingru", Pass: Compose}:                    {0x76ea75a93a665a76, mingruComposeLoopAVX512},
+		{Cell: "mingru", Pass: ComposeBackward}:            {0x84c46fdd62fc4611, mingruComposeBackwardLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Inference}:             {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Forward}:               {0x4cd309fee5faa83b, rgLruScanForwardLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Backward}:              {0x7a0d9c290c2c807c, rgLruScanBackwardLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Compose}:               {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX512},
+		{Cell: "rg-lru scan", Pass: ComposeBackward}:       {0x7b8883f4e412f340, rgLruScanComposeBackwardLoopAVX512},
 	},
 }
 

@@ -1,5 +1,5 @@
 // What Go puts ahead of gather.cu for one kernel. TestSamples writes it with -update, of:
-// naive rnn-tanh/forward/input=9/hidden=256/layers=1/batch=1/steps=9/onehot/output=40/bf16 a100
+// naive mingru/forward/input=64/hidden=20/layers=3/batch=16/steps=2/onehot/output=40/tf32 h200
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"

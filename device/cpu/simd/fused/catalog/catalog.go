@@ -17,7 +17,7 @@ import (
 // cells names the cells that have assembly. To give a cell assembly, add its name and run make generate.
 var cells = []string{
 	"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c",
-	"gilr", "sru", "qrnn", "qrnn2", "ls-lstm",
+	"gilr", "sru", "qrnn", "qrnn2", "ls-lstm", "mingru", "rg-lru",
 }
 
 // A Pass is one of a cell's programs.
@@ -76,13 +76,15 @@ func Loops() []Entry {
 }
 
 // Linear lists what is a linear recurrence: of the cells those without recurrent products, and the parts of
-// linear surrogate cells, whose products are known ahead.
+// linear surrogate cells, whose products are known ahead, or what scans run instead.
 func Linear(cells []*cell.Cell) []*cell.Cell {
 	var linear []*cell.Cell
 	for _, c := range cells {
 		switch {
 		case c.Surrogate != nil:
 			linear = append(linear, c.Surrogate, c.Core)
+		case c.Scanned != nil:
+			linear = append(linear, c.Scanned)
 		case c.Recurrence != nil && c.Recurrent == 0:
 			linear = append(linear, c)
 		}
