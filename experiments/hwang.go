@@ -305,7 +305,7 @@ var hwangGraph = Experiment{
 			},
 		}
 		for _, c := range cell.All() {
-			if c.Window > 1 { // its graph would need frames of the input before the first
+			if !graph.Has(c) {
 				continue
 			}
 			g, err := graph.New(graph.Stack{Cell: c, Layers: 1, Input: 1024, Hidden: 1024, Output: 1024})

@@ -25,6 +25,23 @@ type Technique interface {
 	Plan(plan *Plan, k knob.Params) error
 }
 
+// A Launcher is a technique whose knobs have other defaults where each operation is a
+// launch, as on a GPU. Techniques know nothing else of the device.
+type Launcher interface {
+	Technique
+
+	// LaunchedKnobs is Knobs there. Only the order of values differs.
+	LaunchedKnobs(p Problem) []knob.Knob
+}
+
+// KnobsOf lists what a tuner may turn of t on a device whose operations are launches, or are not.
+func KnobsOf(t Technique, p Problem, launched bool) []knob.Knob {
+	if l, ok := t.(Launcher); ok && launched {
+		return l.LaunchedKnobs(p)
+	}
+	return t.Knobs(p)
+}
+
 // A Keeper is a technique that can train on the steps of Problem.History. It
 // computes them ahead of all runs (Builder.Prepare), as the minibatch before
 // did. Layout declines them for all others.

@@ -13,7 +13,7 @@ import (
 func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
 	fixed := spec.Knobs
 	spec.Knobs = nil
-	l, err := settle(techniques, p, spec)
+	l, err := settle(techniques, p, spec, launches(d))
 	if err != nil || l.Reason != "" {
 		return l, err
 	}

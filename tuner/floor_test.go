@@ -86,12 +86,12 @@ func TestFloor(t *testing.T) {
 		}
 	}
 	scan := results.Point{Cell: "gilr", Pass: "forward", Hidden: 1024, Input: 512, Batch: 2, Steps: 4096, Layers: 1, Precision: "fp32"}
-	f = floorOnH200(t, "scan", scan, nil)
+	f = floorOnH200(t, "scan", scan, knob.Params{"inputbatch": 256})
 	values := 3*1024*2*4096 + 1024*2 // gates, states, and the first states
 	if want := int64(4 * (2*1024*512 + 512*2*4096 + values)); math.Abs(float64(bytesOf(f)-want)) > 0.005*float64(want) || f.Bound != model.BoundLaunch {
 		t.Errorf("a scan moves %d bytes by %s, want about %d", bytesOf(f), f.Bound, want)
 	}
-	if f := floorOnH200(t, "scan", scan, knob.Params{"graph": 1}); f.Bound != model.BoundProducts {
+	if f := floorOnH200(t, "scan", scan, knob.Params{"inputbatch": 256, "graph": 1}); f.Bound != model.BoundProducts {
 		t.Errorf("in a graph, a scan is bound by %s", f.Bound)
 	}
 	if f := floorOnH200(t, "naive", p, nil); f != nil {

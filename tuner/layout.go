@@ -58,11 +58,11 @@ func LayOutWithin(d device.Device, techniques []rnn.Technique, p results.Point, 
 
 // draft is LayOutWithin without the device's memory, which not every one can tell at once.
 func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
-	l, err := settle(techniques, p, spec)
+	l, err := settle(techniques, p, spec, launches(d))
 	if err != nil || l.Reason != "" {
 		return l, err
 	}
-	l.apart = d.Info().Name != "cpu"
+	l.apart = launches(d)
 	if info := d.Info(); !slices.Contains(info.Precision, p.Precision) {
 		l.refuse(results.ReasonPrecision, fmt.Sprintf("%s supports %s, not %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
 		return l, nil
@@ -86,6 +86,9 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	}
 	return l, l.settleDevice(d, l.rest)
 }
+
+// launches reports whether d launches operations: it is no CPU.
+func launches(d device.Device) bool { return d.Info().Name != "cpu" }
 
 // settleDevice takes the settings of the device's knobs from rest. A setting that
 // d does not offer for this schedule is declined; one that no device of its kind
@@ -145,14 +148,14 @@ func (l *Layout) weigh(d device.Device) error {
 // CheckKnobs finds settings of spec that its technique does not take at p,
 // without laying anything out.
 func CheckKnobs(techniques []rnn.Technique, p results.Point, spec grid.Spec) error {
-	_, err := settle(techniques, p, spec)
+	_, err := settle(techniques, p, spec, false)
 	return err
 }
 
 // settle finds problem and technique and the settings of the latter's knobs.
 // Knobs of the device depend on the schedule, so that the technique comes first
-// with the settings that it knows.
-func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
+// with the settings that it knows. Its defaults may be others where operations are launched.
+func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec, launched bool) (*Layout, error) {
 	l := &Layout{Point: p, Spec: spec, Knobs: maps.Clone(spec.Knobs)}
 	if l.Knobs == nil {
 		l.Knobs = knob.Params{}
@@ -170,7 +173,7 @@ func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layou
 		return nil, fmt.Errorf("tuner: %w", grid.Unknown("technique", spec.Name, names))
 	}
 	l.Technique = techniques[i]
-	l.offered = l.Technique.Knobs(l.Problem)
+	l.offered = rnn.KnobsOf(l.Technique, l.Problem, launched)
 	if p.Streams > 0 {
 		if slices.Contains(knobNames(l.offered), "streams") {
 			if own, ok := l.Knobs["streams"]; ok && own != p.Streams {

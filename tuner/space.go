@@ -72,7 +72,7 @@ func (t *Tune) settings(ctx context.Context, p results.Point, specs []grid.Spec,
 		list = append(list, c)
 	}
 	for number, spec := range specs {
-		base, err := settle(t.Techniques, p, spec)
+		base, err := settle(t.Techniques, p, spec, launches(t.Device))
 		if err != nil {
 			return nil, 0, err
 		}

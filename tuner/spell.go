@@ -10,16 +10,19 @@ import (
 )
 
 // Spell writes a technique with its settings at a point as --impl takes it, without
-// those that are defaults there. vocabulary is that of the device.
+// those that are defaults there on every device. vocabulary is that of the device.
 func Spell(techniques []rnn.Technique, vocabulary []knob.Knob, name string, knobs knob.Params, at results.Point) string {
 	all := vocabulary
+	var launched []knob.Knob
 	i := slices.IndexFunc(techniques, func(t rnn.Technique) bool { return t.Name() == name })
 	if problem, err := Problem(at); err == nil && i >= 0 {
-		all = slices.Concat(techniques[i].Knobs(problem), all)
+		all = slices.Concat(rnn.KnobsOf(techniques[i], problem, false), all)
+		launched = rnn.KnobsOf(techniques[i], problem, true)
 	}
 	own := knob.Params{}
 	for k, v := range knobs {
-		if known := knob.Find(all, k); known == nil || known.Values[0] != v {
+		known, there := knob.Find(all, k), knob.Find(launched, k)
+		if known == nil || known.Values[0] != v || there != nil && there.Values[0] != v {
 			own[k] = v
 		}
 	}

@@ -13,6 +13,7 @@ package scan
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -44,7 +45,31 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 			values = append(values, n)
 		}
 	}
-	return []knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all", Values: values, Min: 0, Max: math.MaxInt32}}
+	return []knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; a GPU takes all unless told otherwise", Values: values, Min: 0, Max: math.MaxInt32}}
+}
+
+// most is how many bytes the products of a block may take, with their gradients, where all
+// steps are one block unless told otherwise.
+const most = 4 << 30
+
+// LaunchedKnobs implements rnn.Launcher: all steps at once, as far as memory goes. A launch takes as
+// long as many rows, and no cache holds a block's products in any case.
+func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
+	k := t.Knobs(p)
+	step := 4 * p.Batch * p.Hidden * (len(p.Cell.Gates) + p.Cell.Recurrent)
+	if p.Pass == rnn.Train {
+		step *= 2
+	}
+	first := 0
+	if k[0].Values[0] == p.Steps {
+		return k
+	}
+	if p.Steps > most/step {
+		first = max(1, most/step)
+	}
+	values := slices.DeleteFunc(k[0].Values, func(v int) bool { return v == first })
+	k[0].Values = slices.Insert(values, 0, first)
+	return k
 }
 
 // Plan implements rnn.Technique.

@@ -136,6 +136,13 @@ func (b *cellBuilder) sort() {
 	}
 }
 
+// Has reports whether a graph can say what c computes: c reads one frame of its input, and no
+// function of weights alone.
+func Has(c *cell.Cell) bool {
+	_, err := New(Stack{Cell: c, Layers: 1, Input: 1, Hidden: 1})
+	return err == nil
+}
+
 // resolve links the program's instructions, which use temporaries again.
 func (b *cellBuilder) resolve() {
 	at := map[cell.Ref]int{}

@@ -95,6 +95,9 @@ func graphless(c *cell.Cell) bool { return c.Window > 1 || c == cell.RGLRU }
 func TestEveryCellHasAGraph(t *testing.T) {
 	for _, c := range cell.All() {
 		for _, s := range []graph.Stack{{Cell: c, Layers: 1, Input: 2, Hidden: 3}, {Cell: c, Layers: 3, Input: 5, Hidden: 3, Output: 4, Symbols: true}} {
+			if graph.Has(c) == graphless(c) {
+				t.Errorf("%v has a graph: %v", c, graph.Has(c))
+			}
 			g, err := graph.New(s)
 			if declined := err != nil; declined || graphless(c) {
 				if declined != graphless(c) {

@@ -1,0 +1,54 @@
+package tuner_test
+
+import (
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// renamed is a device under another name, by which a GPU is told from a CPU.
+type renamed struct {
+	device.Device
+	name string
+}
+
+func (d renamed) Info() device.Info {
+	i := d.Device.Info()
+	i.Name = d.name
+	return i
+}
+
+// TestDefaultsOfLaunches: a scan without settings takes all steps at once on a GPU, and blocks of
+// 512 rows on a CPU. What is said otherwise holds on both.
+func TestDefaultsOfLaunches(t *testing.T) {
+	own, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	p := results.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: 2, Layers: 1, Batch: 4, Steps: 1000, Precision: "fp32"}
+	for _, test := range []struct {
+		device string
+		knobs  map[string]int
+		want   int
+	}{{"cpu", nil, 128}, {"cuda:0", nil, 0}, {"cpu", map[string]int{"inputbatch": 32}, 32}, {"cuda:0", map[string]int{"inputbatch": 32}, 32}} {
+		l, err := tuner.LayOut(renamed{own, test.device}, impl.All(), p, grid.Spec{Name: "scan", Knobs: test.knobs})
+		if err != nil || l.Reason != "" {
+			t.Fatal(l.Reason, err)
+		}
+		if got := l.Knobs["inputbatch"]; got != test.want {
+			t.Errorf("%s %v: blocks of %d steps, want %d", test.device, test.knobs, got, test.want)
+		}
+		for _, n := range []int{0, 128} { // the default of one kind is a setting on the other
+			want := "scan:inputbatch=" + map[int]string{0: "0", 128: "128"}[n]
+			if got := tuner.Spell(impl.All(), nil, "scan", map[string]int{"inputbatch": n}, p); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+	}
+}
