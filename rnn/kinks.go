@@ -3,6 +3,8 @@ package rnn
 import (
 	"fmt"
 	"math"
+
+	"rnnbench/rnn/cell"
 )
 
 // Kinks count the units of a network at which ReLU's gradient is 0 or 1 by rounding
@@ -46,7 +48,10 @@ func FindKinks(d *Data) Kinks {
 }
 
 // kinked reports whether two right answers to p may have different gradients.
-func (p Problem) kinked() bool { return p.Pass == Train && p.Cell.Rectifier() }
+func (p Problem) kinked() bool {
+	_, found := p.Cell.Kink()
+	return p.Pass == Train && found
+}
 
 // ReferenceNear is Reference with the benefit of the doubt for kinks: where the input of
 // ReLU lies within rounding of 0, a unit counts as on the side where answer has it.
@@ -73,7 +78,7 @@ func ReferenceNear(d *Data, answer []Tensor) ([]Tensor, Kinks) {
 	for l := range r.layers {
 		y := &r.layers[l]
 		for _, i := range y.near {
-			if (y.side[i] > 0) != (y.state[0][r.Distinct*r.p.Hidden+i] > 0) {
+			if (y.side[i] > 0) != (r.own(y, i) > 0) {
 				found.Other++
 			}
 		}
@@ -84,15 +89,19 @@ func ReferenceNear(d *Data, answer []Tensor) ([]Tensor, Kinks) {
 // kinks are what a layer has besides where its units' gradients may be either of two.
 // The values are per step, distinct sequence and unit.
 type kinks struct {
+	at    cell.Ref  // what the backward pass has side for
 	near  []int     // units within rounding of 0
-	side  []float64 // states as the backward pass sees them; nil: as they are
-	reach []float64 // gradients of the states, from above and from the step that follows
+	side  []float64 // values of at as the backward pass sees them; nil: as they are
+	reach []float64 // what the gradient of the kinked gate is more above the kink than below it
 }
 
 // reaches keeps the gradients of the states of some units of a row, if they are asked for.
 func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, dout []float64) {
 	if y.side == nil {
 		return
+	}
+	if y.at.Kind != cell.Next {
+		return // see jumps
 	}
 	for u := from; u < to; u++ {
 		y.reach[row*h+u] = dout[row*h+u] + carry[0][sequence*h+u]
@@ -106,13 +115,21 @@ func (r *reference) findKinks() Kinks {
 	for l := range r.layers {
 		y := &r.layers[l]
 		var all []float64
-		all, below = r.variances(y, below)
+		if r.p.Cell.Rectifier() {
+			all, below = r.variances(y, below)
+		} else {
+			all, below = r.gateVariances(y, below)
+		}
 		for i, v := range all {
 			if math.Abs(r.input(y, i)) <= deviations*math.Sqrt(v) {
 				y.near = append(y.near, i)
 			}
 		}
-		y.side = append([]float64(nil), y.state[0][r.Distinct*r.p.Hidden:]...)
+		kink, _ := r.p.Cell.Kink()
+		y.at, y.side = kink.At, make([]float64, len(all))
+		for i := range y.side {
+			y.side[i] = r.own(y, i)
+		}
 		y.reach = make([]float64, len(y.side))
 		k.Near += len(y.near)
 	}
@@ -121,8 +138,22 @@ func (r *reference) findKinks() Kinks {
 
 // input is ReLU's of a unit, by its number within the layer.
 func (r *reference) input(y *refLayer, i int) float64 {
-	u := i % r.p.Hidden
-	return y.pre[i] + y.rec[i] + float64(y.biasX[u]) + float64(y.biasR[u])
+	h, gates, recurrent := r.p.Hidden, len(r.p.Cell.Gates), r.p.Cell.Recurrent
+	kink, _ := r.p.Cell.Kink()
+	row, u := i/h, i%h
+	z := y.pre[(row*gates+kink.Gate)*h+u] + float64(y.biasX[kink.Gate*h+u])
+	if kink.Gate < recurrent {
+		z += y.rec[(row*recurrent+kink.Gate)*h+u] + float64(y.biasR[kink.Gate*h+u])
+	}
+	return z
+}
+
+// own is the value that says on which side of the kink the reference has a unit.
+func (r *reference) own(y *refLayer, i int) float64 {
+	if r.p.Cell.Rectifier() {
+		return y.state[0][r.Distinct*r.p.Hidden+i]
+	}
+	return r.input(y, i)
 }
 
 // variances are those of the rounding errors of ReLU's inputs in a layer, and of the states, given
@@ -208,6 +239,9 @@ func squares(w []float32) []float32 {
 
 // takeSides puts units within rounding of 0 on the side of the answer's states, where it shows them.
 func (r *reference) takeSides(answer []Tensor) {
+	if !r.p.Cell.Rectifier() {
+		return // no state shows the side
+	}
 	for l := range r.layers {
 		name := fmt.Sprintf("%s_l%d", r.p.Cell.States[0], l)
 		for _, t := range answer {

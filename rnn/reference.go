@@ -223,6 +223,9 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 	return func(u int) func(cell.Ref) *float64 {
 		return func(ref cell.Ref) *float64 {
 			i := ref.Index
+			if y.side != nil && dout != nil && ref == y.at {
+				return &y.side[row*h+u]
+			}
 			switch ref.Kind {
 			case cell.X:
 				return &y.pre[(row*len(c.Gates)+i)*h+u]
@@ -240,9 +243,6 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 			case cell.Prev:
 				return &y.state[i][row*h+u]
 			case cell.Next:
-				if y.side != nil && dout != nil {
-					return &y.side[row*h+u]
-				}
 				return &y.state[i][(row+b)*h+u]
 			case cell.Saved:
 				return &y.saved[(row*c.Saved+i)*h+u]

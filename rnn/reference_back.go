@@ -63,6 +63,7 @@ func (r *reference) backwardFrom(dout []float64) {
 			r.units(func(j, from, to int) {
 				at := r.vectors(y, t*b+j, y.dState, dout)
 				y.reaches(t*b+j, j, h, from, to, y.dState, dout)
+				r.jumps(y, t*b+j, from, to, at)
 				for u := from; u < to; u++ {
 					p.Cell.Backward.Eval(at(u))
 				}

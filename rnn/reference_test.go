@@ -46,9 +46,11 @@ func loss(d *Data) float64 {
 // forward pass, for a batch with and without copies.
 func TestGradients(t *testing.T) {
 	const step = 0x1p-10 // exact in float32
+	compared, kinked := 0, 0
 	for _, p := range small() {
 		for _, distinct := range []int{2, 3} {
 			d := NewData(p, 1, distinct, "normal")
+			here := loss(d)
 			for _, g := range Reference(d) {
 				if !g.Gradient {
 					continue
@@ -70,12 +72,20 @@ func TestGradients(t *testing.T) {
 					if g.PerSequence {
 						got *= d.copies(i / g.Cols % d.Distinct)
 					}
+					compared++
+					if jump := math.Abs(up-2*here+down) / step; p.Cell.Kinked() && math.Abs(got-want) > 2e-5 && math.Abs(got-want) < jump {
+						kinked++ // the step passes a kink
+						continue
+					}
 					if math.Abs(got-want) > 2e-5*max(1, math.Abs(want)) {
 						t.Fatalf("%v, %d distinct: %s[%d] is %v, want %v", p, distinct, g.Name, i, got, want)
 					}
 				}
 			}
 		}
+	}
+	if 100*kinked > compared {
+		t.Errorf("%d of %d steps pass a kink", kinked, compared)
 	}
 }
 

@@ -46,7 +46,11 @@ func (r *search) run() {
 			break
 		}
 		if flips == nil {
-			flips = r.flips(r.along(left), r.marks(left))
+			if r.p.Cell.Rectifier() {
+				flips = r.flips(r.along(left), r.marks(left))
+			} else {
+				flips = r.flips(r.alongGate(left), r.gateMarks(left))
+			}
 		}
 		some := r.choose(flips, caution)
 		if len(some) == 0 {

@@ -75,6 +75,8 @@ func (r *search) along(e *residual) [][]float64 {
 // parameter's gradient is a sum over the batch, which repeats each distinct sequence.
 func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
 	h, b := r.p.Hidden, r.Distinct
+	kink, _ := r.p.Cell.Kink()
+	gate := kink.Gate * h // the first of its rows of weights
 	product := make([]float64, len(d))
 	add := func() {
 		for i, v := range product {
@@ -86,10 +88,11 @@ func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
 	switch {
 	case w == nil:
 	case y.in == nil:
-		r.lookUp(func(row, at int) { copy(product[row*h:(row+1)*h], w[at:at+h]) })
+		r.lookUp(func(row, at int) { copy(product[row*h:(row+1)*h], w[at+gate:at+gate+h]) })
 		add()
 	default:
-		mulTransposed(product, y.in, narrow(w), r.rows, h, len(w)/h)
+		width := r.p.FanIn(l)
+		mulTransposed(product, y.in, narrow(w[gate*width:(gate+h)*width]), r.rows, h, width)
 		add()
 	}
 	if w := e.direction("grad_weight_hh", l); w != nil {
@@ -99,7 +102,7 @@ func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
 	for _, name := range []string{"grad_bias_ih", "grad_bias_hh"} {
 		if w := e.direction(name, l); w != nil {
 			for i := range product {
-				product[i] = w[i%h]
+				product[i] = w[gate+i%h]
 			}
 			add()
 		}

@@ -66,7 +66,7 @@ func (c *stepper) backward(above []float64, flops float64) error {
 func (c *stepper) through(b *backStep, flops float64) {
 	frames, h := c.Frames(), c.Hidden
 	one := 2*c.unitFLOPs(b.l) + 2*float64(c.Cell.Recurrent*h)
-	if c.Cell.Rectifier() {
+	if c.Cell.Kinked() {
 		one += c.unitFLOPs(b.l) // for how near the kink it is
 	}
 	units := min(h, int(flops/2/(one*float64(frames*c.distinct))))
@@ -177,6 +177,7 @@ func (c *stepper) columnsOf(w []float32, rows, cols int, which []int) [][]float6
 func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) {
 	k, h := c.Cell, c.Hidden
 	gates, rec, rectifier := len(k.Gates), k.Recurrent, k.Rectifier()
+	kink, kinked := k.Kink()
 	v := &laneValues{x: make([]float64, gates), r: make([]float64, rec), saved: make([]float64, k.Saved), dx: make([]float64, gates), dr: make([]float64, rec),
 		temps: make([]float64, max(k.Forward.Temps(), k.Backward.Temps())), next: make([]float64, len(k.States)), prev: make([]float64, len(k.States)),
 		lane: y, layer: &c.layers[b.l], h: h}
@@ -194,6 +195,9 @@ func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) 
 			}
 		}
 		v.dout = b.above[row*h+y.unit]
+		if kinked && !rectifier && v.nearGate(c, kink, b.l, row) {
+			v.takeSide(k, kink, b.dx[row*gates*h+kink.Gate*h+y.unit])
+		}
 		k.Backward.Eval(v.at)
 		for g, want := range v.dx {
 			at := row*gates*h + g*h + y.unit

@@ -22,3 +22,34 @@ func (c *Cell) Rectifier() bool {
 	last := c.Forward[3]
 	return len(terms) == 0 && last.Op == ReLU && last.A == sums[2] && last.Out == Ref{Next, 0}
 }
+
+// A Kink is where the gradient of a cell jumps: where the sum of one gate passes 0. At is
+// what the backward program reads of that sum, or of what ReLU makes of it.
+type Kink struct {
+	Gate int
+	At   Ref
+}
+
+// Kink finds it in a Rectifier, or where the one ReLU of c takes the saved sum of a gate that has no
+// recurrent product.
+func (c *Cell) Kink() (Kink, bool) {
+	if c.Rectifier() {
+		return Kink{0, Ref{Next, 0}}, true
+	}
+	rectifies := func(in Instr) bool { return in.Op == ReLU }
+	i := slices.IndexFunc(c.Forward, rectifies)
+	if i < 0 || c.Window != 1 || slices.ContainsFunc(c.Forward[i+1:], rectifies) {
+		return Kink{}, false
+	}
+	at := c.Forward[i].A
+	j := slices.IndexFunc(c.Forward, func(in Instr) bool { return in.Out == at })
+	if at.Kind != Saved || j < 0 {
+		return Kink{}, false
+	}
+	sum := c.Forward[j]
+	k := sum.A.Index
+	if sum.Op != Add || sum.A.Kind != X || k < c.Recurrent || sum.B != (Ref{BX, k}) {
+		return Kink{}, false
+	}
+	return Kink{k, at}, true
+}
