@@ -60,6 +60,10 @@ type Plan struct {
 	// tangent, as a technique that leaves them to somebody else states it; 0:
 	// rounding of single precision alone.
 	UnitError float64
+
+	// Part says that a run computes only part of the pass, and the rest was computed ahead
+	// of all runs. Its FLOP/s then count that part alone.
+	Part bool
 }
 
 // Layout has technique t plan problem p with the knob settings k, defaults

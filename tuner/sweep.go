@@ -259,6 +259,9 @@ func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 	c.record.Mode.Graph = l.DeviceKnobs["graph"] != 0
 	w := &c.record.Work
 	w.Executed, w.Bytes, w.Ops = l.Schedule.FLOPs(), l.Schedule.Traffic(), len(l.Schedule.Nodes)
+	if l.Plan.Part {
+		w.Flops = min(w.Flops, w.Executed)
+	}
 	for _, n := range l.Schedule.Nodes {
 		w.Waits += len(n.Wait)
 	}

@@ -82,7 +82,10 @@ func (n *network) backward(l, t, steps int, more bool) {
 		g.DOut = ds.Band(n.Batch, steps*n.Batch)
 		n.scanBackward(s, g, surrogate)
 		carry, _ := n.CarryThrough(l)
-		n.do(schedule.Map{Op: cell.Add, Out: carry, A: carry, B: ds.Band(0, n.Batch)})
+		add := schedule.Map{Op: cell.Add, Out: carry, A: carry, B: ds.Band(0, n.Batch)}
+		if n.do(add); n.alone == backwardScan { // to what its scan leaves in each run
+			n.Do(0, add)
+		}
 	}
 	n.weightGradients(l, t, steps, more)
 	if below := n.below(l, t, steps); !below.Empty() {

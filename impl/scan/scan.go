@@ -45,7 +45,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 			values = append(values, n)
 		}
 	}
-	return []knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; a GPU takes all unless told otherwise", Values: values, Min: 0, Max: math.MaxInt32}}
+	return []knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; a GPU takes all unless told otherwise", Values: values, Min: 0, Max: math.MaxInt32}, aloneKnob()}
 }
 
 // most is how many bytes the products of a block may take, with their gradients, where all
@@ -87,6 +87,11 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if n.block == 0 || n.block > p.Steps {
 		n.block = p.Steps
 	}
+	if n.alone = k["alone"]; n.alone != whole {
+		if err := n.canBeAlone(); err != nil {
+			return err
+		}
+	}
 	n.layout()
 	for t := 0; t < p.Steps; t += n.block {
 		for l := range p.Layers {
@@ -109,13 +114,16 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		}
 		n.finishBackward()
 	}
+	n.copyAsMuch()
 	return nil
 }
 
 type network struct {
 	*rnn.Plan
-	block            int // steps
-	gates, recurrent int // columns of the products
+	block            int   // steps
+	alone            int   // what of the pass is timed; see aloneKnob
+	values           int64 // that a copy stands for
+	gates, recurrent int   // columns of the products
 
 	x, r *schedule.Matrix // products of a block: of the input and, for a surrogate, of its states
 
@@ -133,8 +141,6 @@ type weights struct {
 	w, wBack []*schedule.Matrix // one for each step of the cell's window; none where one-hot
 	r, rBack *schedule.Matrix
 }
-
-func (n *network) do(op schedule.Op) { n.Do(0, op) }
 
 // pack returns v, or its transpose, for products to read.
 func (n *network) pack(v schedule.View, trans bool) *schedule.Matrix {

@@ -80,6 +80,13 @@ func (c *Cell) Gradients() int {
 	return len(c.Gates) + len(c.Peeps)
 }
 
+// RecallsState reports whether the gradient of a step reads state s before or after it.
+func (c *Cell) RecallsState(s int) bool {
+	return slices.ContainsFunc(c.Backward, func(in Instr) bool {
+		return slices.ContainsFunc(in.Args(), func(r Ref) bool { return (r.Kind == Prev || r.Kind == Next) && r.Index == s })
+	})
+}
+
 // Kinked reports whether c's gradient jumps somewhere, so that two answers that
 // differ by rounding can have different gradients and both be right.
 func (c *Cell) Kinked() bool {

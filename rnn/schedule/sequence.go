@@ -140,10 +140,16 @@ func (s *Sequence) writes() []View {
 	return some(views, []View{s.Saved})
 }
 
-// readsBack are the views that the gradient with g reads: the states of all
-// steps but no inputs, whose products it does not need.
+// readsBack are the views that the gradient with g reads: those states of all
+// steps that the cell's gradient needs, but no inputs, whose products it does not.
 func (s *Sequence) readsBack(g *SequenceGrad) []View {
-	return some(s.State, g.Carry, []View{s.Saved, s.Peep, g.DOut, g.DPeep})
+	var states []View
+	for i, v := range s.State {
+		if s.Cell.RecallsState(i) {
+			states = append(states, v)
+		}
+	}
+	return some(states, g.Carry, []View{s.Saved, s.Peep, g.DOut, g.DPeep})
 }
 
 func (s *Sequence) writesBack(g *SequenceGrad) []View {
