@@ -259,6 +259,7 @@ func All() []Experiment {
 		hwangGraph,
 		martinFig1,
 		martinKernel,
+		scanRates,
 		deepbench,
 		cudnnStacks,
 		cudnnFP32,

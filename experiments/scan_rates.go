@@ -1,0 +1,226 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// A scanPass is a scan and the copy beside it; see the knob alone of technique scan.
+type scanPass struct {
+	pass, scan, copied string // pass of the point, labels
+	alone, copy        int
+}
+
+var scanPasses = []scanPass{
+	{"forward", "inference", "copy for inference", 1, 3},
+	{"train", "kept for training", "copy for kept", 1, 3},
+	{"train", "backward", "copy for backward", 2, 4},
+}
+
+// specs are the scan and its copy, on a GPU replayed as graphs.
+func (s scanPass) specs(on Target) []grid.Spec {
+	var all []grid.Spec
+	for label, alone := range map[string]int{s.scan: s.alone, s.copied: s.copy} {
+		one := spec(label, "scan", knob.Params{"inputbatch": 0, "alone": alone})
+		if on.GPU {
+			one = graphed(label, one)
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b grid.Spec) int { return a.Knobs["alone"] - b.Knobs["alone"] })
+	return all
+}
+
+// scanCells are the linear recurrences, but for those whose scan is another's.
+func scanCells() []string {
+	var names []string
+	for _, c := range cell.All() {
+		linear := c.Recurrent == 0 && (c.Recurrence != nil || c.Scanned != nil) || c.Surrogate != nil
+		if linear && c.Window == 1 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// scanSeed is that of the random shapes.
+const scanSeed = 31
+
+// scanShapes are, for the cell of that index, shapes of about as many values a vector: the first ones with powers of two of
+// channels and one sequence, the others drawn at random with odd channels, sequences and steps.
+func scanShapes(index int, s Size, on Target) (aligned, odd []results.Point) {
+	values, channels, drawn := 1<<22, []int{8, 64, 512, 4096}, 7
+	switch {
+	case s == Quick:
+		values, channels, drawn = 1<<18, []int{8, 256}, 1
+	case on.GPU:
+		values = 1 << 24
+	}
+	shape := func(hidden, batch, steps int) results.Point {
+		return results.Point{Input: 1, Hidden: hidden, Batch: batch, Steps: steps, Layers: 1, Precision: "fp32"}
+	}
+	for _, h := range channels {
+		aligned = append(aligned, shape(h, 1, values/h))
+	}
+	rng := rand.New(rand.NewPCG(scanSeed, uint64(index)))
+	below := func(most float64) int { return int(math.Exp(rng.Float64()*math.Log(most)))/2*2 + 1 }
+	for range drawn {
+		h, b := below(2048), below(64)
+		odd = append(odd, shape(h, b, max(3, int(float64(values)*(0.5+rng.Float64()))/(h*b)/2*2+1)))
+	}
+	return aligned, odd
+}
+
+var scanRates = Experiment{
+	ID: "scan-rates", Title: "The scans of linear recurrences beside a copy of as many bytes",
+	Source: "Martin & Cundy 2017, section 2; De et al. 2024, section 4",
+	Parts: func(s Size, on Target) []Part {
+		specs := map[string][]grid.Spec{}
+		for _, way := range scanPasses {
+			specs[way.pass] = append(specs[way.pass], way.specs(on)...)
+		}
+		var parts []Part
+		for _, pass := range []string{"forward", "train"} {
+			var all []results.Point
+			for i, name := range scanCells() {
+				if s == Quick && !slices.Contains([]string{"gilr", "sru", "rg-lru"}, name) {
+					continue
+				}
+				aligned, odd := scanShapes(i, s, on)
+				for _, p := range slices.Concat(aligned, odd) {
+					p.Cell, p.Pass = name, pass
+					all = append(all, p)
+				}
+			}
+			parts = append(parts, Part{all, specs[pass]})
+		}
+		return parts
+	},
+	Report: reportScanRates,
+}
+
+// A scanRate is one scan beside its copy.
+type scanRate struct {
+	way   scanPass
+	scan  *results.Record
+	share float64 // of the copy's rate
+}
+
+func (r scanRate) odd() bool { return r.scan.Point.Hidden%2 == 1 }
+
+// scanRatesOf are those of which both were measured.
+func scanRatesOf(recs []results.Record) (all []scanRate) {
+	for _, p := range points(recs) {
+		for _, way := range scanPasses {
+			at := func(q results.Point) bool { return q == p }
+			scan, copied := find(recs, way.scan, at), find(recs, way.copied, at)
+			if way.pass == p.Pass && scan != nil && copied != nil {
+				all = append(all, scanRate{way, scan, copied.Seconds() / scan.Seconds()})
+			}
+		}
+	}
+	return all
+}
+
+func reportScanRates(recs []results.Record, on Target) (*Report, error) {
+	rates := scanRatesOf(recs)
+	if len(rates) == 0 {
+		return nil, fmt.Errorf("experiments: no scan has a copy beside it")
+	}
+	rep := &Report{Tables: []*table.Table{sumOfRates(rates), tableOfRates(rates)}}
+	rep.Findings = append(rep.Findings, fmt.Sprintf("Shares are times of a copy over times of a scan, measured in turns. The copy reads and writes as many bytes as the scan must: each vector once, and states once. Shapes with odd channels, sequences and steps are drawn at random, from seed %d.", scanSeed))
+	for _, way := range scanPasses {
+		var shares []float64
+		worst := scanRate{share: math.Inf(1)}
+		for _, r := range rates {
+			if r.way != way {
+				continue
+			}
+			if shares = append(shares, r.share); r.share < worst.share {
+				worst = r
+			}
+		}
+		if len(shares) > 0 {
+			p := worst.scan.Point
+			rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %.0f %% of a copy (geometric mean of %d). The lowest is %.0f %%: %s, %d channels, %d sequences, %d steps.", way.scan, 100*geomean(shares), len(shares), 100*worst.share, p.Cell, p.Hidden, p.Batch, p.Steps))
+		}
+	}
+	var gated []float64
+	for _, r := range rates {
+		if r.scan.Point.Cell == "rg-lru" {
+			gated = append(gated, r.share)
+		}
+	}
+	if len(gated) > 0 {
+		rep.claim(on, "the recurrence of an RG-LRU is bound by memory", fmt.Sprintf("%.0f %% of a copy (geometric mean of %d)", 100*geomean(gated), len(gated)), geomean(gated) > 0.8, "")
+	}
+	for _, pass := range []string{"forward", "train"} {
+		some := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool {
+			return r.Point.Pass != pass || r.Point.Hidden%2 == 1 && r.Point.Hidden > 1 || r.Point.Batch > 1
+		})
+		fig, err := plots.Lines(some, plots.Spec{X: "hidden", Y: "bandwidth", Panel: "cell", Machine: on.Name, Title: map[string]string{
+			"forward": "Inference: bytes per second of a scan over channels, one sequence", "train": "Training: bytes per second of a scan over channels, one sequence"}[pass]})
+		rep.add("scan-rates-"+pass, fig, err)
+	}
+	return rep, nil
+}
+
+// sumOfRates has a row for each cell and pass.
+func sumOfRates(rates []scanRate) *table.Table {
+	t := &table.Table{
+		Title: "Share of a copy's rate, geometric mean and lowest",
+		Columns: []table.Column{{Name: "Cell", Key: "cell"}, {Name: "Scan", Key: "scan"},
+			{Name: "aligned", Key: "aligned", Right: true}, {Name: "lowest", Key: "aligned_lowest", Right: true},
+			{Name: "odd", Key: "odd", Right: true}, {Name: "lowest", Key: "odd_lowest", Right: true}},
+	}
+	for _, name := range scanCells() {
+		for _, way := range scanPasses {
+			shares := map[bool][]float64{}
+			for _, r := range rates {
+				if r.way == way && r.scan.Point.Cell == name {
+					shares[r.odd()] = append(shares[r.odd()], 100*r.share)
+				}
+			}
+			if len(shares) == 0 {
+				continue
+			}
+			row := []table.Cell{table.Text(name), table.Text(way.scan)}
+			for _, odd := range []bool{false, true} {
+				if len(shares[odd]) == 0 {
+					row = append(row, missing(), missing())
+					continue
+				}
+				row = append(row, number(geomean(shares[odd]), "%.0f %%"), number(slices.Min(shares[odd]), "%.0f %%"))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t
+}
+
+// tableOfRates has a row for each scan.
+func tableOfRates(rates []scanRate) *table.Table {
+	t := &table.Table{
+		Title: "Scans beside a copy of as many bytes",
+		Columns: []table.Column{{Name: "Cell", Key: "cell"}, {Name: "Scan", Key: "scan"}, {Name: "Channels", Key: "hidden", Right: true},
+			{Name: "Sequences", Key: "batch", Right: true}, {Name: "Steps", Key: "steps", Right: true}, {Name: "Bytes", Key: "bytes", Right: true},
+			{Name: "Time", Key: "seconds", Right: true}, {Name: "Rate", Key: "bytes_per_s", Right: true}, {Name: "of a copy", Key: "share", Right: true}},
+	}
+	for _, r := range rates {
+		p, sec, bytes := r.scan.Point, r.scan.Seconds(), float64(r.scan.Work.Bytes)
+		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Text(r.way.scan), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps),
+			table.Number(bytes, quantity.Bytes(bytes)), table.Number(sec, quantity.SI(sec, "s")), table.Number(bytes/sec, quantity.SI(bytes/sec, "B/s")),
+			number(100*r.share, "%.0f %%")})
+	}
+	return t
+}
