@@ -26,6 +26,7 @@ import (
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/lower"
 	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/pointwise"
 	"rnnbench/device/cuda/scan"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -84,7 +85,7 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob()}, gemm.ProductKnobs(s), gemm.SkinnyKnobs(s), persistent.Knobs(s), scan.Knobs(s))
+	return slices.Concat([]knob.Knob{graphKnob()}, gemm.ProductKnobs(s), gemm.SkinnyKnobs(s), persistent.Knobs(s), scan.Knobs(s), pointwise.SerialKnobs(s))
 }
 
 // Vocabulary implements device.Device.
@@ -93,7 +94,7 @@ func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
 // Vocabulary lists every knob that a GPU has, whatever its capability, with the
 // values that one of them may take.
 func Vocabulary() []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), []knob.Knob{scan.Knob()})
+	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), []knob.Knob{scan.Knob(), pointwise.SerialKnob()})
 }
 
 func graphKnob() knob.Knob {

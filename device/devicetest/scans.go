@@ -8,6 +8,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -34,6 +35,20 @@ func scans(t *testing.T, devices []device.Device) {
 	}
 }
 
+// ScansWith holds scans of several cells on d with settings of its knobs.
+func ScansWith(t *testing.T, d device.Device, settings ...knob.Params) {
+	precisions, cells := precisions(d), []*cell.Cell{cell.RGLRU.Scanned, cell.SRU, cell.LSLSTM.Core, cell.MinGRU}
+	if testing.Short() {
+		cells = cells[:1]
+	}
+	for i, c := range cells {
+		precision := precisions[i%len(precisions)]
+		t.Run(fmt.Sprintf("%v/%v", c, precision), func(t *testing.T) {
+			compare(t, d, long(t, c, 37, 3, 5, precision), 1, settings)
+		})
+	}
+}
+
 // long is a scan and its gradient over fresh matrices. Products ahead of it, which
 // are not run, ask that the states and the gradients be stored in the precision.
 func long(t *testing.T, c *cell.Cell, steps, batch, hidden int, precision schedule.Precision) *schedule.Schedule {
@@ -44,7 +59,10 @@ func long(t *testing.T, c *cell.Cell, steps, batch, hidden int, precision schedu
 	op := schedule.Scan{Sequence: schedule.Sequence{
 		Cell: c, Train: true, Steps: steps, X: all(rows, gates), BX: all(1, gates), Saved: all(rows, c.Saved),
 	}}
-	g := schedule.SequenceGrad{DOut: all(rows, 1), DX: all(rows, gates)}
+	g := schedule.SequenceGrad{DOut: all(rows, 1), DX: all(rows, c.Gradients())}
+	if n := len(c.Peeps); n > 0 {
+		op.Peep = all(1, n)
+	}
 	if n := c.Recurrent; n > 0 {
 		op.R, op.BR = all(rows, n), all(1, n)
 	}

@@ -19,28 +19,8 @@ func newKernels(l Level) *Kernels {
 	switch l {
 	case AVX2:
 		return complete(&Kernels{
-			level: AVX2,
-			Functions: Functions{
-				add:          addAVX2,
-				sub:          subAVX2,
-				mul:          mulAVX2,
-				oneMinus:     oneMinusAVX2,
-				relu:         reluAVX2,
-				sigmoid:      sigmoidAVX2,
-				tanh:         tanhAVX2,
-				sigmoidGrad:  sigmoidGradAVX2,
-				tanhGrad:     tanhGradAVX2,
-				reluGrad:     reluGradAVX2,
-				exp:          expAVX2,
-				softplus:     softplusAVX2,
-				sqrt:         sqrtAVX2,
-				softplusGrad: softplusGradAVX2,
-				sqrtGrad:     sqrtGradAVX2,
-				scale:        scaleAVX2,
-				expSum:       expSumAVX2,
-				sum:          sumAVX2,
-				most:         mostAVX2,
-			},
+			level:     AVX2,
+			Functions: functionsAVX2(),
 			Products: Products{
 				tiles:     tilesAVX2(),
 				dots:      dotsAVX2(),
@@ -59,28 +39,8 @@ func newKernels(l Level) *Kernels {
 		})
 	case AVX512:
 		return complete(&Kernels{
-			level: AVX512,
-			Functions: Functions{
-				add:          addAVX512,
-				sub:          subAVX512,
-				mul:          mulAVX512,
-				oneMinus:     oneMinusAVX512,
-				relu:         reluAVX512,
-				sigmoid:      sigmoidAVX512,
-				tanh:         tanhAVX512,
-				sigmoidGrad:  sigmoidGradAVX512,
-				tanhGrad:     tanhGradAVX512,
-				reluGrad:     reluGradAVX512,
-				exp:          expAVX512,
-				softplus:     softplusAVX512,
-				sqrt:         sqrtAVX512,
-				softplusGrad: softplusGradAVX512,
-				sqrtGrad:     sqrtGradAVX512,
-				scale:        scaleAVX512,
-				expSum:       expSumAVX512,
-				sum:          sumAVX512,
-				most:         mostAVX512,
-			},
+			level:     AVX512,
+			Functions: functionsAVX512(),
 			Products: Products{
 				tiles:     tilesAVX512(),
 				dots:      dotsAVX512(),
@@ -115,4 +75,52 @@ func complete(k *Kernels) *Kernels {
 		}
 	}
 	return k
+}
+
+func functionsAVX2() Functions {
+	return Functions{
+		add:          addAVX2,
+		sub:          subAVX2,
+		mul:          mulAVX2,
+		oneMinus:     oneMinusAVX2,
+		relu:         reluAVX2,
+		sigmoid:      sigmoidAVX2,
+		tanh:         tanhAVX2,
+		sigmoidGrad:  sigmoidGradAVX2,
+		tanhGrad:     tanhGradAVX2,
+		reluGrad:     reluGradAVX2,
+		exp:          expAVX2,
+		softplus:     softplusAVX2,
+		sqrt:         sqrtAVX2,
+		softplusGrad: softplusGradAVX2,
+		sqrtGrad:     sqrtGradAVX2,
+		scale:        scaleAVX2,
+		expSum:       expSumAVX2,
+		sum:          sumAVX2,
+		most:         mostAVX2,
+	}
+}
+
+func functionsAVX512() Functions {
+	return Functions{
+		add:          addAVX512,
+		sub:          subAVX512,
+		mul:          mulAVX512,
+		oneMinus:     oneMinusAVX512,
+		relu:         reluAVX512,
+		sigmoid:      sigmoidAVX512,
+		tanh:         tanhAVX512,
+		sigmoidGrad:  sigmoidGradAVX512,
+		tanhGrad:     tanhGradAVX512,
+		reluGrad:     reluGradAVX512,
+		exp:          expAVX512,
+		softplus:     softplusAVX512,
+		sqrt:         sqrtAVX512,
+		softplusGrad: softplusGradAVX512,
+		sqrtGrad:     sqrtGradAVX512,
+		scale:        scaleAVX512,
+		expSum:       expSumAVX512,
+		sum:          sumAVX512,
+		most:         mostAVX512,
+	}
 }

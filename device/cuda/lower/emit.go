@@ -151,6 +151,9 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 	case schedule.Update:
 		return []launch.Command{pointwise.Update(e.Target, op)}, nil
 	case schedule.Scan, schedule.ScanBackward:
+		if e.plan.Knobs["scanserial"] != 0 {
+			return []launch.Command{pointwise.SerialScan(e.Target, op)}, nil
+		}
 		return []launch.Command{scan.Launch(e.Target, e.plan.cells, op, e.plan.scans[stream])}, nil
 	case schedule.Persistent:
 		return e.forwards(op)

@@ -1,0 +1,158 @@
+package pointwise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// SerialKnobs are those of schedules with scans.
+func SerialKnobs(s *schedule.Schedule) []knob.Knob {
+	for op := range s.Operations() {
+		switch op.(type) {
+		case schedule.Scan, schedule.ScanBackward:
+			return []knob.Knob{SerialKnob()}
+		}
+	}
+	return nil
+}
+
+// SerialKnob chooses the rival that a parallel scan is set beside.
+func SerialKnob() knob.Knob {
+	return knob.Knob{Name: "scanserial", Doc: "1: scan by one kernel with a thread per channel that loops over time, the rival of a parallel scan", Values: []int{0}, Max: 1}
+}
+
+// A serial is a scan whose threads have a channel each.
+type serial struct {
+	schedule.Sequence
+	grad     *schedule.SequenceGrad // of a backward pass
+	products schedule.View          // recurrent ones, known ahead
+	program  cell.Program
+	name     string
+}
+
+// SerialScan is the kernel of op, a scan or its gradient.
+func SerialScan(t *launch.Target, op schedule.Op) launch.Command {
+	var s serial
+	switch op := op.(type) {
+	case schedule.Scan:
+		s = serial{Sequence: op.Sequence, products: op.R, program: op.Cell.Recurrence.Inference, name: "scan_serial"}
+		if op.Train {
+			s.program, s.name = op.Cell.Recurrence.Forward, "scan_serial_train"
+		}
+	case schedule.ScanBackward:
+		s = serial{Sequence: op.Sequence, grad: &op.SequenceGrad, program: op.Cell.Recurrence.Backward, name: "scan_serial_backward"}
+	default:
+		panic(fmt.Sprintf("cuda: %s is no scan", op.Name()))
+	}
+	s.name = codegen.KernelName(s.name, s.Cell.Name)
+	groups := t.Groups(s.program, s.view)
+	words := []any{"serial ", s.name}
+	for _, g := range groups {
+		words = append(words, " ", g.Element)
+	}
+	const threads = 128 // few, so that few channels are on many multiprocessors
+	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
+	c := launch.New(t.Source(func() codegen.Source { return s.source(groups) }, words...),
+		[3]int{ints.CeilDiv(s.Batch()*s.Hidden(), threads), 1, 1}, [3]int{threads, 1, 1}, append(args, t.Arguments(groups)...)...)
+	c.Early = t.Properties.Capability >= 90
+	return c
+}
+
+// view is the matrix that r lies in.
+func (s *serial) view(r cell.Ref) schedule.View {
+	if r.Kind == cell.R {
+		return s.products
+	}
+	return codegen.Whole(&s.Sequence, s.grad, r)
+}
+
+// held reports whether r stays in a register from step to step: what is carried, and what is the
+// same in all steps.
+func (s *serial) held(r cell.Ref) bool {
+	if r.Kind == cell.Prev && s.grad == nil {
+		return slices.Contains(s.Cell.Recurrence.Carried, r.Index)
+	}
+	return r.Kind.Broadcast() || r.Kind == cell.DNext
+}
+
+// chunk is how many steps ahead a thread loads.
+const chunk = 8
+
+// source is the kernel's text.
+func (s *serial) source(groups []codegen.Group) codegen.Source {
+	reads, writes := s.program.Vectors()
+	row := func(r cell.Ref) string {
+		switch {
+		case r.Kind.Broadcast():
+			return "0"
+		case s.held(r):
+			return "n"
+		case r.Kind == cell.Next:
+			return "row + batch"
+		}
+		return "row"
+	}
+	var held, stepped []cell.Ref
+	for _, r := range reads {
+		if s.held(r) {
+			held = append(held, r)
+		} else {
+			stepped = append(stepped, r)
+		}
+	}
+	at := "i"
+	if s.grad != nil {
+		at = "(steps - 1 - i)"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(128) %s(int steps, int batch, int hidden%s) {\n", s.name, codegen.Params(groups))
+	b.WriteString("  begin_next();\n  wait_previous();\n")
+	b.WriteString("  const long long channel = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n  if (channel >= (long long)batch * hidden) return;\n")
+	b.WriteString("  const int n = (int)(channel / hidden), u = (int)(channel % hidden);\n")
+	b.WriteString(codegen.Declare("  ", held, row))
+	// Loads are a chunk of steps ahead: nothing that a step writes is read by another.
+	for _, r := range stepped {
+		fmt.Fprintf(&b, "  float now_%v[%d], next_%v[%d];\n", r, chunk, r, chunk)
+	}
+	load := func(to, from string) {
+		fmt.Fprintf(&b, "#pragma unroll\n    for (int k = 0; k < %d; k++) {\n      const int i = %s + k;\n      if (i >= steps) break;\n      const long long row = (long long)%s * batch + n;\n", chunk, from, at)
+		for _, r := range stepped {
+			fmt.Fprintf(&b, "      %s_%v[k] = widen(%s);\n", to, r, codegen.Place(r, row(r)))
+		}
+		b.WriteString("    }\n")
+	}
+	load("next", "0")
+	fmt.Fprintf(&b, "  for (int from = 0; from < steps; from += %d) {\n#pragma unroll\n    for (int k = 0; k < %d; k++) {\n", chunk, chunk)
+	for _, r := range stepped {
+		fmt.Fprintf(&b, "      now_%v[k] = next_%v[k];\n", r, r)
+	}
+	b.WriteString("    }\n")
+	load("next", fmt.Sprintf("from + %d", chunk))
+	fmt.Fprintf(&b, "#pragma unroll\n    for (int k = 0; k < %d; k++) {\n      const int i = from + k;\n      if (i >= steps) break;\n      const long long row = (long long)%s * batch + n;\n", chunk, at)
+	for _, r := range stepped {
+		fmt.Fprintf(&b, "      float %v = now_%v[k];\n", r, r)
+	}
+	b.WriteString(codegen.Statements(s.program, "      ", reads))
+	for _, r := range writes {
+		if !s.held(r) {
+			fmt.Fprintf(&b, "      narrow(%s, %v);\n", codegen.Place(r, row(r)), r)
+		}
+	}
+	b.WriteString("    }\n")
+	b.WriteString("  }\n")
+	for _, r := range writes {
+		if s.grad != nil && s.held(r) {
+			fmt.Fprintf(&b, "  narrow(%s, %v);\n", codegen.Place(r, row(r)), r)
+		}
+	}
+	b.WriteString("}\n")
+	return codegen.Source{Name: s.name, Text: b.String()}
+}
