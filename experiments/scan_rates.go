@@ -62,7 +62,10 @@ func scanShapes(index int, s Size, on Target) (aligned, odd []results.Point) {
 	values, channels, drawn := 1<<22, []int{8, 64, 512, 4096}, 7
 	switch {
 	case s == Quick:
-		values, channels, drawn = 1<<18, []int{8, 256}, 1
+		if values = 1 << 18; on.GPU { // beyond its caches
+			values = 1 << 22
+		}
+		channels, drawn = []int{8, 256}, 1
 	case on.GPU:
 		values = 1 << 24
 	}

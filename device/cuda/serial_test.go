@@ -37,3 +37,41 @@ func TestSerialKernels(t *testing.T) {
 		}
 	}
 }
+
+// TestNewCellsCompile compiles scans of the cells whose functions are not all quick ones, where NVRTC is.
+func TestNewCellsCompile(t *testing.T) {
+	compiler := hopper(t)
+	for _, c := range []*cell.Cell{cell.MinGRU, cell.RGLRU.Scanned} {
+		for _, serial := range []int{0, 1} {
+			b := schedule.NewBuilder(1)
+			const steps, hidden = 1000, 96
+			all := func(rows, vectors int) schedule.View { return b.Matrix("m", rows, max(1, vectors)*hidden).All() }
+			s := schedule.Sequence{Cell: c, Train: true, Steps: steps, X: all(steps, len(c.Gates)), BX: all(1, len(c.Gates)), Saved: all(steps, c.Saved), State: []schedule.View{all(steps+1, 1)}}
+			if n := len(c.Peeps); n > 0 {
+				s.Peep = all(1, n)
+			}
+			b.Do(0, schedule.Scan{Sequence: s})
+			b.Do(0, schedule.ScanBackward{Sequence: s, SequenceGrad: schedule.SequenceGrad{DOut: all(steps, 1), DX: all(steps, c.Gradients()), Carry: []schedule.View{all(1, 1)}}})
+			laid, err := b.Schedule()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, texts, err := cuda.Sources(laid, knob.Params{"scanserial": serial}, h200())
+			if err != nil || len(texts) != 2 {
+				t.Fatalf("%d kernels, %v", len(texts), err)
+			}
+			for _, text := range texts {
+				image, err := compiler.Compile("scan", text)
+				if err != nil {
+					t.Fatalf("%v serial=%d: %v", c, serial, err)
+				}
+				registers, _ := most(registerRecord, image)
+				stack, err := most(stackRecord, image)
+				t.Logf("%v serial=%d: %d registers, %d bytes of stack", c, serial, registers, stack)
+				if err != nil || stack > 0 {
+					t.Errorf("%v serial=%d: %d bytes of stack, %v", c, serial, stack, err)
+				}
+			}
+		}
+	}
+}

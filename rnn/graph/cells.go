@@ -295,8 +295,6 @@ func (b *cellBuilder) leaf(k int, r cell.Ref) error {
 		l.Bias = append(l.Bias, b.slot("bias_ih", r.Index))
 	case cell.BR:
 		l.Bias = append(l.Bias, b.slot("bias_hh", r.Index))
-	case cell.Peep:
-		return fmt.Errorf("graph: cell %v: its weight %s multiplies no layer, and a graph has no constant layers", b.cell, b.cell.Peeps[r.Index])
 	case cell.Prev:
 		b.connect(b.state[r.Index], k, Identity, 1, Slot{})
 	default:
