@@ -3,7 +3,7 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-struct Config { static constexpr int SPREAD = 1, CLUSTER = 128, UNITS = 12, BAND = 12, SEQUENCES = 32, SAMPLES = 16, PARTS = 2, SPLIT = 8, CHUNKS = 12, NEAR = 11, PASSING = 1, STAGE = 1, RING = 1, KEPT = 1, LOOK = 1, AHEAD = 2, EXACT = 0, BOUNDED = 1, ORDERED = 1, CLOCKS = 0; };
+struct Config { static constexpr int SPREAD = 1, CLUSTER = 128, UNITS = 12, BAND = 12, SEQUENCES = 32, SAMPLES = 32, PARTS = 1, SPLIT = 8, CHUNKS = 12, NEAR = 8, PASSING = 1, STAGE = 1, RING = 1, KEPT = 1, LOOK = 1, AHEAD = 2, EXACT = 0, BOUNDED = 1, ORDERED = 1, CLOCKS = 0; };
 #include "../mma_stream.cuh"
 #include "../recurrence.cu"
 typedef float W;
