@@ -1,6 +1,7 @@
 package results
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,4 +37,26 @@ func removeStale(path string, age time.Duration) {
 			_ = os.Remove(name) // it does no harm
 		}
 	}
+}
+
+// writeAtomically replaces the file at path: a reader sees all of the old one or
+// all of the new one.
+func writeAtomically(path string, data []byte) error {
+	temp := fmt.Sprintf("%s.%d-%d.tmp", path, os.Getpid(), time.Now().UnixNano())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return fmt.Errorf("results: cannot write %s: %w", path, err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return fmt.Errorf("results: cannot write %s: %w", path, errors.Join(err, os.Remove(temp)))
+	}
+	return nil
 }

@@ -23,6 +23,7 @@ type Manifest struct {
 	Plan        Plan            `json:"plan"`
 	Training    *TrainingPlan   `json:"training,omitempty"` // what a run of train learns, and until when; absent: another run
 	Winners     []Winner        `json:"winners,omitempty"`  // what a tune chose at each point; absent: no tune
+	Merged      *Merged         `json:"merged,omitempty"`   // the shards that the run is made of; absent: it was measured whole
 
 	PID      int            `json:"pid"` // of the process that wrote last
 	Started  time.Time      `json:"started"`
@@ -50,8 +51,9 @@ func OnGPU(key string) bool { return strings.HasPrefix(key, "cuda-") }
 
 // A Plan is what a run set out to measure.
 type Plan struct {
-	Hash    string `json:"hash"`    // of the points and techniques
+	Hash    string `json:"hash"`    // of the points and techniques; of a shard, of the whole plan
 	Points  int    `json:"points"`  // problems
 	Records int    `json:"records"` // problems × techniques, skipped ones included
 	Summary string `json:"summary"`
+	Shard   *Shard `json:"shard,omitempty"` // absent: the plan was not divided
 }

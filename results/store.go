@@ -48,6 +48,7 @@ type Run struct {
 	seq      int
 	manifest Manifest
 	newest   map[string]outcome
+	node     *Node // that measures; nil: the only one
 	retry    bool  // failed records of before
 	broken   error // why nothing can be appended
 }
@@ -72,17 +73,27 @@ func createRun(dir string, m Manifest, latest bool) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("results: cannot make the folder %s: %w", dir, err)
 	}
+	begun(&m)
+	path, err := makeFolder(dir, &m)
+	if err != nil {
+		return nil, err
+	}
+	return start(dir, path, os.O_CREATE|os.O_EXCL, m, latest)
+}
+
+// begun fills in what the store knows of the manifest of a new run.
+func begun(m *Manifest) {
 	m.Schema, m.Records = ManifestSchema, Schema
 	m.PID, m.Started = os.Getpid(), now()
 	m.Resumed, m.Finished, m.Exit, m.Counts, m.Load = []time.Time{}, nil, nil, map[Status]int{}, nil
 	if m.Config == nil {
 		m.Config = json.RawMessage("null")
 	}
-	path, err := makeFolder(dir, &m)
-	if err != nil {
-		return nil, err
-	}
-	r, err := open(path, os.O_CREATE|os.O_EXCL)
+}
+
+// start makes the files of a new run in the folder path of dir.
+func start(dir, path string, flags int, m Manifest, latest bool) (*Run, error) {
+	r, err := open(path, flags)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
@@ -230,12 +241,7 @@ func open(dir string, flags int) (*Run, error) {
 	}
 	if err := files.TryLock(f); err != nil {
 		if errors.Is(err, files.ErrLocked) {
-			who := "another process"
-			if m, err := readManifest(filepath.Join(dir, manifestFile)); err == nil {
-				who = fmt.Sprintf("process %d", m.PID)
-			}
-			err = fmt.Errorf("results: %s is being written by %s: wait for it, or start a new run", dir, who)
-			return nil, errors.Join(err, f.Close())
+			return nil, errors.Join(busy(dir), f.Close())
 		}
 		return nil, errors.Join(fmt.Errorf("results: cannot lock %s: %w", path, err), f.Close())
 	}
@@ -303,6 +309,9 @@ func (r *Run) Append(rec *Record) error {
 		return r.broken
 	}
 	rec.Schema, rec.Run, rec.Seq, rec.Time = Schema, r.manifest.Run, r.seq, now()
+	if r.node != nil {
+		rec.Node = r.node
+	}
 	complete(rec)
 	if path := unwritable(reflect.ValueOf(rec).Elem(), ""); path != "" {
 		return fmt.Errorf("results: cannot write record %d: %s is not a finite number", rec.Seq, path)
@@ -420,28 +429,6 @@ func (r *Run) save() error {
 		return fmt.Errorf("results: cannot write the manifest: %w", err)
 	}
 	return writeAtomically(filepath.Join(r.dir, manifestFile), append(data, '\n'))
-}
-
-// writeAtomically replaces the file at path: a reader sees all of the old one or
-// all of the new one.
-func writeAtomically(path string, data []byte) error {
-	temp := fmt.Sprintf("%s.%d-%d.tmp", path, os.Getpid(), time.Now().UnixNano())
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return fmt.Errorf("results: cannot write %s: %w", path, err)
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		return fmt.Errorf("results: cannot write %s: %w", path, errors.Join(err, os.Remove(temp)))
-	}
-	return nil
 }
 
 // now is the time to the millisecond, without a monotonic part.

@@ -1,0 +1,119 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"rnnbench/results/files"
+)
+
+// A Shard is the part of a plan that one of several runs measures. All runs divide the
+// plan in the same way, so shards never have to talk to each other.
+type Shard struct {
+	Index   int    `json:"index"` // from 1
+	Count   int    `json:"count"`
+	Of      string `json:"of"`      // name of the run that all shards together are
+	Points  int    `json:"points"`  // of the whole plan
+	Records int    `json:"records"` // of the whole plan
+	Control Point  `json:"control"` // that every shard measures, so that nodes can be compared
+}
+
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
+
+// controlShard is the shard that the control point belongs to.
+const controlShard = 1
+
+// Extra reports whether the shard measures p only to compare nodes: p is another
+// shard's.
+func (s Shard) Extra(p Point) bool {
+	return s.Index != controlShard && p.Place() == s.Control.Place()
+}
+
+// Place is p without its streams: points of one place are rivals.
+func (p Point) Place() Point {
+	p.Streams = 0
+	return p
+}
+
+// A BusyError says that another process is writing a run.
+type BusyError struct {
+	Dir string
+	Who string // "process 123"
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("results: %s is being written by %s: wait for it, or start a new run", e.Dir, e.Who)
+}
+
+// busy names the process that writes the run in dir.
+func busy(dir string) error {
+	who := "another process"
+	if m, err := readManifest(filepath.Join(dir, manifestFile)); err == nil {
+		who = fmt.Sprintf("process %d", m.PID)
+	}
+	return &BusyError{dir, who}
+}
+
+// Writing reports whether a process is writing the run in dir.
+func Writing(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, recordsFile), os.O_WRONLY, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(files.TryLock(f), files.ErrLocked)
+}
+
+// Claim opens the run of that name in dir, or makes it where nothing was measured yet.
+// Of processes that claim one run at the same time, all but one get a BusyError.
+func Claim(dir, name string, m Manifest) (*Run, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("results: cannot make the folder %s: %w", dir, err)
+	}
+	path := filepath.Join(dir, name)
+	unlock, err := files.Lock(path)
+	if err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	defer unlock()
+	if exists(filepath.Join(path, manifestFile)) {
+		return Resume(path)
+	}
+	// A process that was killed early leaves an empty folder.
+	if info, err := os.Stat(filepath.Join(path, recordsFile)); err == nil && info.Size() > 0 {
+		return nil, fmt.Errorf("results: %s holds records without a manifest: move it away", path)
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, fmt.Errorf("results: cannot write to the folder %s: %w", dir, err)
+	}
+	begun(&m)
+	m.Run = name
+	return start(dir, path, os.O_CREATE, m, true)
+}
+
+// On has every record that is appended from now on name the machine that measured it.
+func (r *Run) On(node Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.node = &node
+}
+
+// WisdomFile is the name of the file in a run's folder with what a shard of a tune found.
+const WisdomFile = "wisdom.toml"
+
+// ShardFolder is the name of the run that measures shard s. It is the same each time, so
+// that a job that starts again continues it.
+func ShardFolder(s Shard) string {
+	return fmt.Sprintf("%s-%0*d-of-%d", s.Of, len(fmt.Sprint(s.Count)), s.Index, s.Count)
+}
+
+// Slug reduces words to what every file system takes.
+func Slug(s string) string { return slug(s) }
+
+// Records reads what the run holds so far.
+func (r *Run) Records() ([]Record, error) {
+	_, recs, _, err := Read(r.dir)
+	return recs, err
+}
