@@ -145,7 +145,6 @@ func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, t
 
 // estimate guesses the seconds that measuring a layout takes.
 func (x *Estimator) estimate(l *tuner.Layout, reference bool) float64 {
-	m := &x.Measure
 	const perOp = 0.5e-6 // handing an operation over
 	run := perOp * float64(len(l.Schedule.Nodes))
 	flops, copyRate := x.Limits.FLOPS, x.Limits.Copy
@@ -157,16 +156,23 @@ func (x *Estimator) estimate(l *tuner.Layout, reference bool) float64 {
 	}
 	// Caches serve most of the traffic; products reach about half of the peak.
 	run += math.Max(float64(l.Schedule.FLOPs())/(0.5*flops), float64(l.Schedule.Traffic())/(4*copyRate))
+	return x.measuring(run, l.Problem, reference) + float64(l.Need())/2e9
+}
+
+// measuring guesses the seconds that it takes to check and time a technique, a run of
+// which takes that long.
+func (x *Estimator) measuring(run float64, problem rnn.Problem, reference bool) float64 {
+	m := &x.Measure
 	rounds := float64(m.Rounds+m.MaxRounds) / 2
 	measure := rounds * (math.Max(m.MinTime.Seconds(), run) + run)
 	if m.PointTimeout > 0 {
 		measure = math.Min(measure, m.PointTimeout.Seconds()+run)
 	}
-	t := measure + math.Max(m.Warmup.Seconds(), run) + float64(l.Need())/2e9
+	t := measure + math.Max(m.Warmup.Seconds(), run)
 	if m.Verify {
 		t += run
 		if reference {
-			t += math.Min(float64(rnn.ReferenceFLOPs(l.Problem, l.Problem.Batch)), 4e9) / 2e9
+			t += math.Min(float64(rnn.ReferenceFLOPs(problem, problem.Batch)), 4e9) / 2e9
 		}
 	}
 	return t

@@ -25,6 +25,10 @@ type Plan struct {
 	Summary string
 	Kind    string // of what is done with it, where that is not a sweep
 	Aside   bool   // its run is not one that commands without a run are to take
+
+	Shard   *results.Shard // the part of a larger plan that this is; nil: it is whole
+	whole   string         // hash of that plan
+	control int            // parts, the first ones, that are another shard's
 }
 
 // A Target is what a plan is made for.
@@ -139,8 +143,12 @@ func (p Plan) Tasks() []tuner.Task {
 	return list
 }
 
-// Hash names the plan: the same points and techniques have the same one.
+// Hash names the plan: the same points and techniques have the same one. Shards have that
+// of the whole plan.
 func (p Plan) Hash() string {
+	if p.Shard != nil {
+		return p.whole
+	}
 	var list []string
 	for _, q := range p.Parts {
 		list = append(list, grid.Hash(q.Points, q.Specs))
@@ -156,7 +164,7 @@ func (p Plan) Hash() string {
 
 // Manifest is what the manifest of the plan's run says of it.
 func (p Plan) Manifest() results.Plan {
-	return results.Plan{Hash: p.Hash(), Points: p.Points(), Records: p.Records(), Summary: p.Summary}
+	return results.Plan{Hash: p.Hash(), Points: p.Points(), Records: p.Records(), Summary: p.Summary, Shard: p.Shard}
 }
 
 // Mismatch says in what way a run is not one of the plan on device d; "": it is one.
@@ -167,6 +175,14 @@ func (p Plan) Mismatch(m results.Manifest, d results.Device) string {
 		return fmt.Sprintf("its plan differs from the requested plan of the same size (%s)", p.Summary)
 	default:
 		return fmt.Sprintf("its plan (%s) differs from the requested plan (%s)", m.Plan.Summary, p.Summary)
+	}
+	switch was := m.Plan.Shard; {
+	case was == nil && p.Shard != nil:
+		return fmt.Sprintf("its plan was not divided, and the requested one is shard %v", p.Shard)
+	case was != nil && p.Shard == nil:
+		return fmt.Sprintf("it is shard %v of the requested plan", was)
+	case was != nil && (was.Index != p.Shard.Index || was.Count != p.Shard.Count):
+		return fmt.Sprintf("it is shard %v, not %v", was, p.Shard)
 	}
 	if len(m.Devices) == 0 || m.Devices[0].Key != d.Key {
 		return fmt.Sprintf("its device is not %s", d.Key)

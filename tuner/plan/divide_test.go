@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// TestDivide deals a grid out: every point is in one shard, with all its techniques and
+// streams; shards are even; every other shard measures the control point as well.
+func TestDivide(t *testing.T) {
+	r := request("8,16,24,32,40,48,56,64", "naive,cudnnstyle")
+	r.Axes["steps"], r.Axes["streams"], r.Axes["batch"] = "1,5,10", "1,2", "1,4,16"
+	p, err := New(r, target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 7
+	d, err := p.Divide(n, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := map[results.Point]int{}
+	records, controls := 0, 0
+	for i := 1; i <= n; i++ {
+		q := d.Shard(results.Shard{Index: i, Count: n}, "run")
+		if q.Hash() != p.Hash() || q.Shard.Records != p.Records() || q.Manifest().Shard == nil {
+			t.Errorf("shard %d is of another plan: %+v", i, q.Manifest())
+		}
+		for _, task := range q.Own().Tasks() {
+			if o, ok := owner[task.Point.Place()]; ok && o != i {
+				t.Errorf("%v is in shards %d and %d", task.Point, o, i)
+			}
+			owner[task.Point.Place()] = i
+			records += len(task.Specs)
+		}
+		for _, task := range q.Control().Tasks() {
+			if !q.Shard.Extra(task.Point) {
+				t.Errorf("%v is no control point of shard %d", task.Point, i)
+			}
+			controls += len(task.Specs)
+		}
+	}
+	if records != p.Records() || controls != (n-1)*4 {
+		t.Errorf("%d of %d records, %d of controls", records, p.Records(), controls)
+	}
+	if least, most := slices.Min(d.Seconds), slices.Max(d.Seconds); most > 1.1*least {
+		t.Errorf("shards take from %.2f to %.2f s", least, most)
+	}
+	for other, why := range map[string]string{
+		"its plan was not divided": d.Shard(results.Shard{Index: 1, Count: n}, "run").Mismatch(results.Manifest{Plan: p.Manifest()}, results.Device{}),
+		"it is shard 2/7 of":       p.Mismatch(results.Manifest{Plan: d.Shard(results.Shard{Index: 2, Count: n}, "run").Manifest()}, results.Device{}),
+		"it is shard 2/7, not 3/7": d.Shard(results.Shard{Index: 3, Count: n}, "run").Mismatch(results.Manifest{Plan: d.Shard(results.Shard{Index: 2, Count: n}, "run").Manifest()}, results.Device{}),
+	} {
+		if !strings.Contains(why, other) {
+			t.Errorf("%q, want %q", why, other)
+		}
+	}
+}
+
+// TestDivideFew: shards without a point of their own still measure the control point.
+func TestDivideFew(t *testing.T) {
+	p, err := New(request("8,16", "naive"), target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := p.Divide(4, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := 0
+	for i := 1; i <= 4; i++ {
+		q := d.Shard(results.Shard{Index: i, Count: 4}, "run")
+		own += q.Own().Points()
+		if q.Points() == 0 {
+			t.Errorf("shard %d measures nothing", i)
+		}
+	}
+	if own != 2 || !strings.HasPrefix(d.Share(results.Shard{Index: 4, Count: 4}), "shard 4/4: 0 of 2 points, ") {
+		t.Errorf("%d points; %s", own, d.Share(results.Shard{Index: 4, Count: 4}))
+	}
+	if _, err := (Plan{Summary: "nothing"}).Divide(2, false); err == nil {
+		t.Error("a plan of nothing was divided")
+	}
+}
+
+func TestShardText(t *testing.T) {
+	for text, want := range map[string]string{
+		"3/16": "", "1/1": "", "5/4": "must be from 1 to 4", "0/0": "number of shards must be from 1", "0/3": "must be from 1 to 3",
+		"3": "is not a shard", "a/b": "is not a shard", "-1/4": "must be from 1 to 4", "1/9999999": "number of shards",
+	} {
+		s, err := ParseShard(text)
+		if want == "" && (err != nil || s.String() != text) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, %v; want %q", text, s, err, want)
+		}
+	}
+}
+
+// TestFromScheduler reads the places of jobs in arrays.
+func TestFromScheduler(t *testing.T) {
+	slurm := func(id, count, first, step string) map[string]string {
+		return map[string]string{slurmTask: id, slurmCount: count, slurmFirst: first, slurmStep: step}
+	}
+	for _, c := range []struct {
+		env  map[string]string
+		want string // shard, or a part of the error
+	}{
+		{nil, "0/0"},
+		{slurm("1", "16", "1", "1"), "1/16"},
+		{slurm("0", "16", "0", "1"), "1/16"},
+		{slurm("15", "16", "0", "1"), "16/16"},
+		{slurm("7", "3", "3", "2"), "3/3"},
+		{slurm("3", "4", "", ""), "3/4"},
+		{slurm("7", "3", "1", "1"), "7 of 3 from 1 by 1: the shard must be from 1 to 3"},
+		{slurm("4", "3", "1", "2"), "not a place in a regular array"},
+		{slurm("4", "", "1", "2"), "SLURM_ARRAY_TASK_COUNT is not set"},
+		{slurm("x", "3", "1", "2"), `SLURM_ARRAY_TASK_ID is "x"`},
+		{slurm("4", "3", "1", "0"), "not a place in a regular array"},
+		{map[string]string{kubernetesTask: "0", kubernetesCount: "4"}, "1/4"},
+		{map[string]string{kubernetesTask: "4", kubernetesCount: "4"}, "must be from 1 to 4"},
+		{map[string]string{kubernetesTask: "0"}, "JOB_COMPLETIONS is not set"},
+	} {
+		s, _, err := FromScheduler(func(name string) string { return c.env[name] })
+		if got := s.String(); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, %v; want %s", c.env, s, err, c.want)
+		}
+	}
+}
