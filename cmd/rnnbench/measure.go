@@ -65,8 +65,18 @@ func interruptible(ctx context.Context, show *progress.Progress) (context.Contex
 	return ctx, func() { quiet(); stop() }
 }
 
-// begin makes the run's folder, or opens the one to resume.
+// begin makes the run's folder, or opens the one to resume. Records of a shard name the
+// machine.
 func begin(p *program, c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
+	run, err := beginRun(p, c, b, q, resume, env)
+	if err == nil && q.Shard != nil {
+		s := q.Shard.String()
+		run.On(results.Node{Name: node(env.Host.Name == ""), Shard: &s})
+	}
+	return run, err
+}
+
+func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
 	for _, a := range b.crowded(env) {
 		p.warn("%s: %s", a.What, a.Remedy)
 	}
@@ -78,21 +88,28 @@ func begin(p *program, c config.Config, b *bench, q plan.Plan, resume string, en
 		if err != nil {
 			return nil, err
 		}
+		m := results.Manifest{
+			Label: c.Label, Argv: append([]string{"rnnbench"}, p.args...), Config: text, Environment: env,
+			Devices: []results.Device{b.record()},
+			Plan:    q.Manifest(),
+		}
+		if q.Shard != nil {
+			return beginShard(c.Dir, *q.Shard, m)
+		}
 		create := results.Create
 		if q.Aside {
 			create = results.CreateAside
 		}
-		run, err := create(c.Dir, results.Manifest{
-			Label: c.Label, Argv: append([]string{"rnnbench"}, p.args...), Config: text, Environment: env,
-			Devices: []results.Device{b.record()},
-			Plan:    q.Manifest(),
-		})
+		run, err := create(c.Dir, m)
 		if err != nil {
 			return nil, &failure{exitError, err, "set --out DIR or RNNBENCH_RESULTS to a writable folder"}
 		}
 		return run, nil
 	}
 	run, err := results.Resume(resume)
+	if err != nil && q.Shard != nil {
+		return nil, busyShard(*q.Shard, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ findings at the end. It also writes one HTML page with every table and figure.`,
   rnnbench reproduce appleyard-table1 --from out     # redo the report from the latest run
   rnnbench reproduce appleyard-fig1 --budget 10m
   rnnbench reproduce appleyard-fig1 --resume out --budget 10m   # add missing points
+  rnnbench reproduce appleyard-fig1 --shard 3/16                # what one job of many runs
   rnnbench reproduce all --budget 1h
   rnnbench reproduce all --resume                    # continue after an interruption`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +71,7 @@ findings at the end. It also writes one HTML page with every table and figure.`,
 		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
 		fs.StringVar(&from, "from", "", "redo the report and figures of a recorded `RUN` without measuring")
 		f.resumeFlag(fs)
+		f.shardFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
 		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 despite failed points, if at least one succeeded")
@@ -101,6 +103,15 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	}
 	if err := f.checkResume(); err != nil {
 		return misused(cmd, err)
+	}
+	if from != "" {
+		f.shard = noShard
+	}
+	if err := f.readShard(p); err != nil {
+		return misused(cmd, err)
+	}
+	if f.part != nil && !one && len(args) > 0 && args[0] != "list" {
+		return usage(errors.New("a shard is of one experiment: name one, or add --shard off"), "rnnbench reproduce")
 	}
 	if len(args) == 0 || slices.Contains(args, "list") {
 		return listExperiments(p, f.format)
@@ -225,6 +236,11 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 		if quick := e.Plan(experiments.Quick, on); quick.Hash() == before.Plan.Hash {
 			q = quick
 		}
+	}
+	if q, before, err = f.divide(c, b, q, before); err != nil {
+		return misused(cmd, err)
+	}
+	if before != nil {
 		if differs := q.Mismatch(*before, b.record()); differs != "" {
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run")
 		}

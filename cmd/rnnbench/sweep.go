@@ -26,6 +26,10 @@ type sweepFlags struct {
 	noVerify, dryRun, print, profile, allowFailures, hideHost bool
 	retryFailed                                               bool
 	resume, format, baseline                                  string
+
+	shard string         // --shard
+	part  *results.Shard // that it stands for; nil: the whole plan
+	share string         // what that is, for a dry run
 }
 
 func sweepCommand(p *program) *cobra.Command {
@@ -43,7 +47,8 @@ continues the run.`,
   rnnbench sweep --point H=1024,B=32,T=100 --impl naive,cudnnstyle:fused=0,cudnnstyle
   rnnbench sweep --preset deepbench-train --where 'mem<=8GiB' --budget 30m --dry-run
   rnnbench sweep --config nightly.toml -o csv > nightly.csv
-  rnnbench sweep --resume out`,
+  rnnbench sweep --resume out
+  rnnbench sweep --preset deepbench --shard 3/16    # what one job of many runs`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -88,6 +93,7 @@ func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
 		fs.BoolVar(&f.print, "print-config", false, "print the effective settings as a configuration file")
 		f.resumeFlag(fs)
+		f.shardFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
 		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 despite failed points, if at least one succeeded")
@@ -102,7 +108,7 @@ func (f *sweepFlags) resumeFlag(fs *pflag.FlagSet) {
 
 // checkResume refuses what makes sense with an earlier run alone.
 func (f *sweepFlags) checkResume() error {
-	if f.retryFailed && f.resume == "" {
+	if f.retryFailed && f.resume == "" && f.shard == "" {
 		return errors.New("--retry-failed needs --resume RUN")
 	}
 	return nil
@@ -120,6 +126,9 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 		return misused(cmd, err)
 	}
 	if err := f.checkResume(); err != nil {
+		return misused(cmd, err)
+	}
+	if err := f.readShard(p); err != nil {
 		return misused(cmd, err)
 	}
 	var before *results.Manifest
@@ -145,6 +154,9 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 		return misused(cmd, err)
 	}
 	q.Aside = f.profile
+	if q, before, err = f.divide(c, b, q, before); err != nil {
+		return misused(cmd, err)
+	}
 	if before != nil {
 		if differs := q.Mismatch(*before, b.record()); differs != "" {
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run, or omit the other flags to resume this one")
@@ -212,12 +224,8 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 	if err != nil {
 		return c, nil, fmt.Errorf("run %s: %w", m.Run, err)
 	}
-	if c.Measure.Seed != old.Measure.Seed || c.Measure.Data != old.Measure.Data {
-		return c, nil, fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, but the requested inputs are %s with seed %d",
-			m.Run, old.Measure.Data, old.Measure.Seed, c.Measure.Data, c.Measure.Seed)
-	}
-	if c.Measure.Cache != old.Measure.Cache {
-		return c, nil, fmt.Errorf("run %s cannot be resumed: it used %s caches, but the requested setting is %s", m.Run, old.Measure.Cache, c.Measure.Cache)
+	if err := sameInputs(c, old, &m); err != nil {
+		return c, nil, err
 	}
 	if c.Label != "" && c.Label != m.Label {
 		has := "none"
@@ -227,6 +235,18 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 		return c, nil, fmt.Errorf("run %s cannot be resumed with another label: its label is %s, not %q: omit --label", m.Run, has, c.Label)
 	}
 	return c, &m, nil
+}
+
+// sameInputs finds that c measures something else than a run did.
+func sameInputs(c, old config.Config, m *results.Manifest) error {
+	if c.Measure.Seed != old.Measure.Seed || c.Measure.Data != old.Measure.Data {
+		return fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, but the requested inputs are %s with seed %d",
+			m.Run, old.Measure.Data, old.Measure.Seed, c.Measure.Data, c.Measure.Seed)
+	}
+	if c.Measure.Cache != old.Measure.Cache {
+		return fmt.Errorf("run %s cannot be resumed: it used %s caches, but the requested setting is %s", m.Run, old.Measure.Cache, c.Measure.Cache)
+	}
+	return nil
 }
 
 // dryRun says what would be measured.
@@ -242,7 +262,11 @@ func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 	default:
 		return usage(fmt.Errorf("a dry run cannot be printed as %s: choose one of %s", f.format, strings.Join(table.Formats(), ", ")), "")
 	}
-	return table.WriteLines(p.out, look.Lines(q.Summary, m.Budget, b.free()), 4, p.style())
+	lines := look.Lines(q.Summary, m.Budget, b.free())
+	if f.share != "" {
+		lines = append(lines, f.share)
+	}
+	return table.WriteLines(p.out, lines, 4, p.style())
 }
 
 // carryOut measures what the run lacks, closes it and prints its table.

@@ -61,7 +61,8 @@ would have taken, and its regret.`,
   rnnbench tune -H 512 --search exhaustive --max-rounds 20
   rnnbench tune --from out/RUN --search random --no-wisdom
   rnnbench tune -H 512 && rnnbench sweep -H 512 --impl auto,naive
-  rnnbench tune -H 768 --regret`,
+  rnnbench tune -H 768 --regret
+  rnnbench tune --preset deepbench-infer --shard 3/16`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -199,6 +200,12 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 	if err := f.checkResume(); err != nil {
 		return misused(cmd, err)
 	}
+	if err := f.readShard(p); err != nil {
+		return misused(cmd, err)
+	}
+	if f.regret && f.part != nil {
+		return misused(cmd, errors.New("--regret measures the whole plan: add --shard off"))
+	}
 	var before *results.Manifest
 	if f.resume != "" {
 		if c, before, err = f.resumed(p, c.Dir); err != nil {
@@ -230,6 +237,9 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 		return misused(cmd, err)
 	}
 	q.Kind, q.Aside = "tune --depth "+f.depth, f.regret
+	if q, before, err = f.divide(c, b, q, before); err != nil {
+		return misused(cmd, err)
+	}
 	if before != nil {
 		if differs := q.Mismatch(*before, b.record()); differs != "" {
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume: rnnbench tune reuses earlier runs anyway")
@@ -273,8 +283,11 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	tune.Settings.Verify = true // nothing wins that was not checked
 	// The device is warm from the candidate before.
 	tune.Settings.Warmup = min(m.Warmup, m.MinTime/2)
-	s := &tuning.Session{Tune: tune, Plan: q, Budget: m.Budget, Cache: m.Cache}
+	s := &tuning.Session{Tune: tune, Plan: q.Own(), Budget: m.Budget, Cache: m.Cache}
 	s.Tool, s.Libraries = b.versions()
+	if q.Shard != nil {
+		t.control = q.Control()
+	}
 	s.Begin = func() (*results.Run, error) { return begin(t.program, t.config, b, q, t.resume, t.env) }
 	if t.flags.regret {
 		t.far, s.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0

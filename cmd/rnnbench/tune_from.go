@@ -24,7 +24,7 @@ func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags,
 		return usage(fmt.Errorf("--%s selects points to measure, but --from searches recorded runs", name),
 			"select records with --where, as in --where hidden=512 --where impl!=naive")
 	}
-	if name := given(cmd, []string{"device", "threads", "simd", "max-memory", "isolate", "cache", "data", "budget", "resume"}); name != "" {
+	if name := given(cmd, []string{"device", "threads", "simd", "max-memory", "isolate", "cache", "data", "budget", "resume", "shard"}); name != "" {
 		return misused(cmd, fmt.Errorf("--%s applies to measuring, but --from searches recorded runs: omit it", name))
 	}
 	c, err := f.resolve(p)

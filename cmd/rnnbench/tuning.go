@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
+	"rnnbench/tuner/progress"
 	"rnnbench/tuner/regret"
 	"rnnbench/tuner/tuning"
 )
@@ -26,6 +29,7 @@ type tuneRun struct {
 	env     results.Environment
 	resume  string // run to go on with
 	session *tuning.Session
+	control plan.Plan    // of a shard: what is measured to compare nodes
 	far     *regret.List // nil: regret is not asked for
 }
 
@@ -38,6 +42,9 @@ func (t *tuneRun) dryRun(ctx context.Context) error {
 		return err
 	}
 	t.note("%s", t.summary())
+	if t.flags.share != "" {
+		t.note("%s", t.flags.share)
+	}
 	return writeWinners(t.program, list, nil, t.flags.format)
 }
 
@@ -66,14 +73,29 @@ func (t *tuneRun) run(ctx context.Context) error {
 	defer stop()
 	start := time.Now()
 	s.Tune.Watch, s.Tune.Leader, s.Tuned = show.Watch, show.Lead, show.Tuned
-	if t.resume != "" {
+	if t.resume != "" || t.flags.part != nil {
 		if err := s.Open(); err != nil {
 			return err
 		}
 	}
-	err = s.Do(ctx)
+	if t.flags.part != nil {
+		s.Beside = filepath.Join(s.Run.Dir(), results.WisdomFile)
+		err = t.compareNodes(ctx, show)
+	}
+	if err == nil {
+		err = s.Do(ctx)
+	}
 	show.Close()
 	return t.finish(err, time.Since(start))
+}
+
+// compareNodes sweeps the control point, which another shard tunes, with the default
+// settings of each technique.
+func (t *tuneRun) compareNodes(ctx context.Context, show *progress.Progress) error {
+	m := t.config.Measure
+	m.Verify, m.Budget = true, 0
+	j := job{bench: t.bench, plan: t.control, measure: m, show: show, skip: t.session.Run.Done, emit: t.session.Run.Append}
+	return j.run(ctx)
 }
 
 // regret measures how far auto is from the fastest at a point.
@@ -124,6 +146,11 @@ func (t *tuneRun) recall() error {
 func (t *tuneRun) finish(err error, took time.Duration) error {
 	s := t.session
 	list, recs, points := &s.Winners, s.Records, s.Plan.Points()
+	if points == 0 { // a shard of a plan with fewer points than shards
+		if recs, _ = s.Run.Records(); err == nil {
+			t.note("the shard has no point of its own, because the plan has fewer points than shards")
+		}
+	}
 	code, outcome := exitCode(recs, err, t.config.Measure.OnError == "stop", t.flags.allowFailures)
 	done := list.Tuned()
 	where := "all records were known already"

@@ -24,6 +24,7 @@ type Session struct {
 
 	Book      *wisdom.Book
 	Path      string            // of the book; "": it is not kept
+	Beside    string            // file for the winners of this session alone; "": none
 	Cache     string            // as the book says it
 	Tool      string            // version of the program
 	Libraries map[string]string // versions of what the device computes with
@@ -112,10 +113,16 @@ func (s *Session) append(r *results.Record) error {
 // keep writes the winner into the book at once, so that nothing can take it
 // back.
 func (s *Session) keep(v *tuner.Verdict) error {
+	e := v.Entry(s.Cache, s.Tool, s.Libraries)
+	if s.Beside != "" {
+		if _, err := wisdom.Update(s.Beside, func(b *wisdom.Book) bool { b.Put(e); return true }); err != nil {
+			return err
+		}
+	}
 	if s.Path == "" {
 		return nil
 	}
-	if err := s.Book.Keep(s.Path, v.Entry(s.Cache, s.Tool, s.Libraries)); err != nil {
+	if err := s.Book.Keep(s.Path, e); err != nil {
 		return err
 	}
 	s.Kept = true

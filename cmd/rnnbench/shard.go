@@ -1,0 +1,158 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"rnnbench/results"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/plan"
+)
+
+// noShard is the value of --shard that measures the whole plan.
+const noShard = "off"
+
+// shardFlag adds the flag of commands that measure a part of a plan.
+func (f *sweepFlags) shardFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&f.shard, "shard", "", "measure shard `I/N` of the plan, or continue it (see rnnbench merge); default: the shard of a Slurm array or Indexed Job; off: the whole plan")
+}
+
+// readShard decides which shard is measured, before anything is opened.
+func (f *sweepFlags) readShard(p *program) error {
+	f.part = nil
+	switch {
+	case f.shard == noShard:
+		return nil
+	case f.shard != "":
+		s, err := plan.ParseShard(f.shard)
+		if err != nil {
+			return fmt.Errorf("--shard: %w", err)
+		}
+		f.part = &s
+	case f.resume == "": // whose run says what it is
+		s, from, err := plan.FromScheduler(os.Getenv)
+		if err != nil {
+			return usage(err, "use --shard I/N to name the shard, or --shard off to measure the whole plan")
+		}
+		if from == "" {
+			return nil
+		}
+		p.note("shard %v, from %s; --shard off measures the whole plan", s, from)
+		f.part = &s
+	default:
+		return nil
+	}
+	if f.profile {
+		return errors.New("--profile measures the whole plan: add --shard off")
+	}
+	if f.auto == autoRace {
+		return errors.New("--auto race measures while the plan is made, so shards would differ: use --auto predict, or add --shard off")
+	}
+	return nil
+}
+
+// divide makes q the shard of it that is to be measured. Where a run of that shard is
+// there, it is the one to resume.
+func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
+	name := ""
+	if before != nil && before.Plan.Shard != nil {
+		was := *before.Plan.Shard
+		if s := f.part; s != nil && (s.Index != was.Index || s.Count != was.Count) {
+			return q, before, fmt.Errorf("run %s cannot be resumed: it is shard %v, not %v", before.Run, was, s)
+		}
+		f.part, name = &was, was.Of
+	}
+	if f.part == nil {
+		return q, before, nil
+	}
+	if before != nil && before.Plan.Shard == nil {
+		return q, before, fmt.Errorf("run %s cannot be resumed as shard %v: its plan was not divided", before.Run, f.part)
+	}
+	d, err := q.Divide(f.part.Count, results.OnGPU(b.info.Key))
+	if err != nil {
+		return q, before, err
+	}
+	if name == "" {
+		name = runName(c.Label, b.info.Key, q.Hash())
+	}
+	f.share = d.Share(*f.part)
+	q = d.Shard(*f.part, name)
+	if before != nil {
+		return q, before, nil
+	}
+	dir := filepath.Join(c.Dir, results.ShardFolder(*q.Shard))
+	if !exists(filepath.Join(dir, "manifest.json")) {
+		return q, nil, nil
+	}
+	m, _, _, err := results.Read(dir)
+	if err == nil {
+		err = m.Resumable()
+	}
+	if err == nil {
+		err = resumableWith(c, &m)
+	}
+	if err != nil {
+		return q, nil, usage(err, "use --label WORD or --out DIR to begin another run of the shard")
+	}
+	f.resume = dir
+	return q, &m, nil
+}
+
+// runName is that of the run that the shards of a plan are together: the same on every
+// machine.
+func runName(label, device, hash string) string {
+	return results.Slug(strings.TrimSpace(label+" "+device)) + "-" + hash[:8]
+}
+
+// resumableWith finds settings of c with which run m cannot go on.
+func resumableWith(c config.Config, m *results.Manifest) error {
+	was, err := config.FromJSON(m.Config)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", m.Run, err)
+	}
+	old, err := config.Resolve(was)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", m.Run, err)
+	}
+	return sameInputs(c, old, m)
+}
+
+// beginShard opens the run of a shard, or makes it.
+func beginShard(dir string, s results.Shard, m results.Manifest) (*results.Run, error) {
+	run, err := results.Claim(dir, results.ShardFolder(s), m)
+	if err != nil {
+		return nil, busyShard(s, &failure{exitError, err, "set --out DIR or RNNBENCH_RESULTS to a writable folder"})
+	}
+	return run, nil
+}
+
+// busyShard says which shard another process is measuring. Other errors stay.
+func busyShard(s results.Shard, err error) error {
+	if other := (*results.BusyError)(nil); errors.As(err, &other) {
+		return &failure{exitError, fmt.Errorf("shard %v is being measured by %s in %s", s, other.Who, other.Dir),
+			"give every job another shard, or wait for that process"}
+	}
+	return err
+}
+
+// node names this machine as its scheduler does. A name that is to stay private is
+// replaced by one that only tells machines apart.
+func node(hide bool) string {
+	name := os.Getenv("SLURMD_NODENAME")
+	if name == "" && os.Getenv("JOB_COMPLETION_INDEX") != "" {
+		name = os.Getenv("NODE_NAME")
+	}
+	if name == "" {
+		name, _ = os.Hostname() // "": the machine has no name
+	}
+	if hide || name == "" {
+		return fmt.Sprintf("node-%x", sha256.Sum256([]byte("rnnbench "+name)))[:len("node-")+6]
+	}
+	return name
+}
