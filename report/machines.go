@@ -32,6 +32,19 @@ func machines(sets []results.Set) *sheet {
 	return newSheet(t)
 }
 
+// nodes says how far the machines of merged runs differ.
+func nodes(sets []results.Set) []string {
+	var list []string
+	for i := range sets {
+		m := sets[i].Manifest.Merged
+		list = append(list, m.Lines()...)
+		if names := m.Differ(); names != nil {
+			list = append(list, "These nodes differ by more than the noise, so compare only techniques at the same point: "+strings.Join(names, ", "))
+		}
+	}
+	return list
+}
+
 // A fact is something about a run that decides how fast it was.
 type fact struct {
 	name string

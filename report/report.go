@@ -60,6 +60,7 @@ type page struct {
 	Papers        []paper
 	Lost          *sheet // what has no result; nil: nothing
 	Machines      *sheet
+	Nodes         []string // how far machines of merged runs differ
 	Advice        []results.Advice
 	Commands      []command
 	All           *sheet
@@ -99,7 +100,7 @@ func Write(w io.Writer, sets []results.Set, recs []results.Record, o Options) er
 	b := &builder{sets: sets, recs: quantity.Latest(recs), o: o, room: mostBytes}
 	p := page{
 		Style: template.CSS(style), Script: template.JS(script), Title: o.Title,
-		Machines: machines(sets), Advice: advice(sets), Commands: commands(sets),
+		Machines: machines(sets), Nodes: nodes(sets), Advice: advice(sets), Commands: commands(sets),
 	}
 	hash := sha256.Sum256([]byte(script))
 	p.Policy = policy(base64.StdEncoding.EncodeToString(hash[:]))

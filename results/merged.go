@@ -22,7 +22,8 @@ type Part struct {
 	Nodes   []string `json:"nodes"`
 	Done    int      `json:"done"`    // records of the plan; of a tune, points with a winner
 	Planned int      `json:"planned"` // the same, when the shard is complete
-	Broken  int      `json:"broken"`  // records that failed, timed out or are incorrect
+	Tune    bool     `json:"tune"`
+	Broken  int      `json:"broken"` // records that failed, timed out or are incorrect
 }
 
 // States of a shard.
@@ -114,6 +115,9 @@ func (m *Merged) Gaps() []string {
 	}
 	for _, p := range m.Shards {
 		have := fmt.Sprintf("%d of %d records", p.Done, p.Planned)
+		if p.Tune {
+			have = fmt.Sprintf("%d of %d winners", p.Done, p.Planned)
+		}
 		switch {
 		case p.State == ShardRunning:
 			list = append(list, fmt.Sprintf("shard %d/%d is being measured: it has %s", p.Index, m.Count, have))

@@ -17,6 +17,8 @@ type Shard struct {
 	Of      string `json:"of"`      // name of the run that all shards together are
 	Points  int    `json:"points"`  // of the whole plan
 	Records int    `json:"records"` // of the whole plan
+	Own     int    `json:"own"`     // points that no other shard has
+	Tune    bool   `json:"tune"`    // its points are tuned, so that its records are not known before
 	Control Point  `json:"control"` // that every shard measures, so that nodes can be compared
 }
 

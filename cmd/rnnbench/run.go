@@ -129,7 +129,7 @@ Exit codes:
   0    success
   1    error, or no point succeeded
   2    invalid command line or configuration
-  3    some points failed or gave a wrong answer
+  3    some points failed, gave a wrong answer, or are missing from a merge
   4    compare found a verdict named by --fail-on, or nothing to compare
   5    device not available
   130  interrupted; all finished records are saved`,
@@ -168,7 +168,7 @@ Exit codes:
 		&cobra.Group{ID: "manage", Title: "Manage:"},
 	)
 	root.AddCommand(
-		sweepCommand(p), tuneCommand(p), trainCommand(p), reproduceCommand(p), verifyCommand(p),
+		sweepCommand(p), tuneCommand(p), trainCommand(p), reproduceCommand(p), mergeCommand(p), verifyCommand(p),
 		compareCommand(p), showCommand(p), plotCommand(p), reportCommand(p),
 		explainCommand(p), graphCommand(p), modelCommand(p), exportCommand(p),
 		wisdomCommand(p), listCommand(p), doctorCommand(p), versionCommand(p), completionCommand(p), workerCommand(p),

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/plots/table"
+	"rnnbench/results"
 )
 
 func showCommand(p *program) *cobra.Command {
@@ -47,7 +48,7 @@ func showCommand(p *program) *cobra.Command {
 		case pivot == "" && cmd.Flags().Changed("metric"):
 			return misused(cmd, fmt.Errorf("--metric needs --pivot, such as --pivot hidden,impl"))
 		}
-		_, recs, err := s.read(p, cmd, args)
+		sets, recs, err := s.read(p, cmd, args)
 		if err != nil {
 			return err
 		}
@@ -55,7 +56,10 @@ func showCommand(p *program) *cobra.Command {
 			return err
 		}
 		if pivot == "" || format == "jsonl" || format == "benchfmt" {
-			return records(p, recs, format, baseline)
+			if err := records(p, recs, format, baseline); err != nil {
+				return err
+			}
+			return showNodes(p, sets, format)
 		}
 		t, err := table.Pivot(recs, rows, columns, metric, baseline)
 		if err != nil {
@@ -63,4 +67,19 @@ func showCommand(p *program) *cobra.Command {
 		}
 		return t.Write(p.out, format, p.style())
 	})
+}
+
+// showNodes says under a table how far the machines of merged runs differ.
+func showNodes(p *program, sets []results.Set, format string) error {
+	for i := range sets {
+		m := sets[i].Manifest.Merged
+		warnNodes(p, m)
+		if format != "table" && format != "markdown" {
+			continue
+		}
+		if err := table.WriteLines(p.out, m.Lines(), 4, p.style()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

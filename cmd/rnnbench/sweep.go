@@ -173,11 +173,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 			return err
 		}
 	}
-	if before != nil { // the machine may have been busy just now, or then
-		if peak := before.Devices[0].Peak; peak != nil {
-			b.limits.FLOPS = max(b.limits.FLOPS, *peak)
-		}
-	}
+	b.atLeast(before)
 	p.log.Debug("limits", "flops", b.limits.FLOPS, "copy", b.limits.Copy)
 	if f.dryRun {
 		return dryRun(ctx, p, cmd, f, b, q, c.Measure)
@@ -196,6 +192,17 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 		return err
 	}
 	return carryOut(ctx, p, f, c, run, look, job{bench: b, plan: q, measure: c.Measure})
+}
+
+// atLeast raises the peak to that of an earlier run: the machine may have been busy just
+// now, or then.
+func (b *bench) atLeast(before *results.Manifest) {
+	if before == nil {
+		return
+	}
+	if peak := before.Devices[0].Peak; peak != nil {
+		b.limits.FLOPS = max(b.limits.FLOPS, *peak)
+	}
 }
 
 // resumed resolves the settings of the run to resume, with those given now on

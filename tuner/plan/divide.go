@@ -78,6 +78,7 @@ func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 // Shard is the part of the plan that shard s measures: its own points, and before them the
 // control point. Name is that of the run that all shards together are.
 func (d *Division) Shard(s results.Shard, name string) Plan {
+	s.Own, s.Tune = d.Points[s.Index-1], d.whole.Kind != ""
 	s.Of, s.Points, s.Records, s.Control = name, d.whole.Points(), d.whole.Records(), d.control
 	q := d.whole
 	q.Shard, q.whole = &s, d.whole.Hash()

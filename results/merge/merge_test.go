@@ -1,0 +1,251 @@
+package merge
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// The tests divide a plan of six points of one technique over three shards. The control
+// point has 8 units and is the first shard's.
+func at(hidden int) results.Point {
+	return results.Point{Cell: "lstm", Pass: "forward", Precision: "fp32", Hidden: hidden, Input: hidden, Batch: 1, Steps: 1, Layers: 1}
+}
+
+func record(hidden int, seconds float64) results.Record {
+	lo, hi := 0.99*seconds, 1.01*seconds
+	return results.Record{
+		Point: at(hidden), Impl: results.Impl{Name: "naive"}, Device: "cpu-x", Status: results.OK,
+		Stats: &results.Stats{N: 6, Min: lo, Median: seconds, Max: hi, Lo: &lo, Hi: &hi},
+	}
+}
+
+func manifest(index int) results.Manifest {
+	p := results.Plan{Hash: "abc", Points: 3, Records: 3, Summary: "six points; shard " + fmt.Sprintf("%d/3", index)}
+	if index == 1 {
+		p.Points, p.Records = 2, 2
+	}
+	p.Shard = &results.Shard{Index: index, Count: 3, Of: "run", Points: 6, Records: 6, Own: 2, Control: at(8)}
+	return results.Manifest{
+		Argv: []string{"rnnbench", "sweep", "--shard", fmt.Sprintf("%d/3", index)}, Plan: p,
+		Devices: []results.Device{{Key: "cpu-x", Facts: map[string]string{"simd": "avx2"}}},
+	}
+}
+
+// shard writes a shard by a node that takes so many times as long. It is finished where
+// exit is not negative.
+func shard(t *testing.T, dir string, index int, slow float64, exit int, change func(*results.Manifest)) *results.Run {
+	t.Helper()
+	m := manifest(index)
+	if change != nil {
+		change(&m)
+	}
+	r, err := results.Claim(dir, results.ShardFolder(*m.Plan.Shard), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := m.Plan.Shard.String()
+	r.On(results.Node{Name: fmt.Sprintf("v%d", index), Shard: &word})
+	sizes := []int{8, 8 + 100*index, 9 + 100*index}
+	if index == 1 {
+		sizes = sizes[:2]
+	}
+	for _, h := range sizes {
+		rec := record(h, slow*1e-3)
+		if err := r.Append(&rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if exit >= 0 {
+		if err := r.Finish(exit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+func write(t *testing.T, dir string) (string, results.Manifest) {
+	t.Helper()
+	g, err := Read([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, m, err := g.Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, m
+}
+
+// contents are all files of a folder.
+func contents(t *testing.T, dir string) string {
+	t.Helper()
+	var all bytes.Buffer
+	for _, name := range []string{"manifest.json", "records.jsonl", "control.jsonl"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// TestMerge merges before all shards are there, and again: what is missing is named,
+// every record is there once, a second merge changes nothing, and what a deleted shard had
+// stays.
+func TestMerge(t *testing.T) {
+	dir := t.TempDir()
+	shard(t, dir, 1, 1, 0, nil)
+	running := shard(t, dir, 3, 1.5, -1, nil)
+	_, m := write(t, dir)
+	if gaps := m.Merged.Gaps(); m.Merged.Complete() || m.Finished != nil || len(gaps) != 2 || gaps[0] != "no run was given of 1 of 3 shards: 2" ||
+		gaps[1] != "shard 3/3 is being measured: it has 3 of 3 records" {
+		t.Errorf("%q", gaps)
+	}
+	if err := running.Finish(0); err != nil {
+		t.Fatal(err)
+	}
+	shard(t, dir, 2, 1, 0, nil)
+	path, m := write(t, dir)
+	if !m.Merged.Complete() || m.Merged.Gaps() != nil || m.Plan.Records != 6 || m.Plan.Summary != "six points" || m.Plan.Shard != nil || *m.Exit != 0 || !slices.Equal(m.Argv, []string{"rnnbench", "sweep"}) {
+		t.Errorf("%+v", m)
+	}
+	_, recs, warnings, err := results.Read(dir) // it is the latest
+	if err != nil || warnings != nil || len(recs) != 6 {
+		t.Errorf("%d records, %v, %v", len(recs), warnings, err)
+	}
+	for i, r := range recs {
+		if r.Run != "run" || r.Seq != i || r.Node == nil || r.Point.Hidden == 8 && r.Node.Name != "v1" {
+			t.Errorf("record %d: %+v", i, r)
+		}
+	}
+	if got := m.Merged.Differ(); !slices.Equal(got, []string{"v3"}) {
+		t.Errorf("%v differ: %v", got, m.Merged.Lines())
+	}
+	before := contents(t, path)
+	if write(t, dir); contents(t, path) != before {
+		t.Error("a second merge changed the run")
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "run-2-of-3")); err != nil {
+		t.Fatal(err)
+	}
+	if write(t, dir); contents(t, path) != before {
+		t.Error("a merge without a shard of before changed the run")
+	}
+	again, err := results.Resume(path)
+	if err != nil {
+		t.Fatalf("a merged run cannot be resumed: %v", err)
+	}
+	g, err := Read([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := g.Write(dir); err == nil || !strings.Contains(err.Error(), "is being written by process") {
+		t.Errorf("merged into a run that is being written: %v", err)
+	}
+	if err := again.Finish(0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRefused names shards that do not belong together.
+func TestRefused(t *testing.T) {
+	for want, change := range map[string]func(*results.Manifest){
+		"the plan is abc (six points; shard 1/3) in one and def": func(m *results.Manifest) { m.Plan.Hash = "def" },
+		"the device is cpu-x in one and cpu-y in the other":      func(m *results.Manifest) { m.Devices[0].Key = "cpu-y" },
+		"the instruction set is avx2 in one and avx512":          func(m *results.Manifest) { m.Devices[0].Facts["simd"] = "avx512" },
+		"the version of rnnbench is  in one and 2 in the other":  func(m *results.Manifest) { m.Environment.Tool.Version = "2" },
+		"the number of shards is 3 in one and 4 in the other":    func(m *results.Manifest) { m.Plan.Shard.Count = 4 },
+		"are both shard 1/3: omit one":                           func(m *results.Manifest) { m.Plan.Shard.Index, m.Plan.Shard.Of = 1, "other" },
+		"is no shard: its manifest is damaged":                   func(m *results.Manifest) { m.Plan.Shard.Of = "a" + string(filepath.Separator) + "b" },
+	} {
+		dir := t.TempDir()
+		if strings.Contains(want, "damaged") {
+			if err := os.MkdirAll(filepath.Join(dir, "a"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			r := shard(t, dir, 2, 1, 0, change)
+			if _, err := Read([]string{r.Dir()}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			continue
+		}
+		shard(t, dir, 1, 1, 0, nil)
+		shard(t, dir, 2, 1, 0, change)
+		if _, err := Read([]string{dir}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	dir := t.TempDir()
+	whole, err := results.Create(dir, results.Manifest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{whole.Dir(): "is no shard: its plan was not divided", dir: "is no shard and holds none", filepath.Join(dir, "x"): "nothing to read at"} {
+		if _, err := Read([]string{path}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestOverlap: no point is in two shards.
+func TestOverlap(t *testing.T) {
+	dir := t.TempDir()
+	shard(t, dir, 1, 1, 0, nil)
+	r := shard(t, dir, 2, 1, -1, nil)
+	rec := record(108, 1e-3)
+	if err := r.Append(&rec); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read([]string{dir}); err == nil || !strings.Contains(err.Error(), "overlap: both measured lstm forward H=108") {
+		t.Error(err)
+	}
+}
+
+// TestStates says how far shards are.
+func TestStates(t *testing.T) {
+	more := func(m *results.Manifest) { m.Plan.Records++ }
+	for want, s := range map[string]struct {
+		exit   int
+		change func(*results.Manifest)
+	}{
+		"":                     {0, nil},
+		"ended with exit code": {1, more},
+		"ended early":          {0, more},
+	} {
+		dir := t.TempDir()
+		shard(t, dir, 2, 1, s.exit, s.change)
+		_, m := write(t, dir)
+		gaps := m.Merged.Gaps()[1:]
+		if want == "" && len(gaps) > 0 || want != "" && (len(gaps) != 1 || !strings.Contains(gaps[0], want)) {
+			t.Errorf("%q, want %q", gaps, want)
+		}
+	}
+}
+
+// TestNodes: what no technique agrees on is noise, and a machine without the control
+// point is named.
+func TestNodes(t *testing.T) {
+	on := func(node string, impl string, seconds float64) results.Record {
+		r := record(8, seconds)
+		word := "1/3"
+		r.Impl.Name, r.Node = impl, &results.Node{Name: node, Shard: &word}
+		return r
+	}
+	controls := []results.Record{on("a", "x", 1), on("b", "x", 1.4), on("c", "x", 1), on("a", "y", 1), on("b", "y", 0.7), on("c", "y", 1)}
+	list := Nodes(append(controls, on("d", "x", 1)), controls)
+	if len(list) != 4 || list[1].Differs() || list[3].Ratio != nil || !strings.Contains(list[3].String(), "no control point") {
+		t.Errorf("%v", list)
+	}
+	controls[4].Stats.Median = 1.4
+	if list = Nodes(controls, controls); !list[1].Differs() || list[0].Differs() {
+		t.Errorf("%v", list)
+	}
+}

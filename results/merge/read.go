@@ -1,0 +1,172 @@
+// Package merge makes one run of the shards of a plan.
+package merge
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"rnnbench/results"
+)
+
+// A Group is the shards of one plan that were found, by index.
+type Group struct {
+	Sets     []results.Set
+	Warnings []results.Warning
+}
+
+// Read reads shards: their folders, or a folder that holds them. A merged run among them
+// is passed over, since it may have a name like its shards.
+func Read(paths []string) (*Group, error) {
+	g := &Group{}
+	for _, path := range paths {
+		if results.NamesLatest(path) { // as out/* has it among the runs
+			continue
+		}
+		list, err := folders(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range list {
+			if err := g.add(dir); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(g.Sets) == 0 {
+		return nil, errors.New("no shard was given: name folders that rnnbench sweep, tune or reproduce made with --shard")
+	}
+	slices.SortStableFunc(g.Sets, func(a, b results.Set) int {
+		return cmp.Compare(a.Manifest.Plan.Shard.Index, b.Manifest.Plan.Shard.Index)
+	})
+	return g, g.check()
+}
+
+// folders are the runs that path stands for: itself, or the shards in it.
+func folders(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("nothing to read at %s: %w", path, err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file: name the folder of a shard", path)
+	}
+	if results.HasManifest(path) {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, e := range entries {
+		dir := filepath.Join(path, e.Name())
+		if !results.HasManifest(dir) {
+			continue
+		}
+		if m, err := results.ReadManifest(dir); err == nil && m.Plan.Shard != nil {
+			list = append(list, dir)
+		}
+	}
+	if list == nil {
+		return nil, fmt.Errorf("%s is no shard and holds none", path)
+	}
+	return list, nil
+}
+
+// add reads the run in dir.
+func (g *Group) add(dir string) error {
+	m, recs, warnings, err := results.Read(dir)
+	if err != nil {
+		return err
+	}
+	g.Warnings = append(g.Warnings, warnings...)
+	s := m.Plan.Shard
+	switch {
+	case m.Merged != nil:
+		return nil
+	case s == nil:
+		return fmt.Errorf("%s is no shard: its plan was not divided", dir)
+	case s.Count < 1 || s.Index < 1 || s.Index > s.Count || len(m.Devices) == 0 || s.Of == "" || s.Of != filepath.Base(s.Of):
+		return fmt.Errorf("%s is no shard: its manifest is damaged", dir)
+	}
+	if slices.ContainsFunc(g.Sets, func(o results.Set) bool { return same(o.Dir, dir) }) {
+		return nil // it was named twice
+	}
+	g.Sets = append(g.Sets, results.Set{Manifest: m, Records: recs, Dir: dir})
+	return nil
+}
+
+// same reports whether two paths lead to one folder.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// check finds shards that do not belong together.
+func (g *Group) check() error {
+	first := &g.Sets[0]
+	m := &first.Manifest
+	for i := range g.Sets[1:] {
+		o := &g.Sets[i+1]
+		n := &o.Manifest
+		differ := func(what, a, b string) error {
+			return fmt.Errorf("%s and %s cannot be merged: %s is %s in one and %s in the other", first.Dir, o.Dir, what, a, b)
+		}
+		before := &g.Sets[i]
+		switch a, b := m.Plan.Shard, n.Plan.Shard; {
+		case m.Plan.Hash != n.Plan.Hash:
+			return differ("the plan", m.Plan.Hash+" ("+m.Plan.Summary+")", n.Plan.Hash+" ("+n.Plan.Summary+")")
+		case a.Count != b.Count:
+			return differ("the number of shards", fmt.Sprint(a.Count), fmt.Sprint(b.Count))
+		case before.Manifest.Plan.Shard.Index == b.Index:
+			return fmt.Errorf("%s and %s are both shard %v: omit one", before.Dir, o.Dir, b)
+		case m.Devices[0].Key != n.Devices[0].Key:
+			return differ("the device", m.Devices[0].Key, n.Devices[0].Key)
+		case m.Devices[0].Facts["simd"] != n.Devices[0].Facts["simd"]:
+			return differ("the instruction set", m.Devices[0].Facts["simd"], n.Devices[0].Facts["simd"])
+		case version(m) != version(n):
+			return differ("the version of rnnbench", version(m), version(n))
+		case a.Of != b.Of:
+			return differ("the name of the run", a.Of, b.Of)
+		case m.Records != n.Records:
+			return differ("the form of records", m.Records, n.Records)
+		}
+	}
+	return g.overlaps()
+}
+
+// version is that of the program that measured.
+func version(m *results.Manifest) string {
+	t := m.Environment.Tool
+	if t.Revision == "" {
+		return t.Version
+	}
+	return t.Version + " (" + t.Revision + ")"
+}
+
+// overlaps finds a point that two shards have, which no division gives them.
+func (g *Group) overlaps() error {
+	owner := map[results.Point]*results.Set{}
+	for i := range g.Sets {
+		s := &g.Sets[i]
+		for _, r := range s.Records {
+			if s.Manifest.Plan.Shard.Extra(r.Point) {
+				continue
+			}
+			at := r.Point.Place()
+			if o := owner[at]; o != nil && o != s {
+				return fmt.Errorf("%s and %s overlap: both measured %v", o.Dir, s.Dir, r.Point)
+			}
+			owner[at] = s
+		}
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package merge
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"rnnbench/results"
+)
+
+// Write makes the run in dir that the shards together are, or brings it up to date, and
+// returns its folder and manifest. The same shards give the same bytes. What the run has
+// of before, and no shard has now, stays.
+func (g *Group) Write(dir string) (string, results.Manifest, error) {
+	name := g.Sets[0].Manifest.Plan.Shard.Of
+	path := filepath.Join(dir, name)
+	var m results.Manifest
+	err := results.Replace(dir, name, func(old *results.Merger) error {
+		if old.Manifest.Run != "" && old.Manifest.Plan.Hash != g.Sets[0].Manifest.Plan.Hash {
+			return fmt.Errorf("%s is a run of another plan: use --out DIR for another folder", path)
+		}
+		own, controls := g.split()
+		own, controls = union(old.Records, own, (*results.Record).Key), union(old.Controls, controls, controlKey)
+		for i := range own {
+			own[i].Run, own[i].Seq = name, i
+		}
+		m = g.manifest(old.Manifest, own, controls)
+		old.Manifest, old.Records, old.Controls = m, own, controls
+		return nil
+	})
+	return path, m, err
+}
+
+// split separates what shards have of their own points from what all have of the control
+// point.
+func (g *Group) split() (own, controls []results.Record) {
+	at := g.Sets[0].Manifest.Plan.Shard.Control.Place()
+	for _, s := range g.Sets {
+		for _, r := range s.Records {
+			if r.Point.Place() == at {
+				controls = append(controls, r)
+			}
+			if !s.Manifest.Plan.Shard.Extra(r.Point) {
+				own = append(own, r)
+			}
+		}
+	}
+	return own, controls
+}
+
+// controlKey tells the control records of shards apart.
+func controlKey(r *results.Record) string {
+	name, shard := origin(r)
+	return fmt.Sprintf("%s|%d|%s", name, shard, r.Key())
+}
+
+// union is the records of both lists, of two with one key the newer, in the order of
+// shards and of time.
+func union(before, now []results.Record, key func(*results.Record) string) []results.Record {
+	at := map[string]int{}
+	var all []results.Record
+	for _, list := range [][]results.Record{before, now} {
+		for _, r := range list {
+			k := key(&r)
+			i, ok := at[k]
+			switch {
+			case !ok:
+				at[k] = len(all)
+				all = append(all, r)
+			case !r.Time.Before(all[i].Time):
+				all[i] = r
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b results.Record) int {
+		_, x := origin(&a)
+		_, y := origin(&b)
+		return cmp.Or(cmp.Compare(x, y), a.Time.Compare(b.Time), strings.Compare(key(&a), key(&b)))
+	})
+	return all
+}
+
+// manifest is that of the merged run.
+func (g *Group) manifest(old results.Manifest, own, controls []results.Record) results.Manifest {
+	first := &g.Sets[0].Manifest
+	m := *first
+	s := *first.Plan.Shard
+	m.Run, m.Argv, m.Resumed = s.Of, whole(first.Argv), []time.Time{}
+	m.Plan = results.Plan{Hash: first.Plan.Hash, Points: s.Points, Records: s.Records, Summary: strings.TrimSuffix(first.Plan.Summary, fmt.Sprintf("; shard %v", s))}
+	m.Merged = &results.Merged{Count: s.Count, Shards: g.parts(old), Nodes: Nodes(slices.Concat(own, controls), controls)}
+	exit := 0
+	m.Winners = nil
+	if t := old.Started; !t.IsZero() && t.Before(m.Started) {
+		m.Started = t
+	}
+	if t := old.Finished; t != nil && m.Finished != nil && t.After(*m.Finished) {
+		m.Finished = t
+	}
+	for i := range g.Sets {
+		n := &g.Sets[i].Manifest
+		if n.Started.Before(m.Started) {
+			m.Started = n.Started
+		}
+		if n.Finished == nil || m.Finished != nil && n.Finished.After(*m.Finished) {
+			m.Finished = n.Finished
+		}
+		for _, w := range n.Winners {
+			if w.Run == n.Run {
+				w.Run = s.Of
+			}
+			m.Winners = append(m.Winners, w)
+		}
+	}
+	for _, w := range old.Winners {
+		if !slices.ContainsFunc(m.Winners, func(o results.Winner) bool { return o.Point == w.Point }) {
+			m.Winners = append(m.Winners, w)
+		}
+	}
+	if m.Exit = &exit; !m.Merged.Complete() {
+		m.Finished, m.Exit = nil, nil
+	}
+	m.Counts = map[results.Status]int{}
+	for i := range own {
+		m.Counts[own[i].Status]++
+	}
+	return m
+}
+
+// whole is a command line without its shard.
+func whole(argv []string) []string {
+	var list []string
+	for i := 0; i < len(argv); i++ {
+		switch a := argv[i]; {
+		case a == "--shard" || a == "--resume":
+			i++
+		case strings.HasPrefix(a, "--shard=") || strings.HasPrefix(a, "--resume="):
+		default:
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// parts says how far each shard is. Those of an earlier merge that were not given stay.
+func (g *Group) parts(old results.Manifest) []results.Part {
+	var list []results.Part
+	for i := range g.Sets {
+		list = append(list, part(&g.Sets[i]))
+	}
+	if old.Merged != nil {
+		for _, p := range old.Merged.Shards {
+			if !slices.ContainsFunc(list, func(o results.Part) bool { return o.Index == p.Index }) {
+				list = append(list, p)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b results.Part) int { return cmp.Compare(a.Index, b.Index) })
+	return list
+}
+
+// part says how far a shard is.
+func part(s *results.Set) results.Part {
+	m := &s.Manifest
+	p := results.Part{Index: m.Plan.Shard.Index, Run: m.Run, Exit: m.Exit, Done: len(s.Records), Planned: m.Plan.Records, Nodes: []string{}}
+	for i := range s.Records {
+		r := &s.Records[i]
+		if name, _ := origin(r); !slices.Contains(p.Nodes, name) {
+			p.Nodes = append(p.Nodes, name)
+		}
+		if r.Status.Broken() {
+			p.Broken++
+		}
+	}
+	if m.Plan.Shard.Tune {
+		p.Tune, p.Done, p.Planned = true, len(m.Winners), m.Plan.Shard.Own
+	}
+	exit := 0
+	if m.Exit != nil {
+		exit = *m.Exit
+	}
+	whole := p.Done >= p.Planned
+	switch {
+	case m.Finished == nil && results.Writing(s.Dir):
+		p.State = results.ShardRunning
+	case whole && (m.Finished == nil || exit == 0 || p.Broken > 0):
+		p.State = results.ShardDone
+	case m.Finished == nil:
+		p.State = results.ShardStopped
+	case exit != 0 && p.Broken == 0:
+		p.State = results.ShardFailed
+	default:
+		p.State = results.ShardIncomplete
+	}
+	return p
+}

@@ -1,0 +1,126 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"rnnbench/results/files"
+)
+
+// controlFile holds the records that compare the nodes of a merged run.
+const controlFile = "control.jsonl"
+
+// A Merger is all that a merged run holds.
+type Merger struct {
+	Manifest Manifest
+	Records  []Record
+	Controls []Record // of the control point, by all shards
+}
+
+// Replace changes the merged run of that name in dir, or makes it. A reader sees whole
+// files, of before or of after. A run that another process is writing is refused.
+func Replace(dir, name string, change func(*Merger) error) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("results: cannot make the folder %s: %w", dir, err)
+	}
+	path := filepath.Join(dir, name)
+	unlock, err := files.Lock(path)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	defer unlock()
+	if Writing(path) {
+		return busy(path)
+	}
+	var m Merger
+	if HasManifest(path) {
+		if m.Manifest, err = ReadManifest(path); err != nil {
+			return err
+		}
+	}
+	if m.Records, err = readAll(filepath.Join(path, recordsFile)); err != nil {
+		return err
+	}
+	if m.Controls, err = readAll(filepath.Join(path, controlFile)); err != nil {
+		return err
+	}
+	m.Records = newest(m.Records)
+	if err := change(&m); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return fmt.Errorf("results: cannot write to the folder %s: %w", dir, err)
+	}
+	if err := m.write(path); err != nil {
+		return err
+	}
+	return writeChanged(filepath.Join(dir, latestFile), []byte(name+"\n"))
+}
+
+// write writes what changed.
+func (m *Merger) write(path string) error {
+	for _, f := range []struct {
+		name    string
+		records []Record
+	}{{controlFile, m.Controls}, {recordsFile, m.Records}} {
+		var text bytes.Buffer
+		for i := range f.records {
+			complete(&f.records[i])
+			line, err := json.Marshal(&f.records[i])
+			if err != nil {
+				return fmt.Errorf("results: cannot write a record to %s: %w", path, err)
+			}
+			text.Write(append(line, '\n'))
+		}
+		if err := writeChanged(filepath.Join(path, f.name), text.Bytes()); err != nil {
+			return err
+		}
+	}
+	data, err := json.MarshalIndent(m.Manifest, "", "  ")
+	if err != nil {
+		return fmt.Errorf("results: cannot write the manifest: %w", err)
+	}
+	return writeChanged(filepath.Join(path, manifestFile), append(data, '\n'))
+}
+
+// writeChanged replaces a file that has another content.
+func writeChanged(path string, data []byte) error {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+		return nil
+	}
+	return writeAtomically(path, data)
+}
+
+// readAll reads all records of a file; none where there is no file.
+func readAll(path string) ([]Record, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	defer f.Close()
+	records, _, err := ReadRecords(f, path)
+	return records, err
+}
+
+// HasManifest reports whether dir is the folder of a run.
+func HasManifest(dir string) bool { return exists(filepath.Join(dir, manifestFile)) }
+
+// ReadManifest reads the manifest of the run in dir.
+func ReadManifest(dir string) (Manifest, error) {
+	return readManifest(filepath.Join(dir, manifestFile))
+}
+
+// NamesLatest reports whether path is the file of a results folder that names its latest
+// run.
+func NamesLatest(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && filepath.Base(path) == latestFile
+}
