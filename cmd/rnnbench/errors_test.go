@@ -112,6 +112,17 @@ func TestUsageErrors(t *testing.T) {
 		{"export -H 3 --impl all -f x.npz", "export writes one answer, but the flags name"},
 		{"completion", "takes the name of a shell"},
 		{"completion bsh", "did you mean bash?"},
+		{"sweep --shard 5/4", "--shard: 5/4: the shard must be from 1 to 4"},
+		{"tune --shard 0/0", "--shard: 0/0: the number of shards must be from 1 to"},
+		{"reproduce diamos-fig3 --shard three", `--shard: "three" is not a shard: write one such as 3/16, or off`},
+		{"reproduce all --shard 1/2", "a shard is of one experiment: name one, or add --shard off"},
+		{"sweep --profile --shard 1/2", "--profile measures the whole plan: add --shard off"},
+		{"sweep --auto race --shard 1/2", "so shards would differ: use --auto predict"},
+		{"tune --regret --shard 1/2", "--regret measures the whole plan: add --shard off"},
+		{"tune --from x --shard 1/2", "--shard applies to measuring"},
+		{"merge", "merge needs the shards to merge"},
+		{"merge nothere", "nothing to read at nothere"},
+		{"merge bad.toml", "bad.toml is a file: name the folder of a shard"},
 		{"version now", "version takes flags only"},
 	} {
 		o := rnnbench(t, c.line)

@@ -94,7 +94,7 @@ func visible(cmd *cobra.Command) []*cobra.Command {
 // alphabet's.
 func rank(c *cobra.Command) int {
 	order := []string{"sweep", "tune", "reproduce", "merge", "verify", "show", "compare", "plot", "report", "explain", "graph", "model", "export", "wisdom", "list", "doctor", "version", "completion"}
-	if i := slices.Index(order, c.Name()); i >= 0 {
+	if i := slices.Index(order, c.Name()); i >= 0 && c.CommandPath() != "rnnbench wisdom merge" {
 		return i
 	}
 	return len(order)

@@ -64,7 +64,7 @@ func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 		}
 		least := 0
 		for i, t := range d.Seconds {
-			if t < d.Seconds[least] {
+			if less := d.Seconds[least]; t < less || t == less && d.Points[i] < d.Points[least] {
 				least = i
 			}
 		}
@@ -75,16 +75,19 @@ func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 	return d, nil
 }
 
-// Shard is the part of the plan that shard s measures: its own points, and before them the
-// control point. Name is that of the run that all shards together are.
+// Shard is the part of the plan that shard s measures: the control point, and then its own
+// points. Name is that of the run that all shards together are.
 func (d *Division) Shard(s results.Shard, name string) Plan {
 	s.Own, s.Tune = d.Points[s.Index-1], d.whole.Kind != ""
 	s.Of, s.Points, s.Records, s.Control = name, d.whole.Points(), d.whole.Records(), d.control
 	q := d.whole
 	q.Shard, q.whole = &s, d.whole.Hash()
 	q.Summary = fmt.Sprintf("%s; shard %v", d.whole.Summary, s)
-	control, own := d.pick(func(at results.Point) bool { return s.Extra(at) }), d.pick(func(at results.Point) bool { return d.shard[at.Place()] == s.Index-1 })
-	q.Parts, q.control = append(control, own...), len(control)
+	control := d.pick(func(at results.Point) bool { return at.Place() == d.control })
+	q.Parts = append(control, d.pick(func(at results.Point) bool { return d.shard[at.Place()] == s.Index-1 && at.Place() != d.control })...)
+	if s.Extra(d.control) {
+		q.control = len(control)
+	}
 	return q
 }
 

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"rnnbench/results"
+	"rnnbench/tuner/wisdom"
+)
+
+// shardGrid is 16 points of two techniques. Slowly, a point takes a quarter of a second,
+// so that there is time to disturb it.
+const (
+	shardGrid = "sweep -H 8:128:8 -B 2 -T 3 --impl naive,cudnnstyle --rounds 6 --max-rounds 6 --warmup 0s"
+	slowly    = " --min-time 20ms"
+	fast      = " --min-time 0s"
+)
+
+// TestShards measures two shards in processes that are killed, asked to end, started twice
+// and left without disk. Nothing is lost, nothing is measured twice, and in the end the
+// merged run has the records of a run that was never divided.
+func TestShards(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, shardGrid+fast+" --out whole").want(t, exitDone, nil, nil)
+	t.Setenv("SLURMD_NODENAME", "v1")
+	first, second := shardGrid+" --shard 1/2", shardGrid+" --shard 2/2"
+
+	child, said := starts(t, first+slowly)
+	had := measured(t, "1-of-2", 1)
+	rnnbench(t, first+fast).want(t, exitError, nil, []string{"shard 1/2 is being measured by process ", "hint: give every job another shard"})
+	rnnbench(t, "merge out").want(t, exitFailures, nil, []string{"no run was given of 1 of 2 shards: 2", "shard 1/2 is being measured: it has "})
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // it was killed
+	t.Setenv("SLURMD_NODENAME", "v3")
+	child, said = starts(t, first+slowly) // a requeue
+	had = kept(t, had, measured(t, "1-of-2", len(had)+1))
+	terminate(t, child, said)
+	rnnbench(t, first+fast).want(t, exitDone, nil, nil)
+	had = kept(t, had, measured(t, "1-of-2", len(had)+1))
+	if a, b := had[0].Node.Name, had[len(had)-1].Node.Name; a != "v1" || b != "v3" || *had[0].Node.Shard != "1/2" {
+		t.Errorf("the nodes of the records are %s and %s", a, b)
+	}
+
+	t.Setenv("SLURMD_NODENAME", "v2")
+	fullDisk(t, second+fast, manifestSize(t, "1-of-2")+1024)
+	rnnbench(t, second+fast).want(t, exitDone, nil, nil)
+	kept(t, nil, measured(t, "2-of-2", 1))
+	rnnbench(t, second+fast).want(t, exitDone, nil, nil) // there is nothing left
+	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged into out", "32 records"})
+	alike(t, "whole", "out")
+	rnnbench(t, "show out").want(t, exitDone, []string{"node v1: ", "node v2: ", "node v3: "}, nil)
+}
+
+// starts runs a command in a process of its own.
+func starts(t *testing.T, line string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{asProgram}, strings.Fields(line)...)...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended
+	return cmd, &said
+}
+
+// measured waits until a shard has so many records, and returns all lines of its file.
+func measured(t *testing.T, shard string, n int) []results.Record {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(5 * time.Millisecond) {
+		found, err := filepath.Glob("out/*-" + shard + "/records.jsonl")
+		if err != nil || len(found) == 0 {
+			continue
+		}
+		f, err := os.Open(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		recs, _, err := results.ReadRecords(f, found[0])
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if len(recs) >= n {
+			return recs
+		}
+	}
+	t.Fatalf("shard %s has not got %d records", shard, n)
+	return nil
+}
+
+// kept holds that records of before are still there, and none twice.
+func kept(t *testing.T, before, now []results.Record) []results.Record {
+	t.Helper()
+	for i, r := range before {
+		if now[i].Key() != r.Key() || !now[i].Time.Equal(r.Time) {
+			t.Errorf("record %d is lost", i)
+		}
+	}
+	if all := keys(now); len(slices.Compact(slices.Clone(all))) != len(all) {
+		t.Errorf("a record is there twice:\n%s", strings.Join(all, "\n"))
+	}
+	return now
+}
+
+// terminate asks a process to end as a scheduler does, which then kills it.
+func terminate(t *testing.T, cmd *exec.Cmd, said *bytes.Buffer) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		_ = cmd.Process.Kill() // there is no other way
+		_ = cmd.Wait()
+		return
+	}
+	const grace = 30 * time.Second
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(grace, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait() // its code says how it ended
+	if code := cmd.ProcessState.ExitCode(); !late.Stop() || code != exitInterrupted {
+		t.Errorf("exit code %d after SIGTERM:\n%s", code, said)
+	}
+}
+
+// fullDisk runs a command in a process that can write so many bytes to a file.
+func fullDisk(t *testing.T, line string, bytes int) {
+	t.Helper()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		return // the command below is then the first of its shard
+	}
+	one, err := exec.Command(sh, "-c", `trap "" XFSZ; ulimit -f 1; head -c 4096 /dev/zero >one 2>/dev/null; wc -c <one`).Output()
+	unit, bad := strconv.Atoi(strings.TrimSpace(string(one)))
+	if err != nil || bad != nil || unit < 1 || unit >= 4096 {
+		return // no such limit here
+	}
+	cmd := exec.Command(sh, append([]string{"-c", fmt.Sprintf(`trap "" XFSZ; ulimit -f %d; exec "$0" "$@"`, bytes/unit), os.Args[0], asProgram}, strings.Fields(line)...)...)
+	said, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "earlier records are safe") {
+		t.Errorf("a full disk: %v\n%s", err, said)
+	}
+}
+
+func manifestSize(t *testing.T, shard string) int {
+	t.Helper()
+	found, err := filepath.Glob("out/*-" + shard + "/manifest.json")
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	info, err := os.Stat(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(info.Size())
+}
+
+// alike holds that two runs have the same records but for times.
+func alike(t *testing.T, a, b string) {
+	t.Helper()
+	text := func(run string) []string {
+		_, recs, warnings, err := results.Read(run)
+		if err != nil || warnings != nil {
+			t.Fatal(warnings, err)
+		}
+		var list []string
+		for _, r := range recs {
+			list = append(list, fmt.Sprintf("%s|%s|%+v|%+v|%+v|%t", r.Key(), r.Impl.Label, r.Mode, r.Status, r.Work, r.Verify.OK))
+		}
+		slices.Sort(list)
+		return list
+	}
+	if x, y := text(a), text(b); !slices.Equal(x, y) {
+		t.Errorf("%s has\n%s\nand %s\n%s", a, strings.Join(x, "\n"), b, strings.Join(y, "\n"))
+	}
+}
+
+// TestShardOfScheduler: a job of an array takes its own shard and says so.
+func TestShardOfScheduler(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("SLURM_ARRAY_TASK_ID", "5")
+	t.Setenv("SLURM_ARRAY_TASK_COUNT", "2")
+	t.Setenv("SLURM_ARRAY_TASK_MIN", "4")
+	note := "shard 2/2, from SLURM_ARRAY_TASK_ID; --shard off measures the whole plan"
+	rnnbench(t, tiny+" --dry-run").want(t, exitDone, []string{"shard 2/2: 1 of 2 points, 66.7 % of the estimated time", "control point lstm forward H=8"}, []string{note})
+	if o := rnnbench(t, tiny+" --dry-run --shard off"); o.code != exitDone || strings.Contains(o.errors+o.out, "shard") {
+		t.Errorf("exit code %d: %s%s", o.code, o.out, o.errors)
+	}
+	t.Setenv("SLURM_ARRAY_TASK_COUNT", "")
+	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"SLURM_ARRAY_TASK_COUNT is not set", "hint: use --shard I/N to name the shard, or --shard off"})
+}
+
+// TestTuneShards: winners of all shards come into one file, and the control point is tuned
+// by one shard alone.
+func TestTuneShards(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const line = "tune -H 8,16,24 -B 2 -T 3 --impl cudnnstyle --depth 0 --max-rounds 2 --min-time 0s --wisdom w.toml --label mine --shard "
+	for i := 1; i <= 2; i++ {
+		rnnbench(t, line+fmt.Sprintf("%d/2", i)).want(t, exitDone, nil, []string{"tuned"})
+	}
+	rnnbench(t, "merge out --wisdom all.toml").want(t, exitDone, nil, []string{"2 of 2 shards merged", "3 entries merged into all.toml"})
+	m, _, _, err := results.Read("out")
+	if err != nil || len(m.Winners) != 3 || !strings.HasPrefix(m.Run, "mine-") {
+		t.Errorf("%d winners of run %s, %v", len(m.Winners), m.Run, err)
+	}
+	b, err := wisdom.Read("all.toml")
+	if err != nil || len(b.Entries) != 3 {
+		t.Errorf("%d entries, %v", len(b.Entries), err)
+	}
+}
