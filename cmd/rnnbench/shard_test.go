@@ -36,7 +36,7 @@ func TestShards(t *testing.T) {
 	t.Setenv("SLURMD_NODENAME", "v1")
 	first, second := shardGrid+" --shard 1/2", shardGrid+" --shard 2/2"
 
-	child, said := starts(t, first+slowly)
+	child, _ := starts(t, first+slowly)
 	had := measured(t, "1-of-2", 1)
 	rnnbench(t, first+fast).want(t, exitError, nil, []string{"shard 1/2 is being measured by process ", "hint: give every job another shard"})
 	rnnbench(t, "merge out").want(t, exitFailures, nil, []string{"no run was given of 1 of 2 shards: 2", "shard 1/2 is being measured: it has "})
@@ -45,7 +45,7 @@ func TestShards(t *testing.T) {
 	}
 	_ = child.Wait() // it was killed
 	t.Setenv("SLURMD_NODENAME", "v3")
-	child, said = starts(t, first+slowly) // a requeue
+	child, said := starts(t, first+slowly) // a requeue
 	had = kept(t, had, measured(t, "1-of-2", len(had)+1))
 	terminate(t, child, said)
 	rnnbench(t, first+fast).want(t, exitDone, nil, nil)

@@ -139,7 +139,7 @@ func rough(at results.Point, techniques int, gpu bool) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	rate, perOp := 40e9, 0.5e-6 // of a few processors, and of a GPU
+	rate, perOp := 200e9, 0.5e-6 // of a few processors, and below of a GPU
 	if gpu {
 		rate, perOp = 5e12, 3e-6
 	}
