@@ -44,6 +44,7 @@ func TestShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait() // it was killed
+	had = kept(t, had, measured(t, "1-of-2", 1))
 	t.Setenv("SLURMD_NODENAME", "v3")
 	child, said := starts(t, first+slowly) // a requeue
 	had = kept(t, had, measured(t, "1-of-2", len(had)+1))
