@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"rnnbench/results/files"
 )
@@ -56,6 +57,18 @@ func busy(dir string) error {
 		who = fmt.Sprintf("process %d", m.PID)
 	}
 	return &BusyError{dir, who}
+}
+
+// lock takes f. Writing has it for an instant, which is waited for.
+func lock(f *os.File) error {
+	const tries, pause = 5, 20 * time.Millisecond
+	for i := 1; ; i++ {
+		err := files.TryLock(f)
+		if i == tries || !errors.Is(err, files.ErrLocked) {
+			return err
+		}
+		time.Sleep(pause)
+	}
 }
 
 // Writing reports whether a process is writing the run in dir.

@@ -239,7 +239,7 @@ func open(dir string, flags int) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("results: cannot write %s: %w", path, err)
 	}
-	if err := files.TryLock(f); err != nil {
+	if err := lock(f); err != nil {
 		if errors.Is(err, files.ErrLocked) {
 			return nil, errors.Join(busy(dir), f.Close())
 		}
