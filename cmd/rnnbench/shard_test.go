@@ -63,6 +63,28 @@ func TestShards(t *testing.T) {
 	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged into out", "32 records"})
 	alike(t, "whole", "out")
 	rnnbench(t, "show out").want(t, exitDone, []string{"node v1: ", "node v2: ", "node v3: "}, nil)
+	rnnbench(t, "report out -f page.html").want(t, exitDone, nil, nil)
+	page, err := os.ReadFile("page.html")
+	if err != nil || !strings.Contains(string(page), "<h3>Nodes</h3>") || !strings.Contains(string(page), "<li>node v1: ") {
+		t.Errorf("the report does not compare the nodes: %v", err)
+	}
+}
+
+// TestNode: a machine has the name that its scheduler gives it, or one that tells nothing.
+func TestNode(t *testing.T) {
+	t.Setenv("SLURMD_NODENAME", "v1")
+	if name := node(false); name != "v1" {
+		t.Error(name)
+	}
+	if name := node(true); name != node(true) || !strings.HasPrefix(name, "node-") || strings.Contains(name, "v1") {
+		t.Error(name)
+	}
+	t.Setenv("SLURMD_NODENAME", "")
+	t.Setenv("JOB_COMPLETION_INDEX", "0")
+	t.Setenv("NODE_NAME", "k1")
+	if name := node(false); name != "k1" {
+		t.Error(name)
+	}
 }
 
 // starts runs a command in a process of its own.
