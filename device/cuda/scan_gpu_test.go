@@ -104,6 +104,27 @@ func BenchmarkGPUScan(b *testing.B) {
 	}
 }
 
+// oddSizes are batch, channels and steps whose rows begin anywhere: few channels, rows of several
+// tiles, many sequences of few channels, and more chains than multiprocessors.
+var oddSizes = [][3]int{
+	{3, 77, 100003}, {2, 5, 2097151}, {5, 100, 30011}, {7, 333, 2999}, {1, 1, 8388607}, {1, 37, 400009}, {1, 229, 65521},
+	{4096, 3, 1201}, {33, 501, 1009}, {129, 1023, 127}, {17, 19, 40009}, {1, 4, 1 << 22},
+}
+
+// BenchmarkGPUScanOdd times recurrences of sizes that are no multiples of a vector.
+func BenchmarkGPUScanOdd(b *testing.B) {
+	d := openGPU(b, time.Minute)
+	for _, c := range []*cell.Cell{cell.Linear, cell.GILR, cell.SRU} {
+		for _, size := range oddSizes {
+			for _, pass := range []string{"inference", "forward", "backward"} {
+				b.Run(fmt.Sprintf("%s/%s/%dx%dx%d", c.Name, pass, size[0], size[1], size[2]), func(b *testing.B) {
+					rates(b, d, scanning(b, c, pass, size), size, nil)
+				})
+			}
+		}
+	}
+}
+
 // BenchmarkGPUScanSteps compares how many steps a thread has.
 func BenchmarkGPUScanSteps(b *testing.B) {
 	d := openGPU(b, time.Minute)
