@@ -153,7 +153,7 @@ func (p *Plan) words(s *schedule.Schedule) error {
 		}
 	}
 	for _, w := range words {
-		p.scans = append(p.scans, scan.Words{Tickets: p.reserve(w.Tickets), Aggregates: p.reserve(w.Aggregates), Prefixes: p.reserve(w.Prefixes)})
+		p.scans = append(p.scans, scan.Words{Tickets: p.reserve(w.Tickets), Aggregates: p.reserve(w.Aggregates), Prefixes: p.reserve(w.Prefixes), Slack: p.reserve(w.Slack)})
 	}
 	return nil
 }

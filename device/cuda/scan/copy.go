@@ -27,6 +27,9 @@ type contiguous struct {
 	more   int // rows besides those of the steps
 	boxes  int
 	each   int // rows of a box
+	period int // steps of a row of the tensor, if any row of memory may begin anywhere (deal.go); else 0
+	apart  int // bytes from the boxes of a step to those of the next one, within a period
+	lane   int // elements from a sequence to the next, where a chain has several; else 0
 }
 
 // boxed reports whether the copy engine can copy tiles; those of several sequences have their
@@ -55,7 +58,7 @@ func (s *geometry) pieces() (all []contiguous, of []int, bytes int) {
 	wide := s.lanes * s.width
 	for _, l := range s.loads {
 		g := &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
-		if i := slices.IndexFunc(all, func(p contiguous) bool { return p.whole && p.group == g }); i >= 0 {
+		if i := slices.IndexFunc(all, func(p contiguous) bool { return (p.whole || p.lane > 0) && p.group == g }); i >= 0 {
 			of = append(of, i)
 			continue
 		}
@@ -68,8 +71,14 @@ func (s *geometry) pieces() (all []contiguous, of []int, bytes int) {
 		size := g.Element.Bytes()
 		p := contiguous{group: g, column: l.column, at: bytes, pitch: wide * size, shift: l.shift, more: l.more, boxes: 1, each: s.rows() + l.more}
 		stretch := s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.View.M.Cols
+		if s.units > 0 {
+			stretch = s.chains == 1 && columns*s.Hidden() == g.View.M.Cols
+			bytes += s.place(&p, stretch)
+			of, all = append(of, len(all)), append(all, p)
+			continue
+		}
 		if p.whole = s.engine && stretch; p.whole {
-			p.pitch = g.View.M.Cols * size
+			p.column, p.pitch = 0, g.View.M.Cols*size
 		} else if s.sole() {
 			p.boxes, p.each = s.parts(), s.rows()/s.parts()
 		} else if s.engine { // each box at a multiple of 128 bytes
@@ -96,9 +105,12 @@ func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes in
 	var free []slot
 	for i, l := range s.loads {
 		p := &all[of[i]]
-		at := slot{at: p.at, element: p.group.Element, pitch: p.pitch, more: p.more, memory: s.engine && s.backward}
-		if p.whole {
-			at.at += l.column * s.Hidden() * p.group.Element.Bytes()
+		at := slot{at: p.at, element: p.group.Element, pitch: p.pitch, more: p.more, memory: s.engine && s.backward, period: p.period, apart: p.apart, lane: p.lane}
+		if p.whole || p.lane > 0 {
+			at.at += (l.column - p.column) * s.Hidden() * p.group.Element.Bytes()
+		}
+		if p.whole && s.units > 0 && s.backward {
+			at.skew = fmt.Sprintf("skew%d", of[i])
 		}
 		again := at.memory || p.more > 0 || at.element != driver.Single
 		for _, r := range l.refs {
@@ -142,6 +154,13 @@ func (s *geometry) tensors(b *launch.Target) []*driver.Tensor {
 		if !s.engine || p.whole {
 			continue
 		}
+		if p.period > 0 {
+			at := b.At(p.group.View)
+			if tensors = append(tensors, s.periodic(&p, at, p.each)); s.tapers() {
+				tensors = append(tensors, s.periodic(&p, at, s.tailRows(&p)))
+			}
+			continue
+		}
 		size, ld := p.group.Element.Bytes(), p.group.View.M.Cols
 		t := &driver.Tensor{
 			At: b.At(p.group.View) + driver.Pointer(p.column*s.Hidden()*size), Element: p.group.Element,
@@ -155,7 +174,7 @@ func (s *geometry) tensors(b *launch.Target) []*driver.Tensor {
 		tensors = append(tensors, t)
 		if s.tapers() {
 			tail := *t
-			tail.Box[2] = s.threads / s.lanes * s.tail / s.parts()
+			tail.Box[2] = s.tailRows(&p)
 			tensors = append(tensors, &tail)
 		}
 	}
@@ -183,7 +202,7 @@ func (s *writer) under() string {
 	if !s.engine || !s.backward {
 		return ""
 	}
-	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n"
+	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n" + s.skews("max(0, steps - (t.time + 1) * (DEEP * K))")
 }
 
 // fetch begins to copy the tile of a turn, or a part of it.
@@ -203,7 +222,10 @@ func (s *writer) fetch(b *strings.Builder) {
 		}
 		return
 	}
-	low, bar := "g.low(ahead.time)", "full + 8 * slot"
+	low, bar, slot := "g.low(ahead.time)", "full + 8 * slot", " + slot * BUFFER"
+	if s.members == 0 {
+		low, bar, slot = "ahead.time * (DEEP * K)", "full", ""
+	}
 	switch {
 	case s.sole():
 		b.WriteString("      const int lines = DEEP * g.each(ahead.time) / PARTS;\n")
@@ -211,14 +233,20 @@ func (s *writer) fetch(b *strings.Builder) {
 	case s.backward:
 		low = "max(0, steps - (ahead.time + 1) * (DEEP * K))"
 	}
+	first := "const unsigned column = ahead.chain * (LANES * V), n = batch == 1 ? 0 : column / hidden, u = column - n * hidden"
+	if s.units > 0 {
+		first = "const int sides = (hidden + UNITS - 1) / UNITS, n = ahead.chain / sides * SEQS, u = ahead.chain % sides * UNITS"
+	}
 	fmt.Fprintf(b, `      const int low = %s;
-      const unsigned column = ahead.chain * (LANES * V), n = batch == 1 ? 0 : column / hidden, u = column - n * hidden;
-      const shared_t to = shared_address(memory) + slot * BUFFER, bar = %s;
-`, low, bar)
+      %s;
+      const shared_t to = shared_address(memory)%s, bar = %s;
+%s`, low, first, slot, bar, s.skews("low"))
 	all, _, _ := s.pieces()
 	bytes := "0"
 	for i, p := range all {
 		switch {
+		case s.units > 0:
+			bytes += s.dealtBytes(b, i, &p)
 		case p.whole && s.sole():
 			fmt.Fprintf(b, "      const int bytes%d = max(0, min(lines, steps - low)) * %d;\n", i, p.pitch)
 			bytes += fmt.Sprintf(" + bytes%d", i)
@@ -234,6 +262,8 @@ func (s *writer) fetch(b *strings.Builder) {
 	fmt.Fprintf(b, "      bar_arrive(bar, %s);\n", bytes)
 	for i, p := range all {
 		switch {
+		case s.units > 0:
+			s.copyDealt(b, i, &p)
 		case p.whole && s.sole():
 			fmt.Fprintf(b, "      if (bytes%d > 0) read_bulk(to + %d + part * (lines * %d), %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", i, p.at, p.pitch, p.group.Name, p.shift, p.group.Name, i)
 		case p.whole:

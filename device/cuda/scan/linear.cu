@@ -64,6 +64,19 @@ struct patience {
   }
 };
 
+// line_at is where step number row of a tile is, which the copy engine has brought in boxes of
+// every step whose number leaves the same remainder.
+template <int PERIOD, int APART, int PITCH> __device__ __forceinline__ unsigned line_at(unsigned row) { return row % PERIOD * APART + row / PERIOD * PITCH; }
+
+// A chain may have UNITS channels of each of SEQS sequences. dealt finds the sequence and the
+// channel of one of its lanes, and reports whether there is one.
+enum { PART = UNITS > 0 ? UNITS : 1 };
+__device__ __forceinline__ bool dealt(int chain, int lane, int batch, int hidden, int& n, int& u) {
+  const int sides = (hidden + PART - 1) / PART;
+  n = chain / sides * SEQS + lane / PART, u = chain % sides * PART + lane % PART;
+  return lane < SEQS * PART && n < batch && u < hidden;
+}
+
 // A word holds a number and the run that it is of.
 __device__ __forceinline__ word tagged(float v, unsigned run) { return (word)run << 32 | __float_as_uint(v); }
 __device__ __forceinline__ bool of(word w, unsigned run) { return (unsigned)(w >> 32) == run; }

@@ -44,6 +44,9 @@ type geometry struct {
 	tiles    int // of a chain
 	carriers int // warps that carry states from tile to tile
 
+	units int // channels of a chain in each of its sequences, if tiles may begin at any byte (deal.go); else 0: chains are so many vectors side by side
+	seqs  int // sequences of such a chain
+
 	members        int        // blocks of a team; 0: there are none
 	tail, regular  int        // steps of a thread in tiles of the last turn, and tiles of a chain ahead of it
 	group          int        // tiles of a chain; 1: a block of the team looks at each tile
@@ -331,7 +334,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	grid, block, shared := min(s.chains*s.tiles+s.carriers, s.blocks*t.Properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), w.tensorParams())
+		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), w.tensorParams(), s.dealing())
 		args = append(args, uint64(s.chains), uint64(s.tiles))
 		if !s.sole() {
 			args = append(args, uint64(s.group), uint64(s.period()))
@@ -339,6 +342,10 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 			args = append(args, uint64(s.regular), uint64(s.apart()), uint64(s.period()), uint64(s.members/s.chains), uint64(s.members%s.chains))
 		}
 	} else {
+		key = append(key, " ", s.units > 0, w.tensorParams(), s.dealing())
+		if s.units > 0 {
+			key = append(key, " ", s.lanes, " ", s.Hidden())
+		}
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.carriers), uint64(s.buffer()))
 	}
 	args = append(args, uint64(t.Base)+uint64(words.Tickets), uint64(t.Base)+uint64(words.Aggregates))
@@ -348,7 +355,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	args = append(args, t.Status())
 	st := launch.New(t.Source(func() codegen.Source { return w.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, t.Arguments(s.groups)...)...)
 	st.Launch.Shared, st.Launch.Cooperative, st.Early = shared, s.members > 0, t.Properties.Capability >= 90
-	if s.members > 0 {
+	if s.members > 0 || s.units > 0 {
 		st.Launch.Tensors = s.tensors(t)
 		st.Launch.Pack()
 	}
@@ -358,7 +365,10 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 // Words are the offsets, or the bytes, of what the blocks of a scan show each
 // other. Each run of a scan marks its words, so that none is mistaken for
 // another's.
-type Words struct{ Tickets, Aggregates, Prefixes int64 }
+type Words struct {
+	Tickets, Aggregates, Prefixes int64
+	Slack                         int64 // bytes behind all matrices that the copy engine may read
+}
 
 // Reserve makes w, the bytes that scans of a stream need, large enough for op, if that is a
 // scan. An error wraps schedule.ErrUnsupported: the GPU is older than what scans copy
@@ -375,6 +385,7 @@ func (c Cells) Reserve(op schedule.Op, m *launch.Memory, k knob.Params, p driver
 	if n := k["scansteps"]; n != 0 && n != s.chunk {
 		return fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrKnob, s.cell, s.chunk)
 	}
+	w.Slack = max(w.Slack, s.slack())
 	w.Tickets, w.Aggregates, w.Prefixes = 8, max(w.Aggregates, s.tileAggregates()), max(w.Prefixes, s.prefixes())
 	return nil
 }

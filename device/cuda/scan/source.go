@@ -15,10 +15,14 @@ import (
 type slot struct {
 	at      int // bytes, per thread but for teams, before it
 	element driver.Element
-	ahead   int  // steps
-	pitch   int  // of teams: bytes from row to row
-	more    int  // rows besides those of the steps
-	memory  bool // rows are in the order of memory, which is not that of the pass
+	ahead   int    // steps
+	pitch   int    // of teams: bytes from row to row
+	more    int    // rows besides those of the steps
+	memory  bool   // rows are in the order of memory, which is not that of the pass
+	period  int    // steps of a row of the tensor; 0: rows are side by side
+	apart   int    // bytes from the boxes of a step to those of the next one
+	lane    int    // elements from a sequence of a chain to the next; 0: there is one
+	skew    string // variable that tells how many bytes behind its place a tile begins
 }
 
 // A writer spells the kernel of a scan.
@@ -44,7 +48,7 @@ func (s *geometry) slots() (loads map[cell.Ref]slot, bytes int) {
 
 // arrivals are where loads go and, of teams, what is kept in their places.
 func (s *writer) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
-	if s.members > 0 {
+	if s.members > 0 || s.units > 0 {
 		loads, keep, _ = s.areas()
 	} else {
 		loads, _ = s.slots()
@@ -55,14 +59,34 @@ func (s *writer) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
 // place is step i's vector of a slot in the buffer at from, of thread who.
 func (s *writer) place(p slot, from, who string) string {
 	size := s.width * p.element.Bytes()
-	if s.members == 0 {
+	if s.members == 0 && s.units == 0 {
 		return fmt.Sprintf("(%v*)(%s + %d * blockDim.x + %s * %d + (i + %d) * blockDim.x * %d)", p.element, from, p.at, who, size, p.ahead, size)
 	}
-	row := fmt.Sprintf("((int)(%s / LANES) * t.each + i + %d)", who, p.ahead)
+	each := "t.each"
+	if s.members == 0 {
+		each = "K"
+	}
+	row, base := fmt.Sprintf("((int)(%s / LANES) * %s + i + %d)", who, each, p.ahead), fmt.Sprintf("%s + %d", from, p.at)
+	if p.period > 0 && s.sole() {
+		row = fmt.Sprintf("((int)(%s / LANES %% (DEEP / PARTS)) * t.each + i)", who)
+		base += fmt.Sprintf(" + (int)(%s / LANES / (DEEP / PARTS)) * %d", who, p.period*p.apart)
+	}
 	if p.memory {
 		row = fmt.Sprintf("max(0, DEEP * K - 1 + %d - under - %s)", p.more, row)
 	}
-	return fmt.Sprintf("(%v*)(%s + %d + %s * %d + %s %% LANES * %d)", p.element, from, p.at, row, p.pitch, who, size)
+	if p.period > 0 {
+		row = fmt.Sprintf("line_at<%d, %d, %d>(%s)", p.period, p.apart, p.pitch, row)
+	} else {
+		row = fmt.Sprintf("%s * %d", row, p.pitch)
+	}
+	if p.skew != "" {
+		base += " + " + p.skew
+	}
+	lane := fmt.Sprintf("%s %% LANES * %d", who, size)
+	if p.lane > 0 {
+		lane = fmt.Sprintf("(%s %% LANES / UNITS * %d + %s %% LANES %% UNITS) * %d", who, p.lane, who, size)
+	}
+	return fmt.Sprintf("(%v*)(%s + %s + %s)", p.element, base, row, lane)
 }
 
 // kept are the values that the late ones are computed from. Where a tile keeps its place in shared memory, a
@@ -99,7 +123,11 @@ func (s *writer) source(name string) codegen.Source {
 		return s.teamSource(name)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, RESIDENT = %d, HEADSTART = %d };\n%s%s", s.width, s.chunk, s.values(), s.blocks, s.headStart(), file("linear").Text, file("tiles").Text)
+	constants := codegen.Constants("V", s.width, "K", s.chunk, "N", s.values(), "RESIDENT", s.blocks, "HEADSTART", s.headStart(), "UNITS", s.units, "SEQS", s.seqs)
+	if s.units > 0 {
+		constants += ", " + codegen.Constants("LANES", s.lanes, "DEEP", s.threads/s.lanes)
+	}
+	fmt.Fprintf(&b, "enum { %s };\n%s%s", constants, file("linear").Text, file("tiles").Text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
 %s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* status%s) {
@@ -110,15 +138,9 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   word* const drawn = (word*)(total + (g.values() + 1) / 2 * 2);
   float* const begin = (float*)(drawn + 2);
   unsigned char *const at = memory, *const to = memory;
-  auto fetch = [&](unsigned i) {
-    const tile t = g.at(i);
-    if (t.steps > 0) {
-`, s.threads, s.blocks, name, codegen.Params(s.groups))
-	s.copies(&b, "threadIdx.x")
-	b.WriteString(`    }
-    end_async();
-  };
-  wait_previous();
+`, s.threads, s.blocks, name, codegen.Params(s.groups)+s.tensorParams())
+	s.fetchTile(&b)
+	b.WriteString(`  wait_previous();
   if (threadIdx.x == 0) *drawn = g.noted(g.draw());
   __syncthreads();
   const unsigned run = (*drawn >> 32) + 1;
@@ -138,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
     several row = identity();
 `)
 	s.initial(&b)
-	b.WriteString("    {\n")
+	b.WriteString("    {\n" + s.under())
 	for _, v := range s.keep {
 		fmt.Fprintf(&b, "    float keep_%s[K * V];\n", s.flow.name(v))
 	}
@@ -167,6 +189,34 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 }
 `)
 	return codegen.Source{Name: name, Text: b.String()}
+}
+
+// fetchTile defines how a block begins to copy the inputs of tile i: each thread its own, or one thread all of them by
+// the copy engine.
+func (s *writer) fetchTile(b *strings.Builder) {
+	if s.units > 0 {
+		b.WriteString(`  const shared_t full = shared_address(begin + (2 * N << bits));
+  if (threadIdx.x == 0) {
+    bar_init(full, 1);
+    bar_publish();
+  }
+  auto fetch = [&](unsigned i) {
+    if (threadIdx.x > 0 || i >= g.all()) return;
+    const tile ahead = g.at(i);
+`)
+		s.fetch(b)
+		b.WriteString("  };\n")
+		return
+	}
+	b.WriteString(`  auto fetch = [&](unsigned i) {
+    const tile t = g.at(i);
+    if (t.steps > 0) {
+`)
+	s.copies(b, "threadIdx.x")
+	b.WriteString(`    }
+    end_async();
+  };
+`)
 }
 
 // copies begin to copy to shared memory what a thread, who, has of the tile t.
@@ -271,7 +321,11 @@ func (s *writer) loop(b *strings.Builder, d body) {
 	s.eachValue(b, d, constants)
 	b.WriteString("          }\n")
 	for _, name := range slices.Sorted(maps.Keys(d.write)) {
-		fmt.Fprintf(b, "          store<V>(%s, keep_%s);\n", d.write[name], name)
+		only := ""
+		if s.units > 0 { // other lanes' places are elsewhere
+			only = "if (t.inside) "
+		}
+		fmt.Fprintf(b, "          %sstore<V>(%s, keep_%s);\n", only, d.write[name], name)
 	}
 	for _, r := range d.outputs {
 		if st := staging(d.stages, r); st != nil {
@@ -343,8 +397,11 @@ func (s *writer) early(b *strings.Builder) {
 	for r, at := range loads {
 		d.read[r.String()] = s.place(at, "at", "threadIdx.x")
 	}
-	if s.members > 0 {
+	switch {
+	case s.members > 0:
 		d.wait, d.young = waitInputs, "[0]"
+	case s.units > 0:
+		d.wait = drawEngine
 	}
 	if s.sole() {
 		d.wait = waitPart
@@ -383,6 +440,9 @@ func (s *writer) early(b *strings.Builder) {
 // draw gets the tile after the next one, not before this one's inputs have come: so
 // blocks that begin first do not take tiles that others could begin with.
 const draw = "      wait_async<0>();\n      if (threadIdx.x == 0) ticket = g.draw();\n"
+
+// drawEngine does so where the copy engine brings tiles.
+const drawEngine = "      while (!bar_try(full, turn)) pause();\n      if (threadIdx.x == 0) ticket = g.draw();\n"
 
 // take has a tile that kept its place in registers.
 func (s *writer) take(b *strings.Builder) {

@@ -81,9 +81,12 @@ struct grid {
   __device__ __forceinline__ tile at(const turn& at, int who) const {
     tile t;
     t.time = at.time;
-    const unsigned across = hidden / V, column = at.chain * LANES + who % LANES;
-    t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
-    t.inside = column < batch * across;
+    if (UNITS > 0) t.inside = dealt(at.chain, who % LANES, batch, hidden, t.n, t.u);
+    else {
+      const unsigned across = hidden / V, column = at.chain * LANES + who % LANES;
+      t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
+      t.inside = column < batch * across;
+    }
     t.each = each(t.time), t.first = low(t.time) + who / LANES * t.each;
     t.steps = t.inside ? max(0, min(t.each, steps - t.first)) : 0;
     return t;

@@ -51,13 +51,16 @@ func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Hopper
 	t.lanes, t.members = min(scanLine/4/s.width, ints.PowerOfTwo(s.across())), p.SMs
-	if t.chains = ints.CeilDiv(s.across(), t.lanes); t.chains > t.members {
+	t.chains = ints.CeilDiv(s.across(), t.lanes)
+	if t.engine = t.boxed(p); t.engine { // a thread's values need not be side by side in memory
+		t.lanes, t.width = t.lanes*t.width, 1
+	} else if d, ok := t.dealt(p); ok {
+		t = d
+	}
+	if t.chains > t.members {
 		return false
 	}
-	t.engine, t.group = t.boxed(p), max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
-	if t.engine { // a thread's values need not be side by side in memory
-		t.lanes, t.width = t.lanes*t.width, 1
-	}
+	t.group = max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
 	if one := t; one.alone() && one.cut(p, k) {
 		*s = one
 		return true

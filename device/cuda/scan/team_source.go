@@ -23,6 +23,7 @@ func (s *writer) teamSource(name string) codegen.Source {
 		"V", s.width, "K", s.chunk, "TAIL", s.tail, "N", s.values(), "LANES", s.lanes, "THREADS", s.threads,
 		"PLACES", s.places, "PARTS", s.parts(), "BEHIND", s.behind, "HOLD", s.hold, "BUFFER", bytes, "STAGED", s.staged(),
 		"SEEKERS", s.seekers(), "LOOKS", s.looks(), "STATES", teamStates, "COPIERS", copiers,
+		"UNITS", s.units, "SEQS", s.seqs,
 	)
 	fmt.Fprintf(&b, "enum { %s, PACED = %v };\n%s%s", constants, s.inference(), file("linear").Text, file("team").Text)
 	roles := codegen.Text(kernels, "roles_grouped.tpl")

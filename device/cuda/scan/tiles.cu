@@ -60,14 +60,20 @@ struct grid {
     if (!t.there) return t;
     t.time = i / (unsigned)chains, t.chain = i - t.time * chains;
     const unsigned across = hidden / V, column = (t.chain << bits) + x();
-    t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
+    bool inside = column < batch * across;
+    if (UNITS > 0) inside = dealt(t.chain, x(), batch, hidden, t.n, t.u);
+    else t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
     t.first = (t.time * deep() + y()) * K;
-    t.steps = column < batch * across ? max(0, min((int)K, steps - t.first)) : 0;
+    t.steps = inside ? max(0, min((int)K, steps - t.first)) : 0;
     return t;
   }
 
   // has reports whether value v of a chain belongs to a channel.
-  __device__ __forceinline__ bool has(int chain, int v) const { return v < values() && (chain << bits) + v / N < batch * (hidden / V); }
+  __device__ __forceinline__ bool has(int chain, int v) const {
+    int n, u;
+    if (UNITS > 0) return v < values() && dealt(chain, v / N, batch, hidden, n, u);
+    return v < values() && (chain << bits) + v / N < batch * (hidden / V);
+  }
 
   // sum is where a tile publishes its aggregate for value v; start is where it finds its
   // exclusive prefix.

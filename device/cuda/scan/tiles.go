@@ -39,10 +39,13 @@ var (
 // takes fewer steps, unless the knob fixes them, and a block has fewer threads.
 func (s *Scan) divide(p driver.Properties, k knob.Params) {
 	line := min(scanLine/4/s.width, ints.PowerOfTwo(s.across()))
+	if d, ok := s.dealt(p); ok && s.width < 4 && s.Steps >= dealtSteps {
+		*s, line = d, d.lanes
+	}
 	s.threads, s.lanes = scanThreads, line
 	fixed := k["scansteps"] != 0
 	b := inBetween
-	switch chains := ints.CeilDiv(s.across(), s.lanes); {
+	switch chains := s.chainsOf(); {
 	case 2*chains > 3*p.SMs:
 		b = manyChains
 	case chains*s.tilesOf(s.suits(fewChains, p)) >= p.SMs && (!s.busy() || 2*chains < p.SMs):
@@ -53,15 +56,17 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 		s.chunk = s.fullest(s.chunk, s.room(b, p))
 	}
 	if fixed {
-		s.chunk = max(1, min(k["scansteps"], maxSteps, s.fits(1, p)))
+		s.chunk = max(1, min(k["scansteps"], s.mostSteps(), s.fits(1, p)))
 	}
 	s.blocks = max(1, min(b.blocks, p.Shared/(scanThreads*(s.chunk+1)*s.loaded()+scanWork)))
 	for {
 		s.lanes = line
 		deep := s.deep(s.chunk)
-		s.lanes = max(line, min(s.threads/deep, ints.PowerOfTwo(s.across())))
+		if s.units == 0 {
+			s.lanes = max(line, min(s.threads/deep, ints.PowerOfTwo(s.across())))
+		}
 		s.threads = max(leastThreads, deep*s.lanes)
-		s.chains, s.tiles = ints.CeilDiv(s.across(), s.lanes), ints.CeilDiv(s.Steps, s.threads/s.lanes*s.chunk)
+		s.chains, s.tiles = s.chainsOf(), ints.CeilDiv(s.Steps, s.threads/s.lanes*s.chunk)
 		if s.chains*s.tiles >= p.SMs {
 			break
 		}
@@ -73,10 +78,27 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 			break
 		}
 	}
+	if s.units > 0 { // a row of lanes is no wider where time is short, so blocks are smaller, and more
+		s.blocks = max(1, min(b.blocks*scanThreads/s.threads, p.Shared/(s.shared()+scanReserved)))
+	}
 	if s.carriers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
 		s.carriers = ints.CeilDiv(s.chains*ints.CeilDiv(s.lanes*s.values(), 32), s.threads/32)
 	}
 }
+
+// chainsOf is the number of chains.
+func (s *Scan) chainsOf() int {
+	if s.units > 0 {
+		return s.chains
+	}
+	return ints.CeilDiv(s.across(), s.lanes)
+}
+
+// Tiles that the copy engine brings from anywhere are for so many steps. The GPU reserves some shared memory of each block.
+const (
+	dealtSteps   = 32
+	scanReserved = 1 << 10
+)
 
 // leastThreads is the fewest threads of a block: two warps. With one warp, qrnn's inference
 // hung on an H200, as if lanes had gone on with the tile drawn before. A guess at the cause
@@ -102,7 +124,15 @@ func (s *Scan) suits(b burden, p driver.Properties) int {
 
 // room is the most steps for which the blocks of a burden have registers and shared memory.
 func (s *Scan) room(b burden, p driver.Properties) int {
-	return min(b.values/max(1, s.width*len(s.keep)), maxSteps, s.fits(b.blocks, p))
+	return min(b.values/max(1, s.width*len(s.keep)), s.mostSteps(), s.fits(b.blocks, p))
+}
+
+// mostSteps is the most steps of a thread in a tile.
+func (s *Scan) mostSteps() int {
+	if s.units > 0 {
+		return maxTeamSteps
+	}
+	return maxSteps
 }
 
 // fits is the most steps for which so many blocks have shared memory.
@@ -131,13 +161,17 @@ func (s *Scan) headStart() int { return s.threads * s.chunk * s.loaded() / 32 }
 
 // buffer is the size of the shared memory into which a block's inputs are copied.
 func (s *Scan) buffer() int {
+	if s.units > 0 {
+		_, _, bytes := s.areas()
+		return bytes
+	}
 	_, bytes := s.slots()
 	return s.threads * bytes
 }
 
 // shared is the shared memory of a block, in bytes. It holds the inputs, the aggregates of
-// the rows of lanes and of the tile, the ticket drawn, and two sets of exclusive prefixes.
+// the rows of lanes and of the tile, the ticket drawn, two sets of exclusive prefixes, and a barrier of the copy engine.
 func (s *Scan) shared() int {
 	rows := s.threads / max(s.lanes, 32)
-	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes
+	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes + 8
 }

@@ -1,0 +1,246 @@
+package scan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+)
+
+// The copy engine reads boxes of a tensor. A tensor begins at a multiple of 16 bytes, and so does each of its rows, but
+// a box may begin at any element of a row. Rows of a matrix may begin anywhere. Rows period steps apart begin at
+// multiples of 16 bytes, so the engine takes period steps as one row of a tensor. A tile is period boxes: of every step
+// whose number leaves the same remainder.
+
+// engineLanes is the number of channels that such a tile has side by side: a line of memory in single precision.
+const engineLanes = scanLine / 4
+
+// repeats is the number of steps after which rows of g begin at the same place of 16 bytes again.
+func (s *operands) repeats(g *codegen.Group) int {
+	bytes, n := s.Batch()*g.View.M.Cols*g.Element.Bytes(), 1
+	for ; n*bytes%16 != 0; n *= 2 {
+	}
+	return n
+}
+
+// deal gives each chain channels of one sequence, or all channels of several sequences, so that few boxes
+// hold what it reads of a step.
+func (s *geometry) deal() {
+	if n := s.Hidden(); n > engineLanes {
+		sides := ints.CeilDiv(n, engineLanes)
+		if s.units, s.seqs = engineLanes, 1; n%8 != 0 {
+			s.units = ints.CeilDiv(n, sides)
+		}
+		s.lanes, s.chains = engineLanes, s.Batch()*sides
+		return
+	}
+	s.chains = ints.CeilDiv(s.Batch(), engineLanes/s.Hidden())
+	s.units, s.seqs = s.Hidden(), ints.CeilDiv(s.Batch(), s.chains)
+	s.lanes = ints.PowerOfTwo(s.seqs * s.units)
+}
+
+// dealt is the scan with channels dealt out to chains. It reports whether the copy engine can bring such tiles.
+func (s *Scan) dealt(p driver.Properties) (d Scan, ok bool) {
+	d = *s
+	d.width, d.engine = 1, true
+	d.deal()
+	if p.Capability < 90 {
+		return d, false
+	}
+	for _, l := range d.loads {
+		g := d.holderOf(l)
+		if g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 != 0 || d.span(g) > maxBox || d.repeats(g)*d.Batch()*g.View.M.Cols > maxColumns {
+			return d, false
+		}
+	}
+	return d, true
+}
+
+// maxColumns is the most columns of a tensor: beyond it, some would have no number.
+const maxColumns = 1 << 30
+
+// holderOf is the group that a load is in.
+func (s *operands) holderOf(l load) *codegen.Group {
+	return &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
+}
+
+// span is the number of elements that a box of g has of a step: a chain's channels or, of several sequences, all from
+// the first column that is read to the last.
+func (s *geometry) span(g *codegen.Group) int {
+	first, last := s.columns(g)
+	n := s.units
+	if s.seqs > 1 {
+		n = (s.seqs-1)*g.View.M.Cols + (last-first+1)*s.Hidden()
+	}
+	return ints.RoundUp(n, 16/g.Element.Bytes())
+}
+
+// columns are the first column of g that is read, and the last.
+func (s *operands) columns(g *codegen.Group) (first, last int) {
+	first = g.View.M.Cols
+	for _, l := range s.loads {
+		if l.group == g.Name {
+			first, last = min(first, l.column), max(last, l.column)
+		}
+	}
+	return first, last
+}
+
+// slack is how many bytes behind a matrix the engine may read: in the last row of a tensor, or to the next multiple of 16.
+func (s *geometry) slack() (bytes int64) {
+	if s.units == 0 {
+		return 0
+	}
+	for _, l := range s.loads {
+		g := s.holderOf(l)
+		bytes = max(bytes, 16+int64(s.repeats(g)*s.Batch()*g.View.M.Cols*g.Element.Bytes()))
+	}
+	return bytes
+}
+
+// periodic are the sizes of the tensor of a piece whose rows are period steps, for boxes of so many rows.
+func (s *geometry) periodic(p *contiguous, at driver.Pointer, rows int) *driver.Tensor {
+	size, long := p.group.Element.Bytes(), p.period*s.Batch()*p.group.View.M.Cols
+	return &driver.Tensor{
+		At: at - driver.Pointer(p.group.View.Col*size), Element: p.group.Element,
+		Sizes:   [3]int{long, 1, ints.CeilDiv(s.Steps+p.shift, p.period)},
+		Strides: [2]int{long * size, long * size},
+		Box:     [3]int{p.pitch / size, 1, rows},
+	}
+}
+
+// place lays a piece out in shared memory, and returns its bytes: in one stretch if a chain has all that is in a row.
+func (s *geometry) place(p *contiguous, stretch bool) int {
+	size, ld := p.group.Element.Bytes(), p.group.View.M.Cols
+	if s.seqs > 1 {
+		p.lane = ld
+		p.column, _ = s.columns(p.group)
+	}
+	if stretch {
+		p.whole, p.column, p.pitch = true, 0, s.Batch()*ld*size
+		return ints.RoundUp((s.rows()+p.more)*p.pitch+32, 128)
+	}
+	p.pitch = s.span(p.group) * size
+	return s.lines(p)
+}
+
+// lines lays out a piece in periodic boxes, and returns its bytes.
+func (s *geometry) lines(p *contiguous) int {
+	p.period = s.repeats(p.group)
+	rows := s.rows() + p.more
+	if s.sole() {
+		p.each = ints.CeilDiv(rows/s.parts(), p.period)
+		p.apart = ints.RoundUp(p.each*p.pitch, 128)
+		return s.parts() * p.period * p.apart
+	}
+	need, aligned := ints.CeilDiv(rows, p.period), 128/gcd(128, p.pitch)
+	for p.boxes = 1; ; p.boxes++ {
+		if p.each = ints.CeilDiv(need, p.boxes); p.boxes > 1 {
+			p.each = ints.RoundUp(p.each, aligned)
+		}
+		if p.each <= maxBox {
+			break
+		}
+	}
+	p.apart = ints.RoundUp(p.boxes*p.each*p.pitch, 128)
+	return p.period * p.apart
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// tailRows are the rows of a part's box in tiles of the last turn.
+func (s *geometry) tailRows(p *contiguous) int {
+	lines := s.threads / s.lanes * s.tail / s.parts()
+	if p.period > 0 {
+		return ints.CeilDiv(lines, p.period)
+	}
+	return lines
+}
+
+// dealtBytes adds up the bytes of piece i of a tile or, without groups, of a part of one.
+func (s *writer) dealtBytes(b *strings.Builder, i int, p *contiguous) string {
+	switch {
+	case p.whole && s.sole(): // a part ends, and the next begins, with 16 bytes that both have
+		fmt.Fprintf(b, "      const int lines%[1]d = max(0, min(lines, steps - low)), skip%[1]d = part * lines * %[2]d / 16 * 16;\n", i, p.pitch)
+		fmt.Fprintf(b, "      const int bytes%[1]d = lines%[1]d > 0 ? ((part * lines + lines%[1]d) * %[2]d + 15) / 16 * 16 - skip%[1]d : 0;\n", i, p.pitch)
+		return fmt.Sprintf(" + bytes%d", i)
+	case p.whole:
+		skew := ""
+		if s.backward {
+			skew = fmt.Sprintf(" + skew%d", i)
+		}
+		fmt.Fprintf(b, "      const int bytes%d = (min(DEEP * K + %d, steps + %d - low) * %d%s + 15) / 16 * 16;\n", i, p.more, p.more, p.pitch, skew)
+		return fmt.Sprintf(" + bytes%d", i)
+	case s.sole():
+		return fmt.Sprintf(" + (lines + %d) / %d * %d", p.period-1, p.period, p.period*p.pitch)
+	}
+	return fmt.Sprintf(" + %d", p.period*p.boxes*p.each*p.pitch)
+}
+
+// copyDealt begins to copy piece i, in one stretch or in periodic boxes.
+func (s *writer) copyDealt(b *strings.Builder, i int, p *contiguous) {
+	switch name := p.group.Name; {
+	case p.whole && s.sole():
+		fmt.Fprintf(b, "      if (bytes%[1]d > 0) read_bulk(to + %[2]d + skip%[1]d, (const char*)(%[3]s + (long long)(g.low(ahead.time) + %[4]d) * batch * ld_%[3]s) + skip%[1]d, bytes%[1]d, bar);\n",
+			i, p.at, name, p.shift)
+		return
+	case p.whole:
+		skew := ""
+		if s.backward {
+			skew = fmt.Sprintf(" - skew%d", i)
+		}
+		fmt.Fprintf(b, "      read_bulk(to + %d, (const char*)(%s + (long long)(low + %d) * batch * ld_%s)%s, bytes%d, bar);\n", p.at, name, p.shift-p.more, name, skew, i)
+		return
+	}
+	s.copyLines(b, i, p)
+}
+
+// copyLines begins to copy piece i in periodic boxes.
+func (s *writer) copyLines(b *strings.Builder, i int, p *contiguous) {
+	box, part := fmt.Sprintf("box%d", i), ""
+	if s.sole() {
+		part = fmt.Sprintf(" + part * %d", p.period*p.apart)
+		if s.tapers() {
+			box = fmt.Sprintf("ahead.time < g.regular ? box%d : tail%d", i, i)
+		}
+	}
+	fmt.Fprintf(b, "#pragma unroll 1\n      for (int j = 0; j < %d; j++) {\n        const int row = low + %d + j, from = row %% %d * (batch * ld_%s) + n * ld_%s + %d + u;\n",
+		p.period, p.shift-p.more, p.period, p.group.Name, p.group.Name, p.group.View.Col+p.column*s.Hidden())
+	for k := range p.boxes {
+		fmt.Fprintf(b, "        tensor_load(to + %d%s + j * %d, %s, from, 0, row / %d + %d, bar);\n", p.at+k*p.each*p.pitch, part, p.apart, box, p.period, k*p.each)
+	}
+	b.WriteString("      }\n")
+}
+
+// skews tell how many bytes behind their places stretches of a backward pass begin.
+func (s *writer) skews(low string) string {
+	text := ""
+	all, _, _ := s.pieces()
+	for i, p := range all {
+		if p.whole && s.units > 0 && s.backward {
+			text += fmt.Sprintf("      const int skew%d = (%s + %d) %% %d * %d %% 16;\n", i, low, p.shift-p.more, s.repeats(p.group), p.pitch)
+		}
+	}
+	return text
+}
+
+// dealing tells apart kernels whose channels are dealt out in different ways.
+func (s *geometry) dealing() string {
+	if s.units == 0 {
+		return ""
+	}
+	text := fmt.Sprint(" dealt ", s.units, " ", s.seqs, " ", s.Batch())
+	all, _, _ := s.pieces()
+	for _, p := range all {
+		text += fmt.Sprint(" ", p.group.View.M.Cols, " ", p.group.View.Col)
+	}
+	return text
+}
