@@ -59,15 +59,17 @@ func TestGPUScanOdd(t *testing.T) {
 		{50021, 3, 77}, {100003, 2, 5}, {30011, 1, 1}, {20011, 5, 100}, {1501, 7, 333}, {1201, 1, 37}, {70, 1, 229}, {333, 33, 101},
 		{49, 4096, 3}, {77, 129, 51}, {4001, 17, 19}, {1009, 11, 3}, {999, 3, 65}, {60, 5, 7},
 	} {
-		s, op, _ := scans(t, cell.Linear, size[0], size[1], size[2], false)
-		holds(t, d, s, op, nil, nil)
-		s, op, back := scans(t, cell.Linear, size[0], size[1], size[2], true)
-		holds(t, d, s, op, &back, nil)
-		for k, c := range []*cell.Cell{cell.GILR, cell.SRU, cell.QRNN, cell.LSLSTM.Core} {
-			if k == i%4 || !testing.Short() {
-				same(t, d, c, size[0], size[1], size[2])
+		t.Run(fmt.Sprintf("%dx%dx%d", size[1], size[2], size[0]), func(t *testing.T) {
+			s, op, _ := scans(t, cell.Linear, size[0], size[1], size[2], false)
+			holds(t, d, s, op, nil, nil)
+			s, op, back := scans(t, cell.Linear, size[0], size[1], size[2], true)
+			holds(t, d, s, op, &back, nil)
+			for k, c := range []*cell.Cell{cell.GILR, cell.SRU, cell.QRNN, cell.LSLSTM.Core} {
+				if k == i%4 || !testing.Short() {
+					same(t, d, c, size[0], size[1], size[2])
+				}
 			}
-		}
+		})
 	}
 }
 
