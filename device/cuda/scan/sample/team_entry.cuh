@@ -3,7 +3,7 @@
 // aggregates, and the others find exclusive prefixes. The compute threads go on behind
 // this text. team_source.go fills in words in capitals that are not constants.
 extern "C" __global__ void __launch_bounds__(384, 1)
-scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* status, const float* all_bx, int ld_all_bx, const float* all_x, int ld_all_x, float* state0, int ld_state0) {
+scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* status, const float* all_bx, int ld_all_bx, const float* all_x, int ld_all_x, float* state0, int ld_state0, const __grid_constant__ tensor_map box0, const __grid_constant__ tensor_map box1) {
   DYNAMIC_SHARED(memory);
   grid g = {steps, batch, hidden, chains, tiles, tiles, group, period, sums, totals, status};
   g.settle();
@@ -32,21 +32,20 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
     for (int i = 0, slot = 0; g.there(ahead); g.next(ahead), i++, slot = slot + 1 == PLACES ? 0 : slot + 1) {
       if (i >= PLACES) await(empty + 8 * slot, i / PLACES - 1);
       if (PACED && i > 0) await(full + 8 * ((i - 1) % PLACES), (i - 1) / PLACES);
-      unsigned char* const to = memory + slot * BUFFER;
-      for (int who = me; who < THREADS; who += COPIERS) {
-        const tile t = g.at(ahead, who);
-        if (t.steps > 0) {
-      const float* from_all_x0 = all_x + ((long long)(t.first + 0) * batch + t.n) * ld_all_x + (long long)0 * hidden + t.u;
-#pragma unroll
-      for (int i = 0; i < K + 0; i++)
-        if (i < t.steps + 0) copy_async<4>((float*)(to + 0 + ((int)(who / LANES) * t.each + i + 0) * 128 + who % LANES * 4), from_all_x0 + i * ((long long)batch * ld_all_x));
-      const float* from_all_x1 = all_x + ((long long)(t.first + 0) * batch + t.n) * ld_all_x + (long long)1 * hidden + t.u;
-#pragma unroll
-      for (int i = 0; i < K + 0; i++)
-        if (i < t.steps + 0) copy_async<4>((float*)(to + 6144 + ((int)(who / LANES) * t.each + i + 0) * 128 + who % LANES * 4), from_all_x1 + i * ((long long)batch * ld_all_x));
-        }
+      const int low = g.low(ahead.time);
+      const int sides = (hidden + UNITS - 1) / UNITS, n = ahead.chain / sides * SEQS, u = ahead.chain % sides * UNITS;
+      const shared_t to = shared_address(memory) + slot * BUFFER, bar = full + 8 * slot;
+      bar_arrive(bar, 0 + 3840 + 3840);
+#pragma unroll 1
+      for (int j = 0; j < 2; j++) {
+        const int row = low + 0 + j, from = row % 2 * (batch * ld_all_x) + n * ld_all_x + 0 + u;
+        tensor_load(to + 0 + j * 1920, box0, from, 0, row / 2 + 0, bar);
       }
-      arrive_async(full + 8 * slot);
+#pragma unroll 1
+      for (int j = 0; j < 2; j++) {
+        const int row = low + 0 + j, from = row % 2 * (batch * ld_all_x) + n * ld_all_x + 33 + u;
+        tensor_load(to + 3840 + j * 1920, box1, from, 0, row / 2 + 0, bar);
+      }
     }
     return;
   }
@@ -90,9 +89,9 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
 #pragma unroll
       for (int i = 0; i < K; i++) {
           float in_x0[V];
-          load<V>(in_x0, (float*)(at + 0 + ((int)(threadIdx.x / LANES) * t.each + i + 0) * 128 + threadIdx.x % LANES * 4));
+          load<V>(in_x0, (float*)(at + 0 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4));
           float in_x1[V];
-          load<V>(in_x1, (float*)(at + 6144 + ((int)(threadIdx.x / LANES) * t.each + i + 0) * 128 + threadIdx.x % LANES * 4));
+          load<V>(in_x1, (float*)(at + 3840 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4));
 #pragma unroll
           for (int v = 0; v < V; v++) {
             const float bx0 = const_bx0[v];
@@ -128,9 +127,9 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
 #pragma unroll
       for (int i = 0; i < K; i++) {
           float in_x0[V];
-          load<V>(in_x0, (float*)(at + 0 + ((int)(threadIdx.x / LANES) * t.each + i + 0) * 128 + threadIdx.x % LANES * 4));
+          load<V>(in_x0, (float*)(at + 0 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4));
           float in_x1[V];
-          load<V>(in_x1, (float*)(at + 6144 + ((int)(threadIdx.x / LANES) * t.each + i + 0) * 128 + threadIdx.x % LANES * 4));
+          load<V>(in_x1, (float*)(at + 3840 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4));
 #pragma unroll
           for (int v = 0; v < V; v++) {
             const float x0 = in_x0[v];
