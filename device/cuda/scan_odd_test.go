@@ -21,7 +21,7 @@ func TestScanOdd(t *testing.T) {
 		precision schedule.Precision
 	}{
 		{cell.Linear, [3]int{2051, 3, 7}, 5, schedule.FP32},
-		{cell.Linear, [3]int{1203, 1, 1}, 5, schedule.FP32},
+		{cell.Linear, [3]int{9203, 1, 1}, 5, schedule.FP32},
 		{cell.Linear, [3]int{901, 3, 77}, 19, schedule.FP32},
 		{cell.GILR, [3]int{601, 5, 100}, 41, schedule.FP32},
 		{cell.SRU, [3]int{1111, 2, 5}, 5, schedule.FP32},

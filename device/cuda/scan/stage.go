@@ -21,16 +21,21 @@ type stage struct {
 	at    int // in what the tile leaves
 	pitch int // bytes from row to row
 	shift int // of the first step's row
+	own   int // bytes of a warp's part, where rows may begin anywhere (deal.go); else 0
+	lane  int // elements from a sequence to the next, if there are several; else 0
 }
 
 // stretch reports whether rows of g are one stretch of memory and vectors a line at most, short whether they are less.
 func (s *geometry) stretch(g *codegen.Group) bool {
+	if s.units > 0 {
+		return s.chains == 1 && s.seqs*s.units*g.Element.Bytes() <= scanLine && g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0
+	}
 	wide := s.lanes * s.width
 	return s.engine && s.Batch() == 1 && s.Hidden() == wide && wide*g.Element.Bytes() <= scanLine
 }
 
 func (s *geometry) short(g *codegen.Group) bool {
-	return s.stretch(g) && s.Hidden()*g.Element.Bytes() < scanLine
+	return s.stretch(g) && max(1, s.seqs)*s.Hidden()*g.Element.Bytes() < scanLine
 }
 
 // holder is the group that r is in.
@@ -81,6 +86,16 @@ func (s *geometry) stages(late bool) (all []stage, bytes int) {
 		if slices.ContainsFunc(written, func(r cell.Ref) bool { return s.holder(r) == g && r.Kind == cell.Next }) {
 			st.shift = 1
 		}
+		if s.units > 0 {
+			st.pitch *= s.Batch()
+			st.own = ints.RoundUp(32/s.lanes*s.chunk*st.pitch+16, 16)
+			bytes += ints.RoundUp(s.threads/32*st.own, 128)
+			if st.lane = g.View.M.Cols; s.seqs == 1 {
+				st.lane = 0
+			}
+			all = append(all, st)
+			continue
+		}
 		bytes += 128 * ints.CeilDiv(s.rows()*st.pitch, 128)
 		all = append(all, st)
 	}
@@ -99,7 +114,7 @@ func (s *geometry) leaving() string {
 	for _, late := range []bool{false, true} {
 		all, _ := s.stages(late)
 		for _, st := range all {
-			text += " " + st.group.Name
+			text += fmt.Sprint(" ", st.group.Name, " ", st.pitch, " ", st.own, " ", st.lane)
 		}
 	}
 	return text
@@ -127,12 +142,43 @@ func (st *stage) place(s *Scan, r cell.Ref) string {
 	if s.backward {
 		line = "lines - 1 - line - i"
 	}
+	if st.own > 0 {
+		lane := fmt.Sprint("g.x() * ", size)
+		if st.lane > 0 {
+			lane = fmt.Sprintf("(g.x() / UNITS * %d + g.x() %% UNITS) * %d", st.lane, size)
+		}
+		return fmt.Sprintf("(%v*)(staged + %d + threadIdx.x / 32 * %d + %s + (%s) * %d + %s)", st.group.Element, st.at+codegen.Offset(r)*s.Hidden()*size, st.own, st.skew(s), line, st.pitch, lane)
+	}
 	return fmt.Sprintf("(%v*)(staged + %d + (own + %s) * %d + g.x() * %d)", st.group.Element, st.at+codegen.Offset(r)*s.Hidden()*size, line, st.pitch, s.width*size)
+}
+
+// first is the first row that a warp leaves.
+func (st *stage) first(s *Scan) string {
+	if s.backward {
+		return fmt.Sprintf("(steps - g.low(t.time) - part - lines + %d)", st.shift)
+	}
+	return fmt.Sprintf("(g.low(t.time) + part + %d)", st.shift)
+}
+
+// skew is how many bytes a warp's stretch of memory begins behind a multiple of 16; its part begins with as many.
+func (st *stage) skew(s *Scan) string {
+	return fmt.Sprintf("%s %% %d * %d %% 16", st.first(s), s.repeats(st.group), st.pitch)
 }
 
 // stageEnd begins to write what the threads of a warp have left in stages.
 func (s *writer) stageEnd(b *strings.Builder, all []stage) {
-	b.WriteString("      show_engine();\n      __syncwarp();\n      if (threadIdx.x % 32 == 0 && lines > 0) {\n")
+	b.WriteString("      show_engine();\n      __syncwarp();\n")
+	if s.units > 0 {
+		b.WriteString("      if (lines > 0) {\n")
+		for _, st := range all {
+			name := st.group.Name
+			fmt.Fprintf(b, "        write_stretch(%s + (long long)%s * batch * ld_%s, staged + %d + threadIdx.x / 32 * %d + %s, lines * %d);\n",
+				name, st.first(s.Scan), name, st.at, st.own, st.skew(s.Scan), st.pitch)
+		}
+		b.WriteString("      }\n")
+		return
+	}
+	b.WriteString("      if (threadIdx.x % 32 == 0 && lines > 0) {\n")
 	for _, st := range all {
 		first := "g.low(t.time) + part"
 		if s.backward {

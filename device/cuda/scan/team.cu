@@ -109,6 +109,17 @@ __device__ __forceinline__ void await(shared_t bar, int phase) {
   while (!bar_try(bar, phase & 1)) pause();
 }
 
+// write_stretch has a warp write bytes that begin as far behind a multiple of 16 in shared memory
+// as in memory. The copy engine writes whole pieces of 16 bytes, threads what is left at both ends.
+template <class T> __device__ __forceinline__ void write_stretch(T* to, const unsigned char* from, int bytes) {
+  const int head = min(bytes, (int)(-(unsigned)(size_t)to & 15)), whole = (bytes - head) / 16 * 16;
+  if (threadIdx.x % 32 == 0 && whole > 0) write_bulk((char*)to + head, shared_address(from + head), whole);
+  int at = threadIdx.x % 32 * (int)sizeof(T);
+  if (at >= bytes - whole) return;
+  if (at >= head) at += whole;
+  *(T*)((char*)to + at) = *(const T*)(from + at);
+}
+
 // before is a scan over the threads of a lane. It turns p, the composition of this thread's
 // steps, into the inclusive prefix within the tile, and returns the exclusive one. No other
 // tile may use rows at the same time.
