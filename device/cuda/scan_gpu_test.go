@@ -51,28 +51,6 @@ func TestGPUScanTeams(t *testing.T) {
 	}
 }
 
-// TestGPUScanOdd holds recurrences whose rows begin anywhere, in teams and in chained tiles, to their meaning, their
-// gradients, too, and inference of other cells to the passes that keep values for a gradient.
-func TestGPUScanOdd(t *testing.T) {
-	d := openGPU(t, time.Minute)
-	for i, size := range [][3]int{ // steps, batch, hidden
-		{50021, 3, 77}, {100003, 2, 5}, {30011, 1, 1}, {20011, 5, 100}, {1501, 7, 333}, {1201, 1, 37}, {70, 1, 229}, {333, 33, 101},
-		{49, 4096, 3}, {77, 129, 51}, {4001, 17, 19}, {1009, 11, 3}, {999, 3, 65}, {60, 5, 7},
-	} {
-		t.Run(fmt.Sprintf("%dx%dx%d", size[1], size[2], size[0]), func(t *testing.T) {
-			s, op, _ := scans(t, cell.Linear, size[0], size[1], size[2], false)
-			holds(t, d, s, op, nil, nil)
-			s, op, back := scans(t, cell.Linear, size[0], size[1], size[2], true)
-			holds(t, d, s, op, &back, nil)
-			for k, c := range []*cell.Cell{cell.GILR, cell.SRU, cell.QRNN, cell.LSLSTM.Core} {
-				if k == i%4 || !testing.Short() {
-					same(t, d, c, size[0], size[1], size[2])
-				}
-			}
-		})
-	}
-}
-
 // TestGPUScanExtremes is TestScanExtremes on a GPU, whose exponentials are its own.
 func TestGPUScanExtremes(t *testing.T) { extremes(t, openGPU(t, time.Minute)) }
 

@@ -2,85 +2,102 @@ package cuda_test
 
 import (
 	"fmt"
-	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"rnnbench/device/cuda"
-	"rnnbench/device/cuda/driver"
+	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
-// TestScanOdd holds what scans leave whose rows begin anywhere, forward and backward, to what blocks leave that copy
-// value by value.
+// An oddScan is a scan whose rows begin anywhere.
+type oddScan struct {
+	cell      *cell.Cell
+	size      [3]int // steps, batch, hidden
+	precision schedule.Precision
+	sms       int       // of the emulated GPU
+	kinds     [3]string // in inference, forward in training, and backward
+}
+
+// oddScans are of each cell, in each precision, of one sequence and of several, of whole rows of memory and of parts.
+var oddScans = []oddScan{
+	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, [3]string{"alone", "alone", "groups"}},
+	{cell.GILR, [3]int{131, 50, 3}, schedule.FP32, 2, [3]string{"tiles", "tiles", "tiles"}},
+	{cell.SRU, [3]int{605, 3, 35}, schedule.FP32, 13, [3]string{"alone", "alone", "groups"}},
+	{cell.QRNN, [3]int{300, 1, 77}, schedule.FP32, 2, [3]string{"tiles", "tiles", "tiles"}},
+	{cell.LSLSTM.Core, [3]int{601, 2, 33}, schedule.BF16, 9, [3]string{"alone", "alone", "groups"}},
+	{cell.Linear, [3]int{9203, 1, 1}, schedule.FP32, 5, [3]string{"alone", "alone", "groups"}},
+	{cell.Linear, [3]int{901, 3, 77}, schedule.FP32, 19, [3]string{"alone", "alone", "groups"}},
+	{cell.GILR, [3]int{601, 5, 100}, schedule.FP32, 41, [3]string{"alone", "alone", "groups"}},
+	{cell.SRU, [3]int{1111, 2, 5}, schedule.FP32, 5, [3]string{"alone", "alone", "groups"}},
+	{cell.QRNN, [3]int{605, 1, 333}, schedule.FP32, 23, [3]string{"alone", "alone", "groups"}},
+	{cell.LSLSTM.Core, [3]int{603, 1, 61}, schedule.FP32, 5, [3]string{"alone", "alone", "groups"}},
+	{cell.LSLSTM.Core, [3]int{1033, 1, 3}, schedule.FP32, 3, [3]string{"alone", "alone", "groups"}},
+	{cell.GILR, [3]int{611, 23, 3}, schedule.FP32, 7, [3]string{"alone", "alone", "groups"}},
+	{cell.QRNN, [3]int{611, 31, 2}, schedule.FP32, 7, [3]string{"alone", "alone", "groups"}},
+	{cell.Linear, [3]int{9001, 1, 31}, schedule.FP32, 41, [3]string{"groups", "groups", "groups"}},
+	{cell.GILR, [3]int{2057, 1, 5}, schedule.BF16, 5, [3]string{"alone", "alone", "groups"}},
+	{cell.SRU, [3]int{707, 3, 37}, schedule.BF16, 13, [3]string{"alone", "alone", "groups"}},
+	{cell.QRNN, [3]int{709, 12, 3}, schedule.BF16, 5, [3]string{"alone", "alone", "groups"}},
+	{cell.LSLSTM.Core, [3]int{2003, 1, 7}, schedule.FP16, 3, [3]string{"alone", "alone", "groups"}},
+	{cell.Linear, [3]int{501, 7, 333}, schedule.FP32, 5, [3]string{"tiles", "tiles", "tiles"}},
+	{cell.SRU, [3]int{133, 3, 101}, schedule.FP32, 2, [3]string{"tiles", "tiles", "tiles"}},
+	{cell.LSLSTM.Core, [3]int{61, 11, 35}, schedule.FP32, 2, [3]string{"tiles", "tiles", "tiles"}},
+	{cell.Linear, [3]int{1500, 1, 3}, schedule.FP32, 29, [3]string{"tiles", "tiles", "tiles"}}, // with walkers
+	{cell.GILR, [3]int{501, 3, 71}, schedule.BF16, 2, [3]string{"tiles", "tiles", "tiles"}},
+	{cell.SRU, [3]int{263, 13, 3}, schedule.FP16, 1, [3]string{"tiles", "tiles", "tiles"}},
+}
+
+// TestScanOdd holds scans whose rows begin anywhere to their meaning. The copy engine brings their tiles.
 func TestScanOdd(t *testing.T) {
-	for i, test := range []struct {
-		cell      *cell.Cell
-		size      [3]int // steps, batch, hidden
-		sms       int
-		precision schedule.Precision
-	}{
-		{cell.Linear, [3]int{2051, 3, 7}, 5, schedule.FP32},
-		{cell.Linear, [3]int{9203, 1, 1}, 5, schedule.FP32},
-		{cell.Linear, [3]int{901, 3, 77}, 19, schedule.FP32},
-		{cell.GILR, [3]int{601, 5, 100}, 41, schedule.FP32},
-		{cell.SRU, [3]int{1111, 2, 5}, 5, schedule.FP32},
-		{cell.SRU, [3]int{605, 3, 35}, 13, schedule.FP32},
-		{cell.QRNN, [3]int{605, 1, 333}, 23, schedule.FP32},
-		{cell.LSLSTM.Core, [3]int{603, 1, 61}, 5, schedule.FP32},
-		{cell.LSLSTM.Core, [3]int{1033, 1, 3}, 3, schedule.FP32},
-		{cell.GILR, [3]int{611, 23, 3}, 7, schedule.FP32},
-		{cell.QRNN, [3]int{611, 31, 2}, 7, schedule.FP32},
-		{cell.Linear, [3]int{611, 2, 19}, 7, schedule.FP32},
-		{cell.GILR, [3]int{2057, 1, 5}, 5, schedule.BF16},
-		{cell.SRU, [3]int{707, 3, 37}, 13, schedule.BF16},
-		{cell.QRNN, [3]int{709, 12, 3}, 5, schedule.BF16},
-		{cell.LSLSTM.Core, [3]int{601, 2, 33}, 9, schedule.BF16},
-		{cell.LSLSTM.Core, [3]int{2003, 1, 7}, 3, schedule.BF16},
-		{cell.Linear, [3]int{3001, 1, 9}, 29, schedule.BF16},
-		{cell.Linear, [3]int{501, 7, 333}, 5, schedule.FP32},
-		{cell.GILR, [3]int{131, 50, 3}, 2, schedule.FP32},
-		{cell.SRU, [3]int{133, 3, 101}, 2, schedule.FP32},
-		{cell.QRNN, [3]int{300, 1, 77}, 2, schedule.FP32},
-		{cell.LSLSTM.Core, [3]int{61, 11, 35}, 2, schedule.FP32},
-		{cell.LSLSTM.Core, [3]int{203, 3, 7}, 29, schedule.FP32},
-		{cell.Linear, [3]int{500, 3, 7}, 1, schedule.FP32},
-		{cell.GILR, [3]int{501, 3, 71}, 2, schedule.BF16},
-		{cell.SRU, [3]int{263, 13, 3}, 1, schedule.BF16},
-	} {
-		_ = i
+	for _, test := range sample(oddScans, 6) {
 		t.Run(fmt.Sprint(test.cell, test.size, test.precision), func(t *testing.T) {
-			within := 1e-4
-			if test.precision == schedule.BF16 {
-				within = 1.0 / 128
-			}
-			var want [][]float32
-			for _, old := range []bool{true, false} {
-				compiler, emulated := emulation(t, 1)
-				var on driver.Driver = older{emulated}
-				if !old {
-					compiler, emulated = emulation(t, test.sms)
-					on = emulated
+			compiler, driver := emulation(t, test.sms)
+			d := cuda.New(driver, compiler, "")
+			defer d.Close()
+			for _, train := range []bool{false, true} {
+				s, _, _ := scans(t, test.cell, test.size[0], test.size[1], test.size[2], train)
+				_, texts, err := cuda.Sources(s, nil, driver.Properties())
+				if err != nil {
+					t.Fatal(err)
 				}
-				s, _, _ := scansIn(t, test.precision, test.cell, test.size[0], test.size[1], test.size[2], true)
-				kinds := [2]string{}
-				for i, c := range cuts(t, s, nil, on.Properties()) {
-					kinds[i] = c.kind
-				}
-				t.Log(kinds)
-				d := cuda.New(on, compiler, "")
-				got := left(t, d, on.Properties(), test.precision, test.cell, test.size, kinds)
-				d.Close()
-				if want == nil {
-					want = got
-					continue
-				}
-				for i, m := range got {
-					for j, v := range m {
-						if w := want[i][j]; !(math.Abs(float64(v-w)) <= within*(1+math.Abs(float64(w)))) {
-							t.Fatalf("%v %v: element %d of matrix %d is %v, want %v", test.cell, test.size, j, i, v, w)
-						}
+				for i, c := range cuts(t, s, nil, driver.Properties()) {
+					if train {
+						i++
 					}
+					if c.kind != test.kinds[i] {
+						t.Errorf("scan %d, training: %v: %+v, want %s", i, train, c, test.kinds[i])
+					}
+				}
+				for _, text := range texts {
+					if _, kernel, _ := strings.Cut(text, "DYNAMIC_SHARED("); !strings.Contains(kernel, "tensor_load(") && !strings.Contains(kernel, "read_bulk(") {
+						t.Error("the copy engine brings nothing")
+					}
+				}
+				devicetest.HoldScan(t, d, test.cell, test.size, test.precision, train)
+			}
+		})
+	}
+}
+
+// TestGPUScanOdd is the same on a GPU, at larger sizes.
+func TestGPUScanOdd(t *testing.T) {
+	d := openGPU(t, time.Minute)
+	cells, precisions := []*cell.Cell{cell.Linear, cell.GILR, cell.SRU, cell.QRNN, cell.LSLSTM.Core}, []schedule.Precision{schedule.FP32, schedule.BF16, schedule.FP16}
+	for i, size := range [][3]int{ // steps, batch, hidden
+		{9001, 3, 77}, {100003, 2, 5}, {300011, 1, 1}, {4003, 5, 100}, {1001, 7, 333}, {12011, 1, 37}, {701, 1, 229}, {333, 33, 101},
+		{49, 4096, 3}, {77, 129, 51}, {4001, 17, 19}, {10091, 11, 3}, {9991, 3, 65}, {60, 5, 7},
+	} {
+		t.Run(fmt.Sprintf("%dx%dx%d", size[1], size[2], size[0]), func(t *testing.T) {
+			for k, c := range cells {
+				for n, precision := range precisions {
+					if short := k == i%len(cells) && n == 0 || k == (i+1)%len(cells) && n == 1; !short && testing.Short() {
+						continue
+					}
+					devicetest.HoldScan(t, d, c, size, precision, false)
+					devicetest.HoldScan(t, d, c, size, precision, true)
 				}
 			}
 		})

@@ -187,16 +187,16 @@ func FuzzScanTiles(f *testing.F) {
 // TestScanGroups holds a recurrence whose team is so large that it meets in groups
 // to its meaning, in the second run.
 func TestScanGroups(t *testing.T) {
-	compiler, driver := emulation(t, 29)
+	compiler, driver := emulation(t, 41)
 	d := cuda.New(driver, compiler, "")
 	defer d.Close()
-	const steps, hidden = 60000, 2
+	const steps, hidden = 9001, 32
 	s, op, _ := scans(t, cell.Linear, steps, 1, hidden, false)
 	launches, _, err := cuda.Sources(s, nil, driver.Properties())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if team, group := launches[0].Grid[0], int(launches[0].Args[5]); team != 29 || group < 2 || group >= team {
+	if team, group := launches[0].Grid[0], int(launches[0].Args[5]); team != 41 || group < 2 || group >= team {
 		t.Fatalf("a team of %d, tiles in groups of %d", team, group)
 	}
 	holds(t, d, s, op, nil, nil)
@@ -275,17 +275,24 @@ func TestScanKinds(t *testing.T) {
 		{1, 256, 1 << 18, "alone 128", "groups 132", "groups 132"},
 		{1, 288, 1 << 16, "groups 132", "groups 132", "groups 132"},
 		{1, 512, 1 << 14, "alone 128", "alone 128", "groups 132"},
-		// Little time, or rows that the copy engine cannot read.
+		// Little time, and rows that begin anywhere.
 		{1, 256, 200, "alone 104", "alone 104", "tiles"},
 		{1, 256, 60, "tiles", "tiles", "tiles"},
 		{1, 224, 600, "groups 132", "groups 132", "groups 132"},
 		{1, 224, 500, "tiles", "tiles", "tiles"},
 		{1, 30, 4096, "groups 132", "groups 132", "groups 132"},
-		{1, 30, 2000, "tiles", "tiles", "tiles"},
+		{1, 30, 2000, "groups 132", "groups 132", "groups 132"},
+		{1, 30, 500, "tiles", "tiles", "tiles"},
+		{3, 77, 100003, "groups 132", "groups 132", "groups 132"},
+		{2, 5, 1 << 21, "groups 132", "groups 132", "groups 132"},
+		{5, 100, 30011, "alone 132", "alone 132", "groups 132"},
+		{7, 333, 2999, "alone 132", "tiles", "tiles"},
+		{4096, 3, 50, "tiles", "tiles", "tiles"},
+		{1, 1, 1 << 23, "alone 132", "alone 132", "groups 132"},
 		// More chains, up to as many as blocks.
 		{8, 256, 8192, "alone 128", "alone 128", "groups 132"},
 		{25, 64, 8192, "groups 132", "groups 132", "groups 132"},
-		{8, 250, 8192, "tiles", "tiles", "tiles"},
+		{8, 250, 8192, "alone 128", "alone 128", "groups 132"},
 		{12, 256, 4096, "alone 132", "tiles", "tiles"},
 		{16, 256, 1000, "alone 128", "alone 128", "tiles"},
 		{16, 256, 4096, "alone 128", "tiles", "tiles"},
@@ -381,7 +388,7 @@ func TestScanTeams(t *testing.T) {
 	blocks, copies := form{name: "blocks", sms: 1, old: true, kinds: [2]string{"tiles", "tiles"}}, form{name: "a warp's copies", sms: 5, old: true, kinds: [2]string{"groups", "groups"}}
 	small, alone := form{name: "a small team", sms: 5, old: false, kinds: [2]string{"alone", "groups"}}, form{name: "a team without groups", sms: 26, old: false, kinds: [2]string{"alone", "groups"}}
 	groups, own := form{name: "groups", sms: 47, old: false, kinds: [2]string{"groups", "groups"}}, form{name: "a chain for each block", sms: 26, old: false, kinds: [2]string{"alone", "tiles"}}
-	odd := form{name: "rows that the engine cannot read", sms: 5, old: false, kinds: [2]string{"groups", "groups"}}
+	odd := form{name: "rows that begin anywhere", sms: 5, old: false, kinds: [2]string{"alone", "groups"}}
 	for i, test := range []struct {
 		cell      *cell.Cell
 		size      [3]int
@@ -453,7 +460,7 @@ func TestScanInference(t *testing.T) {
 	for _, test := range sample([]scan{
 		{cell: cell.SRU, sms: 26, size: [3]int{8001, 1, 8}, kind: "alone"},
 		{cell: cell.SRU, sms: 146, size: [3]int{40001, 1, 8}, kind: "groups"},
-		{cell: cell.GILR, sms: 26, size: [3]int{60001, 1, 4}, kind: "groups"},
+		{cell: cell.GILR, sms: 41, size: [3]int{9001, 1, 31}, kind: "groups"},
 		{cell: cell.GILR, sms: 26, size: [3]int{5003, 1, 32}, kind: "alone"},
 		{cell: cell.Linear, sms: 5, size: [3]int{5003, 1, 32}, kind: "alone"},
 		{cell: cell.SRU, sms: 5, size: [3]int{4001, 1, 8}, kind: "alone"},
@@ -621,7 +628,7 @@ func TestScanWalkers(t *testing.T) {
 	compiler, driver := emulation(t, 29)
 	d := cuda.New(driver, compiler, "")
 	defer d.Close()
-	for _, size := range [][2]int{{5000, 2}, {1500, 260}} {
+	for _, size := range [][2]int{{1500, 3}, {1500, 260}} {
 		steps, hidden := size[0], size[1]
 		s, op, _ := scans(t, cell.Linear, steps, 1, hidden, false)
 		launches, _, err := cuda.Sources(s, nil, driver.Properties())

@@ -26,7 +26,7 @@ func scans(t *testing.T, devices []device.Device) {
 		for i, size := range sizes {
 			precision := precisions[i%len(precisions)]
 			t.Run(fmt.Sprintf("%v/%v/%v", c, size, precision), func(t *testing.T) {
-				w := evaluate(long(t, c, size[0], size[1], size[2], precision), 1)
+				w := evaluate(long(t, c, size, precision, true), 1)
 				for _, d := range devices {
 					w.again(t, d)
 				}
@@ -44,25 +44,36 @@ func ScansWith(t *testing.T, d device.Device, settings ...knob.Params) {
 	for i, c := range cells {
 		precision := precisions[i%len(precisions)]
 		t.Run(fmt.Sprintf("%v/%v", c, precision), func(t *testing.T) {
-			compare(t, d, long(t, c, 37, 3, 5, precision), 1, settings)
+			compare(t, d, long(t, c, [3]int{37, 3, 5}, precision, true), 1, settings)
 		})
 	}
 }
 
-// long is a scan and its gradient over fresh matrices. Products ahead of it, which
+// HoldScan holds a recurrence of steps, batch and channels to its meaning in double precision, and its gradient, too, if
+// it trains, and its results to be the same bits each time.
+func HoldScan(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool) {
+	t.Helper()
+	evaluate(long(t, c, size, precision, train), 1).again(t, d)
+}
+
+// long is a scan over fresh matrices and, if it trains, its gradient. Products ahead of it, which
 // are not run, ask that the states and the gradients be stored in the precision.
-func long(t *testing.T, c *cell.Cell, steps, batch, hidden int, precision schedule.Precision) *schedule.Schedule {
+func long(t *testing.T, c *cell.Cell, size [3]int, precision schedule.Precision, train bool) *schedule.Schedule {
+	steps, batch, hidden := size[0], size[1], size[2]
 	b := schedule.NewBuilder(1)
 	b.SetPrecision(precision)
 	all := func(rows, vectors int) schedule.View { return b.Matrix("m", rows, vectors*hidden).All() }
 	rows, gates := steps*batch, len(c.Gates)
 	op := schedule.Scan{Sequence: schedule.Sequence{
-		Cell: c, Train: true, Steps: steps, X: all(rows, gates), BX: all(1, gates), Saved: all(rows, c.Saved),
+		Cell: c, Train: train, Steps: steps, X: all(rows, gates), BX: all(1, gates),
 	}}
-	g := schedule.SequenceGrad{DOut: all(rows, 1), DX: all(rows, c.Gradients())}
+	if train {
+		op.Saved = all(rows, c.Saved)
+	}
 	if n := len(c.Peeps); n > 0 {
 		op.Peep = all(1, n)
 	}
+	g := schedule.SequenceGrad{DOut: all(rows, 1), DX: all(rows, c.Gradients())}
 	if n := c.Recurrent; n > 0 {
 		op.R, op.BR = all(rows, n), all(1, n)
 	}
@@ -76,7 +87,9 @@ func long(t *testing.T, c *cell.Cell, steps, batch, hidden int, precision schedu
 		b.Prepare(schedule.Gemm{A: v, B: weights, C: b.Matrix("product", v.Rows, 1).All()})
 	}
 	b.Do(0, op)
-	b.Do(0, schedule.ScanBackward{Sequence: op.Sequence, SequenceGrad: g})
+	if train {
+		b.Do(0, schedule.ScanBackward{Sequence: op.Sequence, SequenceGrad: g})
+	}
 	s, err := b.Schedule()
 	if err != nil {
 		t.Fatal(err)
