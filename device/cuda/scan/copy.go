@@ -26,10 +26,11 @@ type contiguous struct {
 	shift  int // of the first step's row
 	more   int // rows besides those of the steps
 	boxes  int
-	each   int // rows of a box
-	period int // steps of a row of the tensor, if any row of memory may begin anywhere (deal.go); else 0
-	apart  int // bytes from the boxes of a step to those of the next one, within a period
-	lane   int // elements from a sequence to the next, where a chain has several; else 0
+	each   int  // rows of a box
+	period int  // steps of a row of the tensor, if any row of memory may begin anywhere (deal.go); else 0
+	apart  int  // bytes from the boxes of a step to those of the next one, within a period
+	lane   int  // elements from a sequence to the next, where a chain has several; else 0
+	skewed bool // rows of a box may begin behind a multiple of 16 bytes
 }
 
 // boxed reports whether the copy engine can copy tiles; those of several sequences have their
@@ -111,6 +112,9 @@ func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes in
 		}
 		if p.whole && s.units > 0 && s.backward {
 			at.skew = fmt.Sprintf("skew%d", of[i])
+		}
+		if p.skewed {
+			at.off, at.each = fmt.Sprintf("off%d", of[i]), s.Batch()*p.group.View.M.Cols%p.elements()
 		}
 		again := at.memory || p.more > 0 || at.element != driver.Single
 		for _, r := range l.refs {
@@ -202,7 +206,12 @@ func (s *writer) under() string {
 	if !s.engine || !s.backward {
 		return ""
 	}
-	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n" + s.skews("max(0, steps - (t.time + 1) * (DEEP * K))")
+	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n" + s.skews(backwardLow("t"))
+}
+
+// backwardLow is the first row in memory of a tile of a backward pass.
+func backwardLow(tile string) string {
+	return fmt.Sprintf("max(0, steps - (%s.time + 1) * (DEEP * K))", tile)
 }
 
 // fetch begins to copy the tile of a turn, or a part of it.
@@ -231,7 +240,7 @@ func (s *writer) fetch(b *strings.Builder) {
 		b.WriteString("      const int lines = DEEP * g.each(ahead.time) / PARTS;\n")
 		low, bar = "g.low(ahead.time) + part * lines", "full + 8 * (slot * PARTS + part)"
 	case s.backward:
-		low = "max(0, steps - (ahead.time + 1) * (DEEP * K))"
+		low = backwardLow("ahead")
 	}
 	first := "const unsigned column = ahead.chain * (LANES * V), n = batch == 1 ? 0 : column / hidden, u = column - n * hidden"
 	if s.units > 0 {

@@ -10,10 +10,10 @@ import (
 	"rnnbench/device/cuda/ints"
 )
 
-// The copy engine reads boxes of a tensor. A tensor begins at a multiple of 16 bytes, and so does each of its rows, but
-// a box may begin at any element of a row. Rows of a matrix may begin anywhere. Rows period steps apart begin at
-// multiples of 16 bytes, so the engine takes period steps as one row of a tensor. A tile is period boxes: of every step
-// whose number leaves the same remainder.
+// The copy engine reads boxes of a tensor. A tensor begins at a multiple of 16 bytes, and so does each of its rows, and
+// each box. Rows of a matrix may begin anywhere. Rows some steps apart begin at the same place of 16 bytes, so the engine
+// takes so many steps as one row of a tensor. A tile is as many boxes: of every step whose number leaves the same
+// remainder. A box begins at the multiple of 16 bytes ahead of what is wanted.
 
 // engineLanes is the number of channels that such a tile has side by side: a line of memory in single precision.
 const engineLanes = scanLine / 4
@@ -71,12 +71,23 @@ func (s *operands) holderOf(l load) *codegen.Group {
 // the first column that is read to the last.
 func (s *geometry) span(g *codegen.Group) int {
 	first, last := s.columns(g)
-	n := s.units
+	n, each := s.units, 16/g.Element.Bytes()
 	if s.seqs > 1 {
 		n = (s.seqs-1)*g.View.M.Cols + (last-first+1)*s.Hidden()
 	}
-	return ints.RoundUp(n, 16/g.Element.Bytes())
+	if s.skewed(g) {
+		n += each - 1
+	}
+	return ints.RoundUp(n, each)
 }
+
+// skewed reports whether what a chain has of a step may begin behind a multiple of 16 bytes.
+func (s *geometry) skewed(g *codegen.Group) bool {
+	return (g.View.M.Cols|g.View.Col|s.Hidden()|s.units)%(16/g.Element.Bytes()) != 0
+}
+
+// elements are those of 16 bytes.
+func (p *contiguous) elements() int { return 16 / p.group.Element.Bytes() }
 
 // columns are the first column of g that is read, and the last.
 func (s *operands) columns(g *codegen.Group) (first, last int) {
@@ -123,7 +134,7 @@ func (s *geometry) place(p *contiguous, stretch bool) int {
 		p.whole, p.column, p.pitch = true, 0, s.Batch()*ld*size
 		return ints.RoundUp((s.rows()+p.more)*p.pitch+32, 128)
 	}
-	p.pitch = s.span(p.group) * size
+	p.pitch, p.skewed = s.span(p.group)*size, s.skewed(p.group)
 	return s.lines(p)
 }
 
@@ -212,12 +223,35 @@ func (s *writer) copyLines(b *strings.Builder, i int, p *contiguous) {
 			box = fmt.Sprintf("ahead.time < g.regular ? box%d : tail%d", i, i)
 		}
 	}
-	fmt.Fprintf(b, "#pragma unroll 1\n      for (int j = 0; j < %d; j++) {\n        const int row = low + %d + j, from = row %% %d * (batch * ld_%s) + n * ld_%s + %d + u;\n",
-		p.period, p.shift-p.more, p.period, p.group.Name, p.group.Name, p.group.View.Col+p.column*s.Hidden())
+	fmt.Fprintf(b, "#pragma unroll 1\n      for (int j = 0; j < %d; j++) {\n        const int row = low + %d + j, from = (row %% %d * (batch * ld_%s) + n * ld_%s + %d + u) / %d * %d;\n",
+		p.period, p.shift-p.more, p.period, p.group.Name, p.group.Name, p.group.View.Col+p.column*s.Hidden(), p.elements(), p.elements())
 	for k := range p.boxes {
 		fmt.Fprintf(b, "        tensor_load(to + %d%s + j * %d, %s, from, 0, row / %d + %d, bar);\n", p.at+k*p.each*p.pitch, part, p.apart, box, p.period, k*p.each)
 	}
 	b.WriteString("      }\n")
+}
+
+// offsets tell how many elements row 0 of a tile's boxes begins behind a multiple of 16 bytes.
+func (s *writer) offsets(chain string) string {
+	low := "g.low(t.time)"
+	switch {
+	case s.backward:
+		low = backwardLow("t")
+	case s.members == 0:
+		low = "t.time * (DEEP * K)"
+	}
+	text := ""
+	all, _, _ := s.pieces()
+	for i, p := range all {
+		if p.skewed {
+			text += fmt.Sprintf("      const unsigned off%d = (%s + %d) * %d + at_n * ld_%s + %d + at_u;\n",
+				i, low, p.shift-p.more, s.Batch()*p.group.View.M.Cols%p.elements(), p.group.Name, p.group.View.Col+p.column*s.Hidden())
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("      const int sides = (hidden + UNITS - 1) / UNITS, at_n = %[1]s / sides * SEQS, at_u = %[1]s %% sides * UNITS;\n", chain) + text
 }
 
 // skews tell how many bytes behind their places stretches of a backward pass begin.

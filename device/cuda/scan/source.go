@@ -22,6 +22,8 @@ type slot struct {
 	period  int    // steps of a row of the tensor; 0: rows are side by side
 	apart   int    // bytes from the boxes of a step to those of the next one
 	lane    int    // elements from a sequence of a chain to the next; 0: there is one
+	off     string // variable that tells how many elements row 0 of a box begins behind a multiple of 16 bytes, as far as a multiple counts; "": rows begin there
+	each    int    // elements more of each row
 	skew    string // variable that tells how many bytes behind its place a tile begins
 }
 
@@ -66,13 +68,16 @@ func (s *writer) place(p slot, from, who string) string {
 	if s.members == 0 {
 		each = "K"
 	}
-	row, base := fmt.Sprintf("((int)(%s / LANES) * %s + i + %d)", who, each, p.ahead), fmt.Sprintf("%s + %d", from, p.at)
+	row, base, behind := fmt.Sprintf("((int)(%s / LANES) * %s + i + %d)", who, each, p.ahead), fmt.Sprintf("%s + %d", from, p.at), ""
+	if p.memory {
+		row = fmt.Sprintf("max(0, DEEP * K - 1 + %d - under - %s)", p.more, row)
+	}
+	if p.off != "" {
+		behind = fmt.Sprintf(" + (%s * %d + %s) %% %d * %d", row, p.each, p.off, 16/p.element.Bytes(), p.element.Bytes())
+	}
 	if p.period > 0 && s.sole() {
 		row = fmt.Sprintf("((int)(%s / LANES %% (DEEP / PARTS)) * t.each + i)", who)
 		base += fmt.Sprintf(" + (int)(%s / LANES / (DEEP / PARTS)) * %d", who, p.period*p.apart)
-	}
-	if p.memory {
-		row = fmt.Sprintf("max(0, DEEP * K - 1 + %d - under - %s)", p.more, row)
 	}
 	if p.period > 0 {
 		row = fmt.Sprintf("line_at<%d, %d, %d>(%s)", p.period, p.apart, p.pitch, row)
@@ -86,7 +91,7 @@ func (s *writer) place(p slot, from, who string) string {
 	if p.lane > 0 {
 		lane = fmt.Sprintf("(%s %% LANES / UNITS * %d + %s %% LANES %% UNITS) * %d", who, p.lane, who, size)
 	}
-	return fmt.Sprintf("(%v*)(%s + %s + %s)", p.element, base, row, lane)
+	return fmt.Sprintf("(%v*)(%s + %s + %s%s)", p.element, base, row, lane, behind)
 }
 
 // kept are the values that the late ones are computed from. Where a tile keeps its place in shared memory, a
@@ -160,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
     several row = identity();
 `)
 	s.initial(&b)
-	b.WriteString("    {\n" + s.under())
+	b.WriteString("    {\n" + s.under() + s.offsets("t.chain"))
 	for _, v := range s.keep {
 		fmt.Fprintf(&b, "    float keep_%s[K * V];\n", s.flow.name(v))
 	}
