@@ -77,6 +77,13 @@ __device__ __forceinline__ bool dealt(int chain, int lane, int batch, int hidden
   return lane < SEQS * PART && n < batch && u < hidden;
 }
 
+// write_rows has a warp write rows of count elements each.
+template <class T> __device__ __forceinline__ void write_rows(T* to, long long stride, const unsigned char* from, int pitch, int rows, int count) {
+#pragma unroll 4
+  for (int i = 0; i < rows; i++)
+    for (int k = threadIdx.x % 32; k < count; k += 32) to[i * stride + k] = ((const T*)(from + i * pitch))[k];
+}
+
 // A word holds a number and the run that it is of.
 __device__ __forceinline__ word tagged(float v, unsigned run) { return (word)run << 32 | __float_as_uint(v); }
 __device__ __forceinline__ bool of(word w, unsigned run) { return (unsigned)(w >> 32) == run; }

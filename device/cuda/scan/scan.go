@@ -344,7 +344,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	} else {
 		key = append(key, " ", s.units > 0, w.tensorParams(), s.dealing())
 		if s.units > 0 {
-			key = append(key, " ", s.lanes, " ", s.Hidden())
+			key = append(key, " ", s.lanes, " ", s.Hidden(), s.leaving())
 		}
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.carriers), uint64(s.buffer()))
 	}

@@ -144,6 +144,9 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   float* const begin = (float*)(drawn + 2);
   unsigned char *const at = memory, *const to = memory;
 `, s.threads, s.blocks, name, codegen.Params(s.groups)+s.tensorParams())
+	if s.staged() > 0 {
+		fmt.Fprintf(&b, "  unsigned char* const staged = memory + %d;\n", s.buffer()-s.staged())
+	}
 	s.fetchTile(&b)
 	b.WriteString(`  wait_previous();
   if (threadIdx.x == 0) *drawn = g.noted(g.draw());
@@ -166,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 `)
 	s.initial(&b)
 	b.WriteString("    {\n" + s.under() + s.offsets("t.chain"))
-	for _, v := range s.keep {
+	for _, v := range s.kept() {
 		fmt.Fprintf(&b, "    float keep_%s[K * V];\n", s.flow.name(v))
 	}
 	b.WriteString("    {\n")
@@ -292,7 +295,7 @@ type body struct {
 func (s *writer) loop(b *strings.Builder, d body) {
 	constants := s.constants(b, d)
 	if len(d.stages) > 0 {
-		b.WriteString(stageBegin)
+		b.WriteString(stageBegin(d.stages))
 	}
 	for _, r := range d.outputs {
 		if staging(d.stages, r) != nil {

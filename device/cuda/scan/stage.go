@@ -18,15 +18,19 @@ import (
 // A stage is a matrix whose rows a tile leaves in shared memory.
 type stage struct {
 	group *codegen.Group
-	at    int // in what the tile leaves
-	pitch int // bytes from row to row
-	shift int // of the first step's row
-	own   int // bytes of a warp's part, where rows may begin anywhere (deal.go); else 0
-	lane  int // elements from a sequence to the next, if there are several; else 0
+	at    int  // in what the tile leaves
+	pitch int  // bytes from row to row
+	shift int  // of the first step's row
+	own   int  // bytes of a warp's part, where rows may begin anywhere (deal.go); else 0
+	lane  int  // elements from a sequence to the next, if there are several; else 0
+	rows  bool // threads write row by row what is left: of few channels of several sequences, all columns
 }
 
 // stretch reports whether rows of g are one stretch of memory and vectors a line at most, short whether they are less.
 func (s *geometry) stretch(g *codegen.Group) bool {
+	if s.units > 0 && s.chains > 1 {
+		return s.seqs > 1
+	}
 	if s.units > 0 {
 		return s.chains == 1 && s.seqs*s.units*g.Element.Bytes() <= scanLine && g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0
 	}
@@ -67,7 +71,7 @@ func (s *geometry) goals(late bool) []int { return s.targets(late, s.written(lat
 
 // stages are those of what is written at a time, bytes those of a tile with the earlier ones.
 func (s *geometry) stages(late bool) (all []stage, bytes int) {
-	if s.members == 0 {
+	if s.members == 0 && (s.units == 0 || s.chains == 1) {
 		return nil, 0
 	}
 	if late {
@@ -85,6 +89,16 @@ func (s *geometry) stages(late bool) (all []stage, bytes int) {
 		st := stage{group: g, at: bytes, pitch: g.View.M.Cols * g.Element.Bytes()}
 		if slices.ContainsFunc(written, func(r cell.Ref) bool { return s.holder(r) == g && r.Kind == cell.Next }) {
 			st.shift = 1
+		}
+		if s.units > 0 && s.chains > 1 {
+			if columns[g] == 1 {
+				continue // which lies side by side as it is
+			}
+			st.rows, st.lane, st.pitch = true, g.View.M.Cols, st.pitch*s.seqs
+			st.own = s.chunk * st.pitch
+			bytes += ints.RoundUp(s.threads/32*st.own, 128)
+			all = append(all, st)
+			continue
 		}
 		if s.units > 0 {
 			st.pitch *= s.Batch()
@@ -128,13 +142,21 @@ func staging(all []stage, r cell.Ref) *stage {
 	return nil
 }
 
-// stageBegin has the threads of a warp find out how many rows they leave in stages, in a part of their own whatever the
+// stageWarps has the threads of a warp find out how many rows they leave in stages, in a part of their own whatever the
 // steps of the tile, and wait until what they left there before has been read.
-const stageBegin = `      const int part = threadIdx.x / 32 * (32 / LANES * t.each), lines = max(0, min(32 / LANES * t.each, steps - g.low(t.time) - part));
+const stageWarps = `      const int part = threadIdx.x / 32 * (32 / LANES * t.each), lines = max(0, min(32 / LANES * t.each, steps - g.low(t.time) - part));
       const int line = threadIdx.x % 32 / LANES * t.each, own = threadIdx.x / 32 * (32 / LANES * K);
       if (threadIdx.x % 32 == 0) engine_read();
       __syncwarp();
 `
+
+// stageBegin has the threads of a warp wait until what they left in stages before has been read.
+func stageBegin(all []stage) string {
+	if all[0].rows {
+		return "      __syncwarp();\n"
+	}
+	return stageWarps
+}
 
 // place is where a thread leaves step i of r.
 func (st *stage) place(s *Scan, r cell.Ref) string {
@@ -146,6 +168,9 @@ func (st *stage) place(s *Scan, r cell.Ref) string {
 		lane := fmt.Sprint("g.x() * ", size)
 		if st.lane > 0 {
 			lane = fmt.Sprintf("(g.x() / UNITS * %d + g.x() %% UNITS) * %d", st.lane, size)
+		}
+		if st.rows {
+			return fmt.Sprintf("(%v*)(staged + %d + threadIdx.x / 32 * %d + i * %d + %s)", st.group.Element, st.at+codegen.Offset(r)*s.Hidden()*size, st.own, st.pitch, lane)
 		}
 		return fmt.Sprintf("(%v*)(staged + %d + threadIdx.x / 32 * %d + %s + (%s) * %d + %s)", st.group.Element, st.at+codegen.Offset(r)*s.Hidden()*size, st.own, st.skew(s), line, st.pitch, lane)
 	}
@@ -167,6 +192,10 @@ func (st *stage) skew(s *Scan) string {
 
 // stageEnd begins to write what the threads of a warp have left in stages.
 func (s *writer) stageEnd(b *strings.Builder, all []stage) {
+	if all[0].rows {
+		s.stageRows(b, all)
+		return
+	}
 	b.WriteString("      show_engine();\n      __syncwarp();\n")
 	if s.units > 0 {
 		b.WriteString("      if (lines > 0) {\n")
@@ -188,4 +217,22 @@ func (s *writer) stageEnd(b *strings.Builder, all []stage) {
 			st.group.Name, first, st.shift, st.group.Name, st.at, st.pitch, st.pitch)
 	}
 	b.WriteString("      }\n")
+}
+
+// stageRows writes, row by row, what the threads of a warp have left.
+func (s *writer) stageRows(b *strings.Builder, all []stage) {
+	each := "t.each"
+	if s.members == 0 {
+		each = "K"
+	}
+	fmt.Fprintf(b, "      __syncwarp();\n      const int lines = max(0, min((int)%s, steps - t.first)), first_n = t.n - g.x() / PART;\n", each)
+	for _, st := range all {
+		row := fmt.Sprintf("(t.first + %d)", st.shift)
+		if s.backward {
+			row = fmt.Sprintf("(steps - 1 - t.first + %d)", st.shift)
+		}
+		name := st.group.Name
+		fmt.Fprintf(b, "      write_rows(%s + ((long long)%s * batch + first_n) * ld_%s, %s, staged + %d + threadIdx.x / 32 * %d, %d, lines, min((int)SEQS, batch - first_n) * ld_%s);\n",
+			name, row, name, s.stride(name), st.at, st.own, st.pitch, name)
+	}
 }

@@ -41,6 +41,7 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 	line := min(scanLine/4/s.width, ints.PowerOfTwo(s.across()))
 	if d, ok := s.dealt(p); ok && s.width < 4 && s.Steps >= dealtSteps {
 		*s, line = d, d.lanes
+		s.delayed = s.mixed()
 	}
 	s.threads, s.lanes = scanThreads, line
 	fixed := k["scansteps"] != 0
@@ -124,7 +125,7 @@ func (s *Scan) suits(b burden, p driver.Properties) int {
 
 // room is the most steps for which the blocks of a burden have registers and shared memory.
 func (s *Scan) room(b burden, p driver.Properties) int {
-	return min(b.values/max(1, s.width*len(s.keep)), s.mostSteps(), s.fits(b.blocks, p))
+	return min(b.values/max(1, s.width*len(s.kept())), s.mostSteps(), s.fits(b.blocks, p))
 }
 
 // mostSteps is the most steps of a thread in a tile.
@@ -163,7 +164,7 @@ func (s *Scan) headStart() int { return s.threads * s.chunk * s.loaded() / 32 }
 func (s *Scan) buffer() int {
 	if s.units > 0 {
 		_, _, bytes := s.areas()
-		return bytes
+		return bytes + s.staged()
 	}
 	_, bytes := s.slots()
 	return s.threads * bytes
