@@ -108,7 +108,7 @@ func BenchmarkGPUScan(b *testing.B) {
 // tiles, many sequences of few channels, and more chains than multiprocessors.
 var oddSizes = [][3]int{
 	{3, 77, 100003}, {2, 5, 2097151}, {5, 100, 30011}, {7, 333, 2999}, {1, 1, 8388607}, {1, 37, 400009}, {1, 229, 65521},
-	{4096, 3, 1201}, {33, 501, 1009}, {129, 1023, 127}, {17, 19, 40009}, {1, 4, 1 << 22},
+	{4096, 3, 1201}, {33, 501, 1009}, {129, 1023, 127}, {17, 19, 40009}, {129, 11, 8009}, {401, 51, 1003},
 }
 
 // BenchmarkGPUScanOdd times recurrences of sizes that are no multiples of a vector.
@@ -121,6 +121,21 @@ func BenchmarkGPUScanOdd(b *testing.B) {
 					rates(b, d, scanning(b, c, pass, size), size, nil)
 				})
 			}
+		}
+	}
+}
+
+// smallSizes are of scans that fit the chip.
+var smallSizes = [][3]int{{1, 256, 128}, {16, 256, 64}, {64, 256, 100}, {64, 512, 32}, {3, 77, 301}, {1, 8, 4096}, {8, 64, 512}, {33, 101, 50}}
+
+// BenchmarkGPUScanSmall times scans that fit the chip, of which the start of a kernel and its ways to memory are most.
+func BenchmarkGPUScanSmall(b *testing.B) {
+	d := openGPU(b, time.Minute)
+	for _, size := range smallSizes {
+		for _, pass := range []string{"inference", "backward"} {
+			b.Run(fmt.Sprintf("linear/%s/%dx%dx%d", pass, size[0], size[1], size[2]), func(b *testing.B) {
+				rates(b, d, scanning(b, cell.Linear, pass, size), size, nil)
+			})
 		}
 	}
 }
@@ -144,7 +159,7 @@ func BenchmarkGPUScanSteps(b *testing.B) {
 func rates(b *testing.B, d device.Device, s *schedule.Schedule, size [3]int, k knob.Params) {
 	bytes := float64(cuda.Moved(s.Nodes[0].Op)) * float64(size[0]) * float64(size[1]) * float64(size[2])
 	copied := copying(b, int64(bytes))
-	runs := max(2, int(8e9/bytes))
+	runs := min(4096, max(2, int(8e9/bytes)))
 	var seconds [2][]float64
 	var progs [2]device.Program
 	for i, one := range []*schedule.Schedule{s, copied} {

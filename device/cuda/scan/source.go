@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 	}
 	s.fetchTile(&b)
 	b.WriteString(`  wait_previous();
-  if (threadIdx.x == 0) *drawn = g.noted(g.draw());
+  if (threadIdx.x == 0) *drawn = g.noted(g.draw(blockIdx.x));
   __syncthreads();
   const unsigned run = (*drawn >> 32) + 1;
   unsigned now = *drawn, next;
@@ -447,10 +447,10 @@ func (s *writer) early(b *strings.Builder) {
 
 // draw gets the tile after the next one, not before this one's inputs have come: so
 // blocks that begin first do not take tiles that others could begin with.
-const draw = "      wait_async<0>();\n      if (threadIdx.x == 0) ticket = g.draw();\n"
+const draw = "      wait_async<0>();\n      if (threadIdx.x == 0) ticket = g.draw(g.all());\n"
 
 // drawEngine does so where the copy engine brings tiles.
-const drawEngine = "      while (!bar_try(full, turn)) pause();\n      if (threadIdx.x == 0) ticket = g.draw();\n"
+const drawEngine = "      while (!bar_try(full, turn)) pause();\n      if (threadIdx.x == 0) ticket = g.draw(g.all());\n"
 
 // take has a tile that kept its place in registers.
 func (s *writer) take(b *strings.Builder) {

@@ -47,10 +47,14 @@ struct grid {
   // draw takes a ticket: the number of a walker or, behind those, of the next tile of this
   // run; all() or more means that none is left. noted resets the counter after the run's last
   // draw.
-  __device__ __forceinline__ word draw() const { return atomicAdd(tickets, (word)1); }
+  //
+  // once reports that each block has one tile, which waits for no other. Such a block does not
+  // draw, since that is a way to memory ahead of all others: it takes the ticket without.
+  __device__ __forceinline__ bool once() const { return tiles == 1 && walkers == 0 && chains <= gridDim.x; }
+  __device__ __forceinline__ word draw(word without) const { return once() ? without : atomicAdd(tickets, (word)1); }
   __device__ __forceinline__ word noted(word ticket) const {
     const unsigned last = all() + gridDim.x - 1;
-    if ((unsigned)ticket == last) atomicAdd(tickets, ((word)1 << 32) - last - 1);
+    if (!once() && (unsigned)ticket == last) atomicAdd(tickets, ((word)1 << 32) - last - 1);
     return ticket;
   }
 

@@ -38,12 +38,12 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
       bar_arrive(bar, 0 + 3840 + 3840);
 #pragma unroll 1
       for (int j = 0; j < 2; j++) {
-        const int row = low + 0 + j, from = row % 2 * (batch * ld_all_x) + n * ld_all_x + 0 + u;
+        const int row = low + 0 + j, from = (row % 2 * (batch * ld_all_x) + n * ld_all_x + 0 + u) / 4 * 4;
         tensor_load(to + 0 + j * 1920, box0, from, 0, row / 2 + 0, bar);
       }
 #pragma unroll 1
       for (int j = 0; j < 2; j++) {
-        const int row = low + 0 + j, from = row % 2 * (batch * ld_all_x) + n * ld_all_x + 33 + u;
+        const int row = low + 0 + j, from = (row % 2 * (batch * ld_all_x) + n * ld_all_x + 33 + u) / 4 * 4;
         tensor_load(to + 3840 + j * 1920, box1, from, 0, row / 2 + 0, bar);
       }
     }
@@ -81,6 +81,9 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
         for (int v = 0; v < V; v++) initial[0 * V + v] = first[v];
       }
       several row = identity();
+      const int sides = (hidden + UNITS - 1) / UNITS, at_n = now.chain / sides * SEQS, at_u = now.chain % sides * UNITS;
+      const unsigned off0 = (g.low(t.time) + 0) * 2 + at_n * ld_all_x + 0 + at_u;
+      const unsigned off1 = (g.low(t.time) + 0) * 2 + at_n * ld_all_x + 33 + at_u;
       float const_bx0[V];
       if (t.steps > 0) load<V>(const_bx0, all_bx + (long long)0 * ld_all_bx + (long long)0 * hidden + t.u);
       float const_bx1[V];
@@ -89,9 +92,9 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
 #pragma unroll
       for (int i = 0; i < K; i++) {
           float in_x0[V];
-          load<V>(in_x0, (float*)(at + 0 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4));
+          load<V>(in_x0, (float*)(at + 0 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4 + (((int)(threadIdx.x / LANES) * t.each + i + 0) * 2 + off0) % 4 * 4));
           float in_x1[V];
-          load<V>(in_x1, (float*)(at + 3840 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4));
+          load<V>(in_x1, (float*)(at + 3840 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4 + (((int)(threadIdx.x / LANES) * t.each + i + 0) * 2 + off1) % 4 * 4));
 #pragma unroll
           for (int v = 0; v < V; v++) {
             const float bx0 = const_bx0[v];
@@ -124,12 +127,15 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
       const tile t = g.at(held, threadIdx.x);
       const int slot = (i - HOLD) % PLACES;
       unsigned char* const at = memory + slot * BUFFER;
+      const int sides = (hidden + UNITS - 1) / UNITS, at_n = held.chain / sides * SEQS, at_u = held.chain % sides * UNITS;
+      const unsigned off0 = (g.low(t.time) + 0) * 2 + at_n * ld_all_x + 0 + at_u;
+      const unsigned off1 = (g.low(t.time) + 0) * 2 + at_n * ld_all_x + 33 + at_u;
 #pragma unroll
       for (int i = 0; i < K; i++) {
           float in_x0[V];
-          load<V>(in_x0, (float*)(at + 0 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4));
+          load<V>(in_x0, (float*)(at + 0 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4 + (((int)(threadIdx.x / LANES) * t.each + i + 0) * 2 + off0) % 4 * 4));
           float in_x1[V];
-          load<V>(in_x1, (float*)(at + 3840 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4));
+          load<V>(in_x1, (float*)(at + 3840 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4 + (((int)(threadIdx.x / LANES) * t.each + i + 0) * 2 + off1) % 4 * 4));
 #pragma unroll
           for (int v = 0; v < V; v++) {
             const float x0 = in_x0[v];

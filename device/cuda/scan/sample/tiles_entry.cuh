@@ -24,7 +24,7 @@ scan_tiles_linear(int steps, int batch, int hidden, int bits, int chains, int ti
     end_async();
   };
   wait_previous();
-  if (threadIdx.x == 0) *drawn = g.noted(g.draw());
+  if (threadIdx.x == 0) *drawn = g.noted(g.draw(blockIdx.x));
   __syncthreads();
   const unsigned run = (*drawn >> 32) + 1;
   unsigned now = *drawn, next;
@@ -56,7 +56,7 @@ scan_tiles_linear(int steps, int batch, int hidden, int bits, int chains, int ti
       float const_bx1[V];
       if (t.steps > 0) load<V>(const_bx1, all_bx + (long long)0 * ld_all_bx + (long long)1 * hidden + t.u);
       wait_async<0>();
-      if (threadIdx.x == 0) ticket = g.draw();
+      if (threadIdx.x == 0) ticket = g.draw(g.all());
 #pragma unroll
       for (int i = 0; i < K; i++) {
           float in_x0[V];
