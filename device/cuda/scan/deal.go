@@ -179,6 +179,43 @@ func (s *geometry) tailRows(p *contiguous) int {
 	return lines
 }
 
+// linePlace is step i's element of a slot whose rows are in boxes. Steps whose numbers leave the same remainder are in
+// the same box, one row after the other: where the first one of each box is, a thread finds out once for all steps.
+func (s *writer) linePlace(p slot, from, who string) string {
+	each, size := "t.each", p.element.Bytes()
+	if s.members == 0 {
+		each = "K"
+	}
+	name := fmt.Sprintf("%d_%d", p.at, p.ahead)
+	row, base := fmt.Sprintf("(int)(%s / LANES) * %s + %d + j", who, each, p.ahead), fmt.Sprint(p.at)
+	if p.memory { // rows behind a thread's last step may be none of the tile
+		row = fmt.Sprintf("max(0, DEEP * K - 1 + %d - under - (int)(%s / LANES) * %s - %d - j)", p.more, who, each, p.ahead)
+	}
+	line := "row"
+	if s.sole() {
+		line = fmt.Sprintf("(row - %s / LANES / (DEEP / PARTS) * (DEEP / PARTS) * t.each)", who)
+		base += fmt.Sprintf(" + %s / LANES / (DEEP / PARTS) * %d", who, p.period*p.apart)
+	}
+	behind := ""
+	if p.off != "" {
+		behind = fmt.Sprintf(" + (row * %d + %s) %% %d * %d", p.each, p.off, 16/size, size)
+	}
+	left, rest, next := "", fmt.Sprintf("%s / %d * %d", line, p.period, p.pitch), fmt.Sprintf("i / %d * %d", p.period, p.pitch)
+	if p.memory {
+		left, rest = fmt.Sprintf(", left%s[%d]", name, p.period), "0"
+		next = fmt.Sprintf("max(0, (int)left%s[i %% %d] - i / %d) * %d", name, p.period, p.period, p.pitch)
+	}
+	found := fmt.Sprintf("        line%s[j] = %s + %s %% %d * %d + %s + %s%s;\n", name, base, line, p.period, p.apart, rest, p.laneText(who, size), behind)
+	if p.memory {
+		found += fmt.Sprintf("        left%s[j] = row / %d;\n", name, p.period)
+	}
+	if s.lines == nil {
+		s.lines = map[string]string{}
+	}
+	s.lines[name] = fmt.Sprintf("      unsigned line%s[%d]%s;\n#pragma unroll\n      for (int j = 0; j < %d; j++) {\n        const unsigned row = %s;\n%s      }\n", name, p.period, left, p.period, row, found)
+	return fmt.Sprintf("(%v*)(%s + line%s[i %% %d] + %s)", p.element, from, name, p.period, next)
+}
+
 // dealtBytes adds up the bytes of piece i of a tile or, without groups, of a part of one.
 func (s *writer) dealtBytes(b *strings.Builder, i int, p *contiguous) string {
 	switch {

@@ -64,10 +64,6 @@ struct patience {
   }
 };
 
-// line_at is where step number row of a tile is, which the copy engine has brought in boxes of
-// every step whose number leaves the same remainder.
-template <int PERIOD, int APART, int PITCH> __device__ __forceinline__ unsigned line_at(unsigned row) { return row % PERIOD * APART + row / PERIOD * PITCH; }
-
 // A chain may have UNITS channels of each of SEQS sequences. dealt finds the sequence and the
 // channel of one of its lanes, and reports whether there is one.
 enum { PART = UNITS > 0 ? UNITS : 1 };

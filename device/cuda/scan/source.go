@@ -28,7 +28,10 @@ type slot struct {
 }
 
 // A writer spells the kernel of a scan.
-type writer struct{ *Scan }
+type writer struct {
+	*Scan
+	lines map[string]string // of the places that are in boxes, by name: where they are, to be found out ahead of a loop over steps
+}
 
 // slots are where the loads go and the bytes per thread.
 func (s *geometry) slots() (loads map[cell.Ref]slot, bytes int) {
@@ -64,34 +67,29 @@ func (s *writer) place(p slot, from, who string) string {
 	if s.members == 0 && s.units == 0 {
 		return fmt.Sprintf("(%v*)(%s + %d * blockDim.x + %s * %d + (i + %d) * blockDim.x * %d)", p.element, from, p.at, who, size, p.ahead, size)
 	}
+	if p.period > 0 {
+		return s.linePlace(p, from, who)
+	}
 	each := "t.each"
 	if s.members == 0 {
 		each = "K"
 	}
-	row, base, behind := fmt.Sprintf("((int)(%s / LANES) * %s + i + %d)", who, each, p.ahead), fmt.Sprintf("%s + %d", from, p.at), ""
+	row, base := fmt.Sprintf("((int)(%s / LANES) * %s + i + %d)", who, each, p.ahead), fmt.Sprintf("%s + %d", from, p.at)
 	if p.memory {
 		row = fmt.Sprintf("max(0, DEEP * K - 1 + %d - under - %s)", p.more, row)
-	}
-	if p.off != "" {
-		behind = fmt.Sprintf(" + (%s * %d + %s) %% %d * %d", row, p.each, p.off, 16/p.element.Bytes(), p.element.Bytes())
-	}
-	if p.period > 0 && s.sole() {
-		row = fmt.Sprintf("((int)(%s / LANES %% (DEEP / PARTS)) * t.each + i)", who)
-		base += fmt.Sprintf(" + (int)(%s / LANES / (DEEP / PARTS)) * %d", who, p.period*p.apart)
-	}
-	if p.period > 0 {
-		row = fmt.Sprintf("line_at<%d, %d, %d>(%s)", p.period, p.apart, p.pitch, row)
-	} else {
-		row = fmt.Sprintf("%s * %d", row, p.pitch)
 	}
 	if p.skew != "" {
 		base += " + " + p.skew
 	}
-	lane := fmt.Sprintf("%s %% LANES * %d", who, size)
+	return fmt.Sprintf("(%v*)(%s + %s * %d + %s)", p.element, base, row, p.pitch, p.laneText(who, size))
+}
+
+// laneText is how many bytes a thread's channel is behind the first one of its chain.
+func (p *slot) laneText(who string, size int) string {
 	if p.lane > 0 {
-		lane = fmt.Sprintf("(%s %% LANES / UNITS * %d + %s %% LANES %% UNITS) * %d", who, p.lane, who, size)
+		return fmt.Sprintf("(%s %% LANES / UNITS * %d + %s %% LANES %% UNITS) * %d", who, p.lane, who, size)
 	}
-	return fmt.Sprintf("(%v*)(%s + %s + %s%s)", p.element, base, row, lane, behind)
+	return fmt.Sprintf("%s %% LANES * %d", who, size)
 }
 
 // kept are the values that the late ones are computed from. Where a tile keeps its place in shared memory, a
@@ -307,6 +305,10 @@ func (s *writer) loop(b *strings.Builder, d body) {
 		}
 		fmt.Fprintf(b, "      %v* to_%v = %s;\n", s.element(argument(r)), r, s.address("t", argument(r), codegen.Offset(r), shift))
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.lines)) {
+		b.WriteString(s.lines[name])
+	}
+	s.lines = nil
 	b.WriteString(d.wait)
 	steps := "      for (int i = 0; i < K; i++) {\n"
 	if s.tapers() { // those of every tile, and then the rest: one comparison for all, not one for each

@@ -52,8 +52,12 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 	case chains*s.tilesOf(s.suits(fewChains, p)) >= p.SMs && (!s.busy() || 2*chains < p.SMs):
 		b = fewChains
 	}
+	many := b == manyChains
+	if many && s.units > 0 {
+		b.bytes = dealtBytes
+	}
 	s.chunk = s.suits(b, p)
-	if b == manyChains {
+	if many {
 		s.chunk = s.fullest(s.chunk, s.room(b, p))
 	}
 	if fixed {
@@ -98,6 +102,7 @@ func (s *Scan) chainsOf() int {
 // Tiles that the copy engine brings from anywhere are for so many steps. The GPU reserves some shared memory of each block.
 const (
 	dealtSteps   = 32
+	dealtBytes   = 512 // that a thread reads and writes for a tile, with many chains
 	scanReserved = 1 << 10
 )
 
