@@ -88,13 +88,25 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
       if (t.steps > 0) load<V>(const_bx0, all_bx + (long long)0 * ld_all_bx + (long long)0 * hidden + t.u);
       float const_bx1[V];
       if (t.steps > 0) load<V>(const_bx1, all_bx + (long long)0 * ld_all_bx + (long long)1 * hidden + t.u);
+      unsigned line0_0[2];
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+        const unsigned row = (int)(threadIdx.x / LANES) * t.each + 0 + j;
+        line0_0[j] = 0 + row % 2 * 1920 + row / 2 * 80 + threadIdx.x % LANES * 4 + (row * 2 + off0) % 4 * 4;
+      }
+      unsigned line3840_0[2];
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+        const unsigned row = (int)(threadIdx.x / LANES) * t.each + 0 + j;
+        line3840_0[j] = 3840 + row % 2 * 1920 + row / 2 * 80 + threadIdx.x % LANES * 4 + (row * 2 + off1) % 4 * 4;
+      }
       await(full + 8 * slot, i / PLACES);
 #pragma unroll
       for (int i = 0; i < K; i++) {
           float in_x0[V];
-          load<V>(in_x0, (float*)(at + 0 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4 + (((int)(threadIdx.x / LANES) * t.each + i + 0) * 2 + off0) % 4 * 4));
+          load<V>(in_x0, (float*)(at + line0_0[i % 2] + i / 2 * 80));
           float in_x1[V];
-          load<V>(in_x1, (float*)(at + 3840 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4 + (((int)(threadIdx.x / LANES) * t.each + i + 0) * 2 + off1) % 4 * 4));
+          load<V>(in_x1, (float*)(at + line3840_0[i % 2] + i / 2 * 80));
 #pragma unroll
           for (int v = 0; v < V; v++) {
             const float bx0 = const_bx0[v];
@@ -130,12 +142,24 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
       const int sides = (hidden + UNITS - 1) / UNITS, at_n = held.chain / sides * SEQS, at_u = held.chain % sides * UNITS;
       const unsigned off0 = (g.low(t.time) + 0) * 2 + at_n * ld_all_x + 0 + at_u;
       const unsigned off1 = (g.low(t.time) + 0) * 2 + at_n * ld_all_x + 33 + at_u;
+      unsigned line0_0[2];
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+        const unsigned row = (int)(threadIdx.x / LANES) * t.each + 0 + j;
+        line0_0[j] = 0 + row % 2 * 1920 + row / 2 * 80 + threadIdx.x % LANES * 4 + (row * 2 + off0) % 4 * 4;
+      }
+      unsigned line3840_0[2];
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+        const unsigned row = (int)(threadIdx.x / LANES) * t.each + 0 + j;
+        line3840_0[j] = 3840 + row % 2 * 1920 + row / 2 * 80 + threadIdx.x % LANES * 4 + (row * 2 + off1) % 4 * 4;
+      }
 #pragma unroll
       for (int i = 0; i < K; i++) {
           float in_x0[V];
-          load<V>(in_x0, (float*)(at + 0 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4 + (((int)(threadIdx.x / LANES) * t.each + i + 0) * 2 + off0) % 4 * 4));
+          load<V>(in_x0, (float*)(at + line0_0[i % 2] + i / 2 * 80));
           float in_x1[V];
-          load<V>(in_x1, (float*)(at + 3840 + line_at<2, 1920, 80>(((int)(threadIdx.x / LANES) * t.each + i + 0)) + threadIdx.x % LANES * 4 + (((int)(threadIdx.x / LANES) * t.each + i + 0) * 2 + off1) % 4 * 4));
+          load<V>(in_x1, (float*)(at + line3840_0[i % 2] + i / 2 * 80));
 #pragma unroll
           for (int v = 0; v < V; v++) {
             const float x0 = in_x0[v];
