@@ -1,7 +1,9 @@
 package cuda_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +81,34 @@ func TestScanOdd(t *testing.T) {
 				devicetest.HoldScan(t, d, test.cell, test.size, test.precision, train)
 			}
 		})
+	}
+}
+
+// TestScanLarge: matrices of 2³¹ elements and more are cut as others are. Numbers that the copy engine takes have 32 bits.
+func TestScanLarge(t *testing.T) {
+	for _, size := range [][3]int{{1 << 30, 1, 4}, {200003, 4096, 3}, {1000003, 3, 1077}, {50, 4099, 12347}} {
+		covered(t, cell.Linear, size[0], size[1], size[2], h200())
+		s, _, _ := scans(t, cell.GILR, size[0], size[1], size[2], true)
+		launches, texts, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range launches {
+			for _, m := range l.Tensors {
+				if m.Sizes[0] >= 1<<31 || m.Sizes[2] >= 1<<31 || m.Strides[1] >= 1<<40 || m.Box[0] > 256 || m.Box[2] > 256 {
+					t.Errorf("%s: sizes %v, strides %v, boxes %v", l.Name, m.Sizes, m.Strides, m.Box)
+				}
+			}
+			for _, line := range strings.Split(texts[i], "\n") {
+				if strings.Contains(line, "* batch * ld_") && strings.Count(line, "(long long)") < strings.Count(line, "* batch * ld_") {
+					t.Errorf("%s: 32 bits: %s", l.Name, line)
+				}
+			}
+		}
+	}
+	s, _, _ := scans(t, cell.Linear, math.MaxInt32-1, 1, 1, false)
+	if _, _, err := cuda.Sources(s, nil, h200()); !errors.Is(err, schedule.ErrUnsupported) {
+		t.Errorf("too many steps: %v", err)
 	}
 }
 

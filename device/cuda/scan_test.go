@@ -83,6 +83,7 @@ type cutting struct {
 	width, lanes, chains  int // width: channels of a thread
 	steps, tail           int // of a thread, and in tiles of a team's last turn
 	tiles, regular, group int // of a chain; regular: those ahead of the last turn
+	units, seqs           int // channels of a chain in each of its sequences, and how many of these; 0: chains are so many lanes side by side
 }
 
 // cuts lists those of the launches of s that are scans.
@@ -106,6 +107,10 @@ func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p driver.Properties
 		var values int
 		read := []any{&c.width, &c.steps, &c.tail, &values, &c.lanes, &c.threads}
 		if _, err := fmt.Sscanf(text, pattern, read[:strings.Count(pattern, "%")]...); err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ = strings.Cut(text, "UNITS = ")
+		if _, err := fmt.Sscanf(text, "%d, SEQS = %d", &c.units, &c.seqs); err != nil {
 			t.Fatal(err)
 		}
 		c.regular = c.tiles
@@ -142,7 +147,14 @@ func covered(t *testing.T, of *cell.Cell, steps, batch, hidden int, p driver.Pro
 			if c.threads < 64 || c.threads&(c.threads-1) != 0 || c.deep()*c.lanes != c.threads { // two warps at least, see leastThreads
 				fail("threads in lanes")
 			}
-			if n, channels := c.covers(); channels < batch*hidden || channels >= batch*hidden+c.width*c.lanes || n < steps || n >= steps+c.deep()*c.steps {
+			n, channels := c.covers()
+			if c.units > 0 { // a chain has some channels of a sequence, or all of several
+				if chains := (batch + c.seqs - 1) / c.seqs * ((hidden + c.units - 1) / c.units); c.chains != chains || c.units*c.seqs > c.lanes {
+					fail("want %d chains", chains)
+				}
+				channels = batch * hidden
+			}
+			if channels < batch*hidden || channels >= batch*hidden+c.width*c.lanes || n < steps || n >= steps+c.deep()*c.steps {
 				fail("tiles cover %d channels and %d steps", channels, n)
 			}
 			if c.kind != "tiles" && (c.blocks > p.SMs || c.blocks > c.tiles*c.chains || c.tail > c.steps || (c.group < 2) != (c.kind == "alone")) {

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -370,6 +371,9 @@ type Words struct {
 	Slack                         int64 // bytes behind all matrices that the copy engine may read
 }
 
+// longest is the most steps of a scan: kernels number them in 32 bits, to the end of the last tile.
+const longest = math.MaxInt32 - 1<<20
+
 // Reserve makes w, the bytes that scans of a stream need, large enough for op, if that is a
 // scan. An error wraps schedule.ErrUnsupported: the GPU is older than what scans copy
 // with, or a scan has no room for the steps that a knob asks for.
@@ -380,6 +384,9 @@ func (c Cells) Reserve(op schedule.Op, m *launch.Memory, k knob.Params, p driver
 	}
 	if p.Capability < 80 {
 		return fmt.Errorf("cuda: %s: %w: scans take a GPU of compute capability 8.0 or later, and this one's is %d.%d", op.Name(), schedule.ErrDevice, p.Capability/10, p.Capability%10)
+	}
+	if s.Steps > longest {
+		return fmt.Errorf("cuda: %s: %w: a scan takes at most %d steps, and this one has %d", op.Name(), schedule.ErrDevice, longest, s.Steps)
 	}
 	s.shape(m, p, k)
 	if n := k["scansteps"]; n != 0 && n != s.chunk {
