@@ -26,6 +26,15 @@ func Sources(s *schedule.Schedule, k knob.Params, p driver.Properties) ([]*drive
 	return launches, texts, err
 }
 
+// Expected is how many seconds each launch of s is expected to take; 0: its launcher does not know.
+func Expected(s *schedule.Schedule, k knob.Params, p driver.Properties) (seconds []float64, err error) {
+	steps, err := launching(s, k, p)
+	for _, step := range steps {
+		seconds = append(seconds, step.Seconds)
+	}
+	return seconds, err
+}
+
 // Early tells of each launch of s whether it may begin ahead of the end of the one before.
 func Early(s *schedule.Schedule, k knob.Params, p driver.Properties) (early []bool, err error) {
 	steps, err := launching(s, k, p)

@@ -356,6 +356,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	args = append(args, t.Status())
 	st := launch.New(t.Source(func() codegen.Source { return w.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, t.Arguments(s.groups)...)...)
 	st.Launch.Shared, st.Launch.Cooperative, st.Early = shared, s.members > 0, t.Properties.Capability >= 90
+	st.Seconds = s.seconds(t.Properties)
 	if s.members > 0 || s.units > 0 {
 		st.Launch.Tensors = s.tensors(t)
 		st.Launch.Pack()
