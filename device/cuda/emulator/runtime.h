@@ -199,7 +199,8 @@ struct tensor_map { const char* at; long long size, sizes[3], strides[2], box[3]
 // turned is where the engine puts what is at p of rows of 128 bytes, eight of which it turns by 16 bytes each.
 static char* turned(char* p, bool turned) { return turned ? (char*)((size_t)p ^ (size_t)p >> 3 & 0x70) : p; }
 static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int time, shared_t bar) {
-  if (column * m.size % 16 != 0 || column < 0 || n < 0 || time < 0) __builtin_trap(); // an illegal instruction on an H200
+  // These are illegal instructions on an H200.
+  if (column * m.size % 16 != 0 || column < 0 || n < 0 || time < 0 || (to - (shared_t)current->in->shared) % 128 != 0) __builtin_trap();
   char* here = (char*)to;
   for (long long t = time; t < time + m.box[2]; t++)
     for (long long b = n; b < n + m.box[1]; b++)
