@@ -15,7 +15,8 @@ const (
 	groupsStart = 6.3e-6 // of a team with groups
 	memoryRate  = 3.9e12 // bytes a second of memory
 	cacheRate   = 6e12   // and of what stays in the L2 cache
-	copiedShare = 0.6    // of memory's rate that threads reach whose copies are of single values
+	copiedShare = 0.6    // of memory's rate that threads reach whose copies are of single values,
+	dealtShare  = 0.68   // and scans whose rows begin anywhere
 )
 
 // seconds is what the scan is expected to take.
@@ -25,7 +26,10 @@ func (s *Scan) seconds(p driver.Properties) float64 {
 	if bytes < float64(p.L2)/2 {
 		rate = cacheRate
 	}
-	if !s.engine && s.width == 1 {
+	switch {
+	case s.units > 0:
+		rate *= dealtShare
+	case s.width == 1 && !s.engine:
 		rate *= copiedShare
 	}
 	moving := bytes / (rate * math.Min(1, float64(p.SMs)/132))
