@@ -27,29 +27,29 @@ func (s *operands) repeats(g *codegen.Group) int {
 }
 
 // deal gives each chain channels of one sequence, or all channels of several sequences, so that few boxes
-// hold what it reads of a step.
-func (s *geometry) deal() {
-	if n := s.Hidden(); n > engineLanes {
-		sides := ints.CeilDiv(n, engineLanes)
-		if s.units, s.seqs = engineLanes, 1; n%8 != 0 {
+// hold what it reads of a step. It has at most so many lanes.
+func (s *geometry) deal(lanes int) {
+	if n := s.Hidden(); n > lanes {
+		sides := ints.CeilDiv(n, lanes)
+		if s.units, s.seqs = lanes, 1; n%8 != 0 {
 			s.units = ints.CeilDiv(n, sides)
 		}
 		if n%4 == 0 { // as few pieces as can be begin behind a multiple of 16 bytes
 			s.units = ints.RoundUp(s.units, 4)
 		}
-		s.lanes, s.chains = engineLanes, s.Batch()*sides
+		s.lanes, s.chains = lanes, s.Batch()*sides
 		return
 	}
-	s.chains = ints.CeilDiv(s.Batch(), engineLanes/s.Hidden())
+	s.chains = ints.CeilDiv(s.Batch(), lanes/s.Hidden())
 	s.units, s.seqs = s.Hidden(), ints.CeilDiv(s.Batch(), s.chains)
 	s.lanes = ints.PowerOfTwo(s.seqs * s.units)
 }
 
 // dealt is the scan with channels dealt out to chains. It reports whether the copy engine can bring such tiles.
-func (s *Scan) dealt(p driver.Properties) (d Scan, ok bool) {
+func (s *Scan) dealt(p driver.Properties, lanes int) (d Scan, ok bool) {
 	d = *s
 	d.width, d.engine = 1, true
-	d.deal()
+	d.deal(lanes)
 	if p.Capability < 90 {
 		return d, false
 	}
@@ -60,6 +60,17 @@ func (s *Scan) dealt(p driver.Properties) (d Scan, ok bool) {
 		}
 	}
 	return d, true
+}
+
+// dealtWide is the scan with channels dealt out to chains for blocks that draw tiles. Both ends of a piece of a row lie
+// within sectors of memory that another block writes, too. So pieces are as wide as leaves many chains.
+func (s *Scan) dealtWide(p driver.Properties) (Scan, bool) {
+	for lanes := 4 * engineLanes; lanes > engineLanes; lanes /= 2 {
+		if d, ok := s.dealt(p, lanes); ok && d.seqs == 1 && 2*d.chains > 3*p.SMs && d.Hidden() > engineLanes {
+			return d, true
+		}
+	}
+	return s.dealt(p, engineLanes)
 }
 
 // maxColumns is the most columns of a tensor: beyond it, some would have no number.

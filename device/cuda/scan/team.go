@@ -54,7 +54,7 @@ func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
 	t.chains = ints.CeilDiv(s.across(), t.lanes)
 	if t.engine = t.boxed(p); t.engine { // a thread's values need not be side by side in memory
 		t.lanes, t.width = t.lanes*t.width, 1
-	} else if d, ok := t.dealt(p); ok {
+	} else if d, ok := t.dealt(p, engineLanes); ok {
 		t = d
 	}
 	if t.chains > t.members {
