@@ -53,6 +53,7 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"resident": 8},
 		{"resident": 6, "share": share, "cluster": 2, "samples": 3},
 		{"tensor": 1, "resident": 7, "lanes": 8},
+		{"tensor": 1, "resident": 9, "samples": 16},
 	}
 	turns := []knob.Params{ // of one, two and five times so many sequences
 		{"tensor": 1, "resident": 4, "groups": 1, "samples": 16, "lanes": 4},

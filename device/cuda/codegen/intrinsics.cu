@@ -366,31 +366,98 @@ __device__ __forceinline__ void mma_part(float, float* c, const unsigned* a, uns
 // side by side and the other eight as many bytes apart. mma_wide has four warps
 // multiply together, after mma_begin; mma_end waits for the products: each warp's 16
 // rows of 16 columns of a, fragments of mma_part, by N rows of the matrix so many bytes
-// behind m, N being 16, 32 or 128. Sums are fragments of 16×8, side by side; add: to those
-// that are there.
+// behind m, N being a multiple of 16 up to 256. Sums are fragments of 16×8, side by side;
+// add: to those that are there. a may be a matrix, too, of 64 rows, so many bytes behind
+// it, and is added then. mma_commit ends a batch of products; mma_wait waits until all but
+// so many batches are done.
 struct matrix { unsigned low, high; };
 __device__ __forceinline__ matrix matrix_at(shared_t at, int apart) { return {(unsigned)(apart >> 4) << 16 | (at & 0x3ffff) >> 4, 8}; }
 __device__ __forceinline__ void mma_begin() { HOPPER("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void mma_end() { HOPPER("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+__device__ __forceinline__ void mma_commit() { HOPPER("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int BATCHES> __device__ __forceinline__ void mma_wait() { HOPPER("wgmma.wait_group.sync.aligned %0;" ::"n"(BATCHES) : "memory"); }
 #define SUMS(i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), "+f"(c[i + 4]), "+f"(c[i + 5]), "+f"(c[i + 6]), "+f"(c[i + 7])
 #define WIDE(shape, word, list, weights, more, ...)                                                                   \
   HOPPER("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" more ", 0;\n\twgmma.mma_async.sync.aligned." shape ".f32." word "." word " {" list "}, {" weights ", p, 1, 1, 0;\n\t}" \
-         : __VA_ARGS__ : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"((unsigned long long)m.high << 32 | (m.low + bytes / 16)), "r"((int)add))
-#define LIST_128 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
-  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define WIDE_OF(word)                                                                                                  \
-  if constexpr (N == 16) WIDE("m64n16k16", word, "%0, %1, %2, %3, %4, %5, %6, %7", "%8, %9, %10, %11}, %12", "13", SUMS(0)); \
-  else if constexpr (N == 32)                                                                                          \
-    WIDE("m64n32k16", word, "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15", "%16, %17, %18, %19}, %20", "21", SUMS(0), SUMS(8));                                                                                                               \
-  else                                                                                                                 \
-    WIDE("m64n128k16", word, LIST_128, "%64, %65, %66, %67}, %68", "69", SUMS(0), SUMS(8), SUMS(16), SUMS(24), SUMS(32), SUMS(40), SUMS(48), SUMS(56))
-template <int N> __device__ __forceinline__ void mma_wide(bf16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("bf16"); }
-template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("f16"); }
+         : __VA_ARGS__ : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(at_matrix(m, bytes)), "r"((int)add))
+#define WIDE_SHARED(shape, word, list, left, right, ...)                                                              \
+  HOPPER("wgmma.mma_async.sync.aligned." shape ".f32." word "." word " {" list "}, %" left ", %" right ", 1, 1, 1, 0, 0;" \
+         : __VA_ARGS__ : "l"(at_matrix(a, before)), "l"(at_matrix(m, bytes)))
+#define LIST_16 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define SUMS_16 SUMS(0)
+#define LIST_32 LIST_16 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define SUMS_32 SUMS_16, SUMS(8)
+#define LIST_48 LIST_32 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define SUMS_48 SUMS_32, SUMS(16)
+#define LIST_64 LIST_48 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define SUMS_64 SUMS_48, SUMS(24)
+#define LIST_80 LIST_64 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define SUMS_80 SUMS_64, SUMS(32)
+#define LIST_96 LIST_80 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define SUMS_96 SUMS_80, SUMS(40)
+#define LIST_112 LIST_96 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define SUMS_112 SUMS_96, SUMS(48)
+#define LIST_128 LIST_112 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define SUMS_128 SUMS_112, SUMS(56)
+#define LIST_144 LIST_128 ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define SUMS_144 SUMS_128, SUMS(64)
+#define LIST_160 LIST_144 ", %72, %73, %74, %75, %76, %77, %78, %79"
+#define SUMS_160 SUMS_144, SUMS(72)
+#define LIST_176 LIST_160 ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define SUMS_176 SUMS_160, SUMS(80)
+#define LIST_192 LIST_176 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define SUMS_192 SUMS_176, SUMS(88)
+#define LIST_208 LIST_192 ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define SUMS_208 SUMS_192, SUMS(96)
+#define LIST_224 LIST_208 ", %104, %105, %106, %107, %108, %109, %110, %111"
+#define SUMS_224 SUMS_208, SUMS(104)
+#define LIST_240 LIST_224 ", %112, %113, %114, %115, %116, %117, %118, %119"
+#define SUMS_240 SUMS_224, SUMS(112)
+#define LIST_256 LIST_240 ", %120, %121, %122, %123, %124, %125, %126, %127"
+#define SUMS_256 SUMS_240, SUMS(120)
+#define WIDE_OF(word) \
+  if constexpr (N == 16) WIDE("m64n16k16", word, LIST_16, "%8, %9, %10, %11}, %12", "13", SUMS_16); \
+  else if constexpr (N == 32) WIDE("m64n32k16", word, LIST_32, "%16, %17, %18, %19}, %20", "21", SUMS_32); \
+  else if constexpr (N == 48) WIDE("m64n48k16", word, LIST_48, "%24, %25, %26, %27}, %28", "29", SUMS_48); \
+  else if constexpr (N == 64) WIDE("m64n64k16", word, LIST_64, "%32, %33, %34, %35}, %36", "37", SUMS_64); \
+  else if constexpr (N == 80) WIDE("m64n80k16", word, LIST_80, "%40, %41, %42, %43}, %44", "45", SUMS_80); \
+  else if constexpr (N == 96) WIDE("m64n96k16", word, LIST_96, "%48, %49, %50, %51}, %52", "53", SUMS_96); \
+  else if constexpr (N == 112) WIDE("m64n112k16", word, LIST_112, "%56, %57, %58, %59}, %60", "61", SUMS_112); \
+  else if constexpr (N == 128) WIDE("m64n128k16", word, LIST_128, "%64, %65, %66, %67}, %68", "69", SUMS_128); \
+  else if constexpr (N == 144) WIDE("m64n144k16", word, LIST_144, "%72, %73, %74, %75}, %76", "77", SUMS_144); \
+  else if constexpr (N == 160) WIDE("m64n160k16", word, LIST_160, "%80, %81, %82, %83}, %84", "85", SUMS_160); \
+  else if constexpr (N == 176) WIDE("m64n176k16", word, LIST_176, "%88, %89, %90, %91}, %92", "93", SUMS_176); \
+  else if constexpr (N == 192) WIDE("m64n192k16", word, LIST_192, "%96, %97, %98, %99}, %100", "101", SUMS_192); \
+  else if constexpr (N == 208) WIDE("m64n208k16", word, LIST_208, "%104, %105, %106, %107}, %108", "109", SUMS_208); \
+  else if constexpr (N == 224) WIDE("m64n224k16", word, LIST_224, "%112, %113, %114, %115}, %116", "117", SUMS_224); \
+  else if constexpr (N == 240) WIDE("m64n240k16", word, LIST_240, "%120, %121, %122, %123}, %124", "125", SUMS_240); \
+  else if constexpr (N == 256) WIDE("m64n256k16", word, LIST_256, "%128, %129, %130, %131}, %132", "133", SUMS_256);
+#define WIDE_SHARED_OF(word) \
+  if constexpr (N == 16) WIDE_SHARED("m64n16k16", word, LIST_16, "8", "9", SUMS_16); \
+  else if constexpr (N == 32) WIDE_SHARED("m64n32k16", word, LIST_32, "16", "17", SUMS_32); \
+  else if constexpr (N == 48) WIDE_SHARED("m64n48k16", word, LIST_48, "24", "25", SUMS_48); \
+  else if constexpr (N == 64) WIDE_SHARED("m64n64k16", word, LIST_64, "32", "33", SUMS_64); \
+  else if constexpr (N == 80) WIDE_SHARED("m64n80k16", word, LIST_80, "40", "41", SUMS_80); \
+  else if constexpr (N == 96) WIDE_SHARED("m64n96k16", word, LIST_96, "48", "49", SUMS_96); \
+  else if constexpr (N == 112) WIDE_SHARED("m64n112k16", word, LIST_112, "56", "57", SUMS_112); \
+  else if constexpr (N == 128) WIDE_SHARED("m64n128k16", word, LIST_128, "64", "65", SUMS_128); \
+  else if constexpr (N == 144) WIDE_SHARED("m64n144k16", word, LIST_144, "72", "73", SUMS_144); \
+  else if constexpr (N == 160) WIDE_SHARED("m64n160k16", word, LIST_160, "80", "81", SUMS_160); \
+  else if constexpr (N == 176) WIDE_SHARED("m64n176k16", word, LIST_176, "88", "89", SUMS_176); \
+  else if constexpr (N == 192) WIDE_SHARED("m64n192k16", word, LIST_192, "96", "97", SUMS_192); \
+  else if constexpr (N == 208) WIDE_SHARED("m64n208k16", word, LIST_208, "104", "105", SUMS_208); \
+  else if constexpr (N == 224) WIDE_SHARED("m64n224k16", word, LIST_224, "112", "113", SUMS_224); \
+  else if constexpr (N == 240) WIDE_SHARED("m64n240k16", word, LIST_240, "120", "121", SUMS_240); \
+  else if constexpr (N == 256) WIDE_SHARED("m64n256k16", word, LIST_256, "128", "129", SUMS_256);
+__device__ __forceinline__ unsigned long long at_matrix(matrix m, int bytes) { return (unsigned long long)m.high << 32 | (m.low + bytes / 16); }
+template <int N> __device__ __forceinline__ void mma_wide(bf16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("bf16") }
+template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("f16") }
+template <int N> __device__ __forceinline__ void mma_wide(bf16, float* c, matrix a, int before, matrix m, int bytes) { WIDE_SHARED_OF("bf16") }
+template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, matrix a, int before, matrix m, int bytes) { WIDE_SHARED_OF("f16") }
 #undef WIDE_OF
-#undef LIST_128
+#undef WIDE_SHARED_OF
 #undef WIDE
+#undef WIDE_SHARED
 // settled has sums be read behind mma_end.
 __device__ __forceinline__ void settled(float* c) { asm volatile("" : SUMS(0), SUMS(8), SUMS(16), SUMS(24), SUMS(32), SUMS(40), SUMS(48), SUMS(56)); }
 #undef SUMS

@@ -321,6 +321,8 @@ struct matrix { shared_t at; int apart; };
 static matrix matrix_at(shared_t at, int apart) { return {at, apart}; }
 static void mma_begin() {}
 static void mma_end() {}
+static void mma_commit() {}
+template <int> static void mma_wait() {}
 static void settled(const float*) {}
 template <int N, class W> static void mma_wide(W w, float* c, const unsigned* a, matrix m, int bytes, bool add) {
   unsigned all[4][32];
@@ -334,6 +336,12 @@ template <int N, class W> static void mma_wide(W w, float* c, const unsigned* a,
     if (!add) c[i] = 0;
     for (int k = 0; k < 16; k++) c[i] += left[i / 2 % 2][k] * element(w, *(const unsigned*)(column + k / 8 * m.apart + k % 8 / 2 * 4), k % 2);
   }
+}
+template <int N, class W> static void mma_wide(W w, float* c, matrix a, int before, matrix m, int bytes) {
+  unsigned left[4]; // the fragments that registers would have
+  const shared_t row = a.at + before + (threadIdx.x / 32 % 4) * 256 + current->lane / 4 * 16 + current->lane % 4 * 4;
+  for (int i = 0; i < 4; i++) left[i] = *(const unsigned*)(row + i / 2 * a.apart + i % 2 * 128);
+  mma_wide<N>(w, c, left, m, bytes, true);
 }
 
 static void (*body)(void**);

@@ -209,7 +209,7 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 func (c *Chooser) backwardBulks(l Layer, registers, carried int) ([]Config, string) {
 	var all []Config
 	why := noGroups(c)
-	if r := c.Knobs["resident"]; !backwardBulkVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != inBulk {
+	if r := c.Knobs["resident"]; !backwardBulkVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != inBulk && r != inWideProducts {
 		return nil, why
 	}
 	seen := map[string]bool{}

@@ -51,6 +51,7 @@ func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 		all, why = c.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
 			c.mmas(l, len(of.States), spread, blocks, add)
 			c.wholeRows(l, spread, blocks, add)
+			wides(c, l, len(of.States), spread, blocks, add)
 		})
 		single, _ := blocks(c, l)
 		all = append(all, single...)

@@ -34,6 +34,7 @@ func TestEven(t *testing.T) {
 		even(t, c, 37, []int{3, 121, 17}[i], knob.Params{"resident": 7, "tensor": 1, "lanes": 8 << i}, seen)
 		even(t, c, 2300, 9, nil, seen)
 		even(t, c, 300, 9, knob.Params{"resident": 7, "tensor": 1}, seen)
+		even(t, c, []int{37, 333, 1100}[i], []int{65, 200, 1000}[i], knob.Params{"resident": 9}, seen)
 	}
 	for _, v := range persistent.Variants {
 		if !seen[v.Name] {
@@ -137,6 +138,8 @@ func (d *divided) check() {
 		d.fragments()
 	case "mma-stream":
 		d.stream()
+	case "mma-wide":
+		d.wide()
 	case "wholerow":
 		d.rows()
 	case "backward-bulk", "backward-stream":
@@ -290,6 +293,34 @@ func (d *divided) stream() {
 	}
 	d.same("groups", d.Together, 1)
 	d.least("memory", int(d.Room), 256+4*room+c["CLUSTER"]*(4*image*wide+half*streamed))
+}
+
+// wide checks mma_wide.cu.
+func (d *divided) wide() {
+	c := d.of
+	samples, products, held, portion, depth := c["SAMPLES"], c["PRODUCTS"], c["HELD"], c["PORTION"], c["DEPTH"]
+	all, groups := d.groups(samples)
+	passes, portions, rows := (all+groups-1)/groups, (products+portion-1)/portion, 16/c["BAND"]
+	d.same("bytes of a value", d.size, 2)
+	d.same("threads", d.Threads, 384)
+	d.same("rows of a unit", rows, 1+3*bit(d.gates > 1))
+	d.same("units of a block", c["UNITS"], 4*c["BAND"])
+	d.least("units", c["UNITS"]*c["CLUSTER"], d.hidden)
+	d.same("blocks", d.Blocks, c["CLUSTER"])
+	d.whole("blocks in clusters", c["CLUSTER"], c["COPIERS"])
+	d.same("columns of both warpgroups", 32*products, c["UNITS"]*c["CLUSTER"])
+	d.whole("products in pairs", products, 2)
+	d.whole("weights in registers in pairs", held, 2)
+	d.least("products", products, held)
+	d.whole("sequences of two warpgroups in eights", samples, 16)
+	d.least("sequences of a product", 256, samples)
+	d.least("lanes that look at counters", 32, portions)
+	d.least("copies", depth, 2)
+	d.least("bytes that a barrier counts", 1<<20-1, portion*samples*32)
+	d.least("registers that a launch of 384 threads gives to share", 3*(65536/384/8*8), 2*c["MORE"]+c["FEWER"]) // warps wait for more for ever
+	shared := up(32*depth, 128) + 2*depth*portion*samples*32 + 2*(products-held)*2048 + 2*samples/16*2048 + passes*samples/4/rows*d.States*1024
+	d.least("shared memory", d.Shared, shared)
+	d.least("memory", int(d.Room), 256+all*(2*portions*128+2*2*products*samples*32))
 }
 
 // rows checks wholerow.cu.

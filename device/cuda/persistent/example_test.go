@@ -37,3 +37,17 @@ func ExampleCandidates_beyondTheChip() {
 	// Output:
 	// mma-stream 13701 cycles: each warp polls the words that it needs in the L2 cache
 }
+
+// Of 96 sequences two warpgroups multiply all at once.
+func ExampleCandidates_manySequences() {
+	seen := map[string]bool{}
+	for _, c := range persistent.Candidates(cell.LSTM, 1696, 96, driver.Brain, nil, h200()) {
+		if v := c.Variant(); !seen[v.Name] && len(seen) < 2 {
+			seen[v.Name] = true
+			fmt.Printf("%-8s %5.0f cycles: %s\n", v.Name, c.Cycles(), v.Exchange)
+		}
+	}
+	// Output:
+	// mma-wide 22980 cycles: the copy engine copies states in portions, as blocks finish them
+	// mma-bulk 32156 cycles: the copy engine copies all states of a turn
+}

@@ -34,7 +34,7 @@ func KnobDocs(gradient bool) []knob.Knob {
 		residentKnob(),
 		{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, ClusterSizes()...)},
 		{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
-		{Name: "samples", Doc: "sequences that a group runs at a time, in a gradient too where that can; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: maxSamples},
+		{Name: "samples", Doc: "sequences that a group runs at a time, in a gradient too where that can; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: wideSamples},
 		{Name: "tile", Doc: "units of a thread forward, on tensor cores of a warp: 4, 8 or 16; 0: chosen", Values: []int{0, 1, 2, 4, 5, 8, 16}, Max: 16},
 		{Name: "lanes", Doc: "threads that share a unit's columns forward; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
 		{Name: "share", Doc: "a persistent layer's groups take at most the GPU's multiprocessors divided by this, so that as many layers run side by side; 0: by how many streams have such layers", Values: []int{0, 1, 2, 3, 4}, Max: 32},

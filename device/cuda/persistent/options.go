@@ -197,6 +197,8 @@ func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 			c.wholeRows(l, spread, blocks, noting)
 		case streamVariant:
 			streams(c, l, len(q.cell.States), spread, blocks, noting)
+		case wideVariant:
+			wides(c, l, len(q.cell.States), spread, blocks, noting)
 		default:
 			c.mmas(l, len(q.cell.States), spread, blocks, noting)
 		}

@@ -32,7 +32,7 @@ const (
 // Variants are the kernels. A Chooser lists the configurations of all that are feasible
 // and fit, and takes the one with the fewest expected cycles (cost.go).
 var Variants = []*Variant{
-	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, blockVariant, streamVariant,
+	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, blockVariant, streamVariant, wideVariant,
 	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardBlockVariant, backwardStreamVariant,
 }
 
@@ -85,6 +85,13 @@ var (
 		Exchange: "each warp polls the words that it needs in the L2 cache",
 		config:   []string{"mma_stream"},
 		files:    []string{"fragments", "ring", "mma_stream"}, entry: "mma_stream_layer",
+	}
+	wideVariant = &Variant{
+		Name: "mma-wide", Strategies: []int{inWideProducts}, Clusters: true,
+		Multiply: "tensor cores; two warpgroups share the columns, for up to 256 sequences at once",
+		Exchange: "the copy engine copies states in portions, as blocks finish them",
+		config:   []string{"mma_wide"},
+		files:    []string{"fragments", "mma_wide"}, entry: "mma_wide_layer",
 	}
 	backwardSIMTVariant = &Variant{
 		Name: "backward-simt", Backward: true, Strategies: []int{inClusters, overGrid},
@@ -153,6 +160,7 @@ var Strategies = []Strategy{
 	{Value: inWholeRows, Name: "wholerow", Clusters: true, Doc: "groups are clusters, and each warp multiplies whole rows"},
 	{Value: byStreaming, Name: "stream", Doc: "one group over the whole GPU, with weights beyond the chip read from the L2 cache at each step"},
 	{Value: inOneBlock, Name: "block", Doc: "each block is a group, with all weights in its registers, in 16 bits"},
+	{Value: inWideProducts, Name: "mma-wide", Doc: "groups are spread over the GPU, and warpgroups multiply up to 256 sequences at once, in 16 bits"},
 }
 
 // Values of the knob "resident".
@@ -166,6 +174,7 @@ const (
 	inWholeRows
 	byStreaming
 	inOneBlock
+	inWideProducts
 )
 
 // strategy is the one of Strategies with such a value; the zero one if there is none.

@@ -106,6 +106,13 @@ var numbers = map[string]string{
 	"KEPT":     "copies that the L2 keeps",
 	"LOOK":     "pieces of states that are polled",
 	"AHEAD":    "portions of states in flight",
+	"COPIERS":  "blocks that copy for each other",
+	"PRODUCTS": "products of a warpgroup",
+	"HELD":     "products whose weights are in registers",
+	"PORTION":  "products by a copy",
+	"DEPTH":    "copies of a warpgroup that fit",
+	"MORE":     "registers of a thread that multiplies",
+	"FEWER":    "registers of the others",
 }
 
 // ofGradients are those of kernels of gradients that differ.

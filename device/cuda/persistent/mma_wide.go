@@ -1,0 +1,161 @@
+package persistent
+
+import (
+	"fmt"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/rnn/knob"
+)
+
+// A wide is how mma_wide.cu divides a layer. A block has 64 rows of weights. Two
+// warpgroups share its columns, in products of 16 columns each.
+type wide struct {
+	Layer
+	states   int // of the cell
+	cluster  int // blocks that share the units
+	copiers  int // blocks of a cluster, which copy for each other
+	samples  int // sequences of a turn
+	passes   int // turns of a step
+	products int // products of a warpgroup in a turn
+	held     int // of these, those whose weights are in registers
+	portion  int // products by what is copied at once
+	depth    int // copies of a warpgroup that there is room for
+}
+
+const (
+	wideSamples  = 256 // most sequences of a turn: one product takes no more
+	wideThreads  = 384
+	wideMore     = 232 // registers of a thread that multiplies: two warpgroups have what the third hands on, of 168 each,
+	wideFewer    = 40  // and of the others
+	wideOverhead = 52  // of the former, besides sums and weights
+	wideCopy     = 12 << 10
+	wideRing     = 8 // most copies in a ring
+)
+
+// rows is the number of a unit's rows: products take four where there are several gates.
+func (w wide) rows() int {
+	if w.gates == 1 {
+		return 1
+	}
+	return 4
+}
+
+func (w wide) units() int { return 64 / w.rows() }
+
+// tile is the bytes of 16 columns of h.
+func (w wide) tile() int { return 32 * w.samples }
+
+func (w wide) portions() int { return ints.CeilDiv(w.products, w.portion) }
+
+// shared is what a block needs of shared memory: barriers, rings, weights beyond
+// registers, sums and states.
+func (w wide) shared() int {
+	cells := w.samples / 4 / w.rows()
+	return ints.RoundUp(4*w.depth*8, 128) + 2*w.depth*w.portion*w.tile() + 4096*(w.products-w.held) + 256*w.samples + 1024*w.passes*cells*w.states
+}
+
+// together is how many groups run at the same time.
+func (w wide) together(p driver.Properties) int {
+	n := p.SMs / w.cluster
+	if w.copiers > 1 {
+		n = min(n, p.Clusters[w.copiers]*w.copiers/w.cluster)
+	}
+	return n
+}
+
+// shaped fills in how w, of so many blocks at most, divides the units, or says why it
+// does not fit.
+func (w wide) shaped(blocks int, p driver.Properties) (wide, string) {
+	switch {
+	case w.weights.Bytes() != 2:
+		return w, "warpgroups multiply values of 16 bits: set bf16 or fp16"
+	case w.gates == 2 || w.gates > 4:
+		return w, fmt.Sprintf("warpgroups take cells of one, three or four gates, not of %d", w.gates)
+	case w.inputs > 4:
+		return w, fmt.Sprintf("a unit has four rows, and its cell %d inputs", w.inputs)
+	case w.samples%16 != 0:
+		return w, fmt.Sprintf("%d sequences are not a multiple of 16", w.samples)
+	}
+	w.cluster = ints.RoundUp(ints.CeilDiv(w.hidden, w.units()), w.rows()) // two warpgroups have an even number of products each
+	w.products = w.cluster * w.units() / 32
+	if w.cluster > blocks {
+		return w, fmt.Sprintf("%d units take %d blocks, and there are %d", w.hidden, w.cluster, blocks)
+	}
+	w.copiers = 1
+	if w.cluster%2 == 0 && p.Clusters[2] > 0 && p.Clusters[2]*2/w.cluster == p.SMs/w.cluster {
+		w.copiers = 2
+	}
+	groups := min(w.together(p), ints.CeilDiv(w.batch, w.samples))
+	w.passes = ints.CeilDiv(ints.CeilDiv(w.batch, w.samples), max(1, groups))
+	w.held = min(w.products, (wideMore-wideOverhead-w.samples/2)/4) / 2 * 2
+	w.portion = max(1, wideCopy/w.tile(), ints.CeilDiv(w.products, 32))
+	w.portion = min(w.portion, w.products)
+	for w.depth = min(wideRing, w.portions()+1); w.shared() > p.Shared; w.depth-- {
+		if w.depth == 2 {
+			return w, fmt.Sprintf("%d weights of a block take %d KiB of shared memory beyond registers, and there are %d", 64*w.hidden, w.shared()>>10, p.Shared>>10)
+		}
+	}
+	return w, ""
+}
+
+// config is how w runs.
+func (w wide) config(p driver.Properties) Config {
+	t := Config{
+		spread: true, Order: ByLane, few: true, blocks: w.cluster, samples: w.samples, threads: wideThreads, shared: w.shared(), together: w.together(p), cycles: w.cycles(),
+		variant: wideVariant, sizes: codegen.Constants(
+			"SPREAD", 1, "CLUSTER", w.cluster, "COPIERS", w.copiers, "UNITS", w.units(), "BAND", w.units()/4, "SAMPLES", w.samples,
+			"PRODUCTS", w.products, "HELD", w.held, "PORTION", w.portion, "DEPTH", w.depth, "MORE", wideMore, "FEWER", wideFewer, "EXACT", 0,
+		),
+		Knobs: knob.Params{"resident": inWideProducts, "samples": w.samples, "tensor": 1},
+	}
+	if w.copiers > 1 {
+		t.cluster = w.copiers
+	}
+	return t
+}
+
+// wides adds the configurations of groups of so many blocks whose warpgroups multiply
+// many sequences at once.
+func wides(c *Chooser, l Layer, states int, spread bool, blocks int, add func(Config, string)) {
+	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 || c.Knobs["lanes"] != 0 { // it has none
+		return
+	}
+	r := c.Knobs["resident"]
+	if !spread || r != asExpected && r != inWideProducts {
+		return
+	}
+	decline := func(why string) {
+		if r == inWideProducts { // else others say more
+			add(Config{}, why)
+		}
+	}
+	if !c.Properties.Hopper {
+		decline("products of warpgroups are for Hopper alone")
+		return
+	}
+	samples := c.choose("samples", wideTurns(l.batch, c.Properties.SMs/blocks)...)
+	if len(samples) == 0 {
+		decline(fmt.Sprintf("%d sequences are too few for products of a warpgroup", l.batch))
+	}
+	for _, n := range samples {
+		w, no := wide{Layer: l, states: states, samples: n}.shaped(blocks, c.Properties)
+		if no != "" {
+			decline(no)
+			continue
+		}
+		add(w.config(c.Properties), "")
+	}
+}
+
+// wideTurns lists the sequences of a turn that are tried, of so many groups.
+func wideTurns(batch, groups int) (all []int) {
+	each := ints.CeilDiv(batch, groups)
+	for turns := 1; turns <= 8; turns++ {
+		if n := ints.RoundUp(ints.CeilDiv(each, turns), 16); n >= 32 && n <= wideSamples && (len(all) == 0 || all[len(all)-1] != n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
