@@ -181,6 +181,7 @@ static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   bar_settle((Bar*)bar);
 }
 static void read_bulk(shared_t to, const void* from, int bytes, shared_t bar) { copy_bulk(to, from, bytes, bar); }
+static void read_bulk(shared_t to, const void* from, int bytes, shared_t bar, bool) { copy_bulk(to, from, bytes, bar); }
 static void show_engine() {}
 // The engine reads what it is to write as late as it may.
 static void write_bulk(void* to, shared_t from, int bytes) {
