@@ -35,7 +35,7 @@ type contiguous struct {
 
 // boxed reports whether the copy engine can copy tiles; those of several sequences have their
 // lanes in one of them, or in whole ones.
-func (s *geometry) boxed(p driver.Properties) bool {
+func boxed(s *geometry, p driver.Properties) bool {
 	wide := s.lanes * s.width
 	if p.Capability < 90 || s.width < 4 || s.Batch() > 1 && s.Hidden()%wide != 0 && wide%s.Hidden() != 0 {
 		return false
@@ -150,7 +150,7 @@ func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes in
 }
 
 // tensors are the matrices that boxes are of.
-func (s *geometry) tensors(b *launch.Target) []*driver.Tensor {
+func tensors(s *geometry, b *launch.Target) []*driver.Tensor {
 	var tensors []*driver.Tensor
 	wide := s.lanes * s.width
 	all, _, _ := s.pieces()
@@ -160,8 +160,8 @@ func (s *geometry) tensors(b *launch.Target) []*driver.Tensor {
 		}
 		if p.period > 0 {
 			at := b.At(p.group.View)
-			if tensors = append(tensors, s.periodic(&p, at, p.each)); s.tapers() {
-				tensors = append(tensors, s.periodic(&p, at, s.tailRows(&p)))
+			if tensors = append(tensors, periodic(s, &p, at, p.each)); s.tapers() {
+				tensors = append(tensors, periodic(s, &p, at, tailRowsOf(s, &p)))
 			}
 			continue
 		}
@@ -178,7 +178,7 @@ func (s *geometry) tensors(b *launch.Target) []*driver.Tensor {
 		tensors = append(tensors, t)
 		if s.tapers() {
 			tail := *t
-			tail.Box[2] = s.tailRows(&p)
+			tail.Box[2] = tailRowsOf(s, &p)
 			tensors = append(tensors, &tail)
 		}
 	}
@@ -206,7 +206,7 @@ func (s *writer) under() string {
 	if !s.engine || !s.backward {
 		return ""
 	}
-	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n" + s.skews(backwardLow("t"))
+	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n" + skewsOf(s, backwardLow("t"))
 }
 
 // backwardLow is the first row in memory of a tile of a backward pass.
@@ -249,13 +249,13 @@ func (s *writer) fetch(b *strings.Builder) {
 	fmt.Fprintf(b, `      const int low = %s;
       %s;
       const shared_t to = shared_address(memory)%s, bar = %s;
-%s`, low, first, slot, bar, s.skews("low"))
+%s`, low, first, slot, bar, skewsOf(s, "low"))
 	all, _, _ := s.pieces()
 	bytes := "0"
 	for i, p := range all {
 		switch {
 		case s.units > 0:
-			bytes += s.dealtBytes(b, i, &p)
+			bytes += bytesDealt(s, b, i, &p)
 		case p.whole && s.sole():
 			fmt.Fprintf(b, "      const int bytes%d = max(0, min(lines, steps - low)) * %d;\n", i, p.pitch)
 			bytes += fmt.Sprintf(" + bytes%d", i)
@@ -272,7 +272,7 @@ func (s *writer) fetch(b *strings.Builder) {
 	for i, p := range all {
 		switch {
 		case s.units > 0:
-			s.copyDealt(b, i, &p)
+			copyDealt(s, b, i, &p)
 		case p.whole && s.sole():
 			fmt.Fprintf(b, "      if (bytes%d > 0) read_bulk(to + %d + part * (lines * %d), %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", i, p.at, p.pitch, p.group.Name, p.shift, p.group.Name, i)
 		case p.whole:

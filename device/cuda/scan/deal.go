@@ -26,9 +26,9 @@ func (s *operands) repeats(g *codegen.Group) int {
 	return n
 }
 
-// deal gives each chain channels of one sequence, or all channels of several sequences, so that few boxes
+// dealOut gives each chain channels of one sequence, or all channels of several sequences, so that few boxes
 // hold what it reads of a step. It has at most so many lanes.
-func (s *geometry) deal(lanes int) {
+func dealOut(s *geometry, lanes int) {
 	if n := s.Hidden(); n > lanes {
 		sides := ints.CeilDiv(n, lanes)
 		if s.units, s.seqs = lanes, 1; n%8 != 0 {
@@ -45,17 +45,17 @@ func (s *geometry) deal(lanes int) {
 	s.lanes = ints.PowerOfTwo(s.seqs * s.units)
 }
 
-// dealt is the scan with channels dealt out to chains. It reports whether the copy engine can bring such tiles.
-func (s *Scan) dealt(p driver.Properties, lanes int) (d Scan, ok bool) {
+// dealtTo is the scan with channels dealt out to chains. It reports whether the copy engine can bring such tiles.
+func dealtTo(s *Scan, p driver.Properties, lanes int) (d Scan, ok bool) {
 	d = *s
 	d.width, d.engine = 1, true
-	d.deal(lanes)
+	dealOut(&d.geometry, lanes)
 	if p.Capability < 90 {
 		return d, false
 	}
 	for _, l := range d.loads {
 		g := d.holderOf(l)
-		if g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 != 0 || d.span(g) > maxBox || d.repeats(g)*d.Batch()*g.View.M.Cols > maxColumns {
+		if g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 != 0 || spanOf(&d.geometry, g) > maxBox || d.repeats(g)*d.Batch()*g.View.M.Cols > maxColumns {
 			return d, false
 		}
 	}
@@ -64,13 +64,13 @@ func (s *Scan) dealt(p driver.Properties, lanes int) (d Scan, ok bool) {
 
 // dealtWide is the scan with channels dealt out to chains for blocks that draw tiles. Both ends of a piece of a row lie
 // within sectors of memory that another block writes, too. So pieces are as wide as leaves many chains.
-func (s *Scan) dealtWide(p driver.Properties) (Scan, bool) {
+func dealtWide(s *Scan, p driver.Properties) (Scan, bool) {
 	for lanes := 4 * engineLanes; lanes > engineLanes; lanes /= 2 {
-		if d, ok := s.dealt(p, lanes); ok && d.seqs == 1 && 2*d.chains > 3*p.SMs && d.Hidden() > engineLanes {
+		if d, ok := dealtTo(s, p, lanes); ok && d.seqs == 1 && 2*d.chains > 3*p.SMs && d.Hidden() > engineLanes {
 			return d, true
 		}
 	}
-	return s.dealt(p, engineLanes)
+	return dealtTo(s, p, engineLanes)
 }
 
 // maxColumns is the most columns of a tensor: beyond it, some would have no number.
@@ -81,22 +81,22 @@ func (s *operands) holderOf(l load) *codegen.Group {
 	return &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
 }
 
-// span is the number of elements that a box of g has of a step: a chain's channels or, of several sequences, all from
+// spanOf is the number of elements that a box of g has of a step: a chain's channels or, of several sequences, all from
 // the first column that is read to the last.
-func (s *geometry) span(g *codegen.Group) int {
+func spanOf(s *geometry, g *codegen.Group) int {
 	first, last := s.columns(g)
 	n, each := s.units, 16/g.Element.Bytes()
 	if s.seqs > 1 {
 		n = (s.seqs-1)*g.View.M.Cols + (last-first+1)*s.Hidden()
 	}
-	if s.skewed(g) {
+	if skewed(s, g) {
 		n += each - 1
 	}
 	return ints.RoundUp(n, each)
 }
 
 // skewed reports whether what a chain has of a step may begin behind a multiple of 16 bytes.
-func (s *geometry) skewed(g *codegen.Group) bool {
+func skewed(s *geometry, g *codegen.Group) bool {
 	return (g.View.M.Cols|g.View.Col|s.Hidden()|s.units)%(16/g.Element.Bytes()) != 0
 }
 
@@ -114,8 +114,8 @@ func (s *operands) columns(g *codegen.Group) (first, last int) {
 	return first, last
 }
 
-// slack is how many bytes behind a matrix the engine may read: in the last row of a tensor, or to the next multiple of 16.
-func (s *geometry) slack() (bytes int64) {
+// slackOf is how many bytes behind a matrix the engine may read: in the last row of a tensor, or to the next multiple of 16.
+func slackOf(s *geometry) (bytes int64) {
 	if s.units == 0 {
 		return 0
 	}
@@ -127,7 +127,7 @@ func (s *geometry) slack() (bytes int64) {
 }
 
 // periodic are the sizes of the tensor of a piece whose rows are period steps, for boxes of so many rows.
-func (s *geometry) periodic(p *contiguous, at driver.Pointer, rows int) *driver.Tensor {
+func periodic(s *geometry, p *contiguous, at driver.Pointer, rows int) *driver.Tensor {
 	size, long := p.group.Element.Bytes(), p.period*s.Batch()*p.group.View.M.Cols
 	return &driver.Tensor{
 		At: at - driver.Pointer(p.group.View.Col*size), Element: p.group.Element,
@@ -148,7 +148,7 @@ func (s *geometry) place(p *contiguous, stretch bool) int {
 		p.whole, p.column, p.pitch = true, 0, s.Batch()*ld*size
 		return ints.RoundUp((s.rows()+p.more)*p.pitch+32, 128)
 	}
-	p.pitch, p.skewed = s.span(p.group)*size, s.skewed(p.group)
+	p.pitch, p.skewed = spanOf(s, p.group)*size, skewed(s, p.group)
 	return s.lines(p)
 }
 
@@ -181,8 +181,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// tailRows are the rows of a part's box in tiles of the last turn.
-func (s *geometry) tailRows(p *contiguous) int {
+// tailRowsOf are the rows of a part's box in tiles of the last turn.
+func tailRowsOf(s *geometry, p *contiguous) int {
 	lines := s.threads / s.lanes * s.tail / s.parts()
 	if p.period > 0 {
 		return ints.CeilDiv(lines, p.period)
@@ -192,7 +192,7 @@ func (s *geometry) tailRows(p *contiguous) int {
 
 // linePlace is step i's element of a slot whose rows are in boxes. Steps whose numbers leave the same remainder are in
 // the same box, one row after the other: where the first one of each box is, a thread finds out once for all steps.
-func (s *writer) linePlace(p slot, from, who string) string {
+func linePlace(s *writer, p slot, from, who string) string {
 	each, size := "t.each", p.element.Bytes()
 	if s.members == 0 {
 		each = "K"
@@ -227,8 +227,8 @@ func (s *writer) linePlace(p slot, from, who string) string {
 	return fmt.Sprintf("(%v*)(%s + line%s[i %% %d] + %s)", p.element, from, name, p.period, next)
 }
 
-// dealtBytes adds up the bytes of piece i of a tile or, without groups, of a part of one.
-func (s *writer) dealtBytes(b *strings.Builder, i int, p *contiguous) string {
+// bytesDealt adds up the bytes of piece i of a tile or, without groups, of a part of one.
+func bytesDealt(s *writer, b *strings.Builder, i int, p *contiguous) string {
 	switch {
 	case p.whole && s.sole(): // a part ends, and the next begins, with 16 bytes that both have
 		fmt.Fprintf(b, "      const int lines%[1]d = max(0, min(lines, steps - low)), skip%[1]d = part * lines * %[2]d / 16 * 16;\n", i, p.pitch)
@@ -248,7 +248,7 @@ func (s *writer) dealtBytes(b *strings.Builder, i int, p *contiguous) string {
 }
 
 // copyDealt begins to copy piece i, in one stretch or in periodic boxes.
-func (s *writer) copyDealt(b *strings.Builder, i int, p *contiguous) {
+func copyDealt(s *writer, b *strings.Builder, i int, p *contiguous) {
 	switch name := p.group.Name; {
 	case p.whole && s.sole():
 		fmt.Fprintf(b, "      if (bytes%[1]d > 0) read_bulk(to + %[2]d + skip%[1]d, (const char*)(%[3]s + (long long)(g.low(ahead.time) + %[4]d) * batch * ld_%[3]s) + skip%[1]d, bytes%[1]d, bar);\n",
@@ -262,11 +262,11 @@ func (s *writer) copyDealt(b *strings.Builder, i int, p *contiguous) {
 		fmt.Fprintf(b, "      read_bulk(to + %d, (const char*)(%s + (long long)(low + %d) * batch * ld_%s)%s, bytes%d, bar);\n", p.at, name, p.shift-p.more, name, skew, i)
 		return
 	}
-	s.copyLines(b, i, p)
+	copyLines(s, b, i, p)
 }
 
 // copyLines begins to copy piece i in periodic boxes.
-func (s *writer) copyLines(b *strings.Builder, i int, p *contiguous) {
+func copyLines(s *writer, b *strings.Builder, i int, p *contiguous) {
 	box, part := fmt.Sprintf("box%d", i), ""
 	if s.sole() {
 		part = fmt.Sprintf(" + part * %d", p.period*p.apart)
@@ -282,8 +282,8 @@ func (s *writer) copyLines(b *strings.Builder, i int, p *contiguous) {
 	b.WriteString("      }\n")
 }
 
-// offsets tell how many elements row 0 of a tile's boxes begins behind a multiple of 16 bytes.
-func (s *writer) offsets(chain string) string {
+// offsetsOf tell how many elements row 0 of a tile's boxes begins behind a multiple of 16 bytes.
+func offsetsOf(s *writer, chain string) string {
 	low := "g.low(t.time)"
 	switch {
 	case s.backward:
@@ -305,8 +305,8 @@ func (s *writer) offsets(chain string) string {
 	return fmt.Sprintf("      const int sides = (hidden + UNITS - 1) / UNITS, at_n = %[1]s / sides * SEQS, at_u = %[1]s %% sides * UNITS;\n", chain) + text
 }
 
-// skews tell how many bytes behind their places stretches of a backward pass begin.
-func (s *writer) skews(low string) string {
+// skewsOf tell how many bytes behind their places stretches of a backward pass begin.
+func skewsOf(s *writer, low string) string {
 	text := ""
 	all, _, _ := s.pieces()
 	for i, p := range all {
@@ -317,8 +317,8 @@ func (s *writer) skews(low string) string {
 	return text
 }
 
-// dealing tells apart kernels whose channels are dealt out in different ways.
-func (s *geometry) dealing() string {
+// dealingOf tells apart kernels whose channels are dealt out in different ways.
+func dealingOf(s *geometry) string {
 	if s.units == 0 {
 		return ""
 	}

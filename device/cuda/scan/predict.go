@@ -19,8 +19,8 @@ const (
 	dealtShare  = 0.68   // and scans whose rows begin anywhere
 )
 
-// seconds is what the scan is expected to take.
-func (s *Scan) seconds(p driver.Properties) float64 {
+// secondsOf is what the scan is expected to take.
+func secondsOf(s *Scan, p driver.Properties) float64 {
 	bytes := float64(s.moved()/s.width) * float64(s.Steps) * float64(s.Batch()) * float64(s.Hidden())
 	rate := memoryRate
 	if bytes < float64(p.L2)/2 {

@@ -295,16 +295,16 @@ func (s *scanCell) Traffic() int {
 // tileAggregates and starts are the bytes of the words in which tiles show what they make,
 // if there are walkers or a team, and in which they find the states that they begin with or
 // groups of a team's tiles show what those make.
-func (s *Scan) tileAggregates() int64 {
+func tileAggregates(s *Scan) int64 {
 	if s.carriers == 0 && s.members == 0 {
 		return 0
 	}
 	return 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
-func (s *Scan) prefixes() int64 {
+func prefixBytes(s *Scan) int64 {
 	if s.members > 0 {
-		return s.groupAggregates()
+		return groupAggregates(s)
 	}
 	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
@@ -335,7 +335,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	grid, block, shared := min(s.chains*s.tiles+s.carriers, s.blocks*t.Properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), w.tensorParams(), s.dealing())
+		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), w.tensorParams(), dealingOf(&s.geometry))
 		args = append(args, uint64(s.chains), uint64(s.tiles))
 		if !s.sole() {
 			args = append(args, uint64(s.group), uint64(s.period()))
@@ -343,7 +343,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 			args = append(args, uint64(s.regular), uint64(s.apart()), uint64(s.period()), uint64(s.members/s.chains), uint64(s.members%s.chains))
 		}
 	} else {
-		key = append(key, " ", s.units > 0, w.tensorParams(), s.dealing())
+		key = append(key, " ", s.units > 0, w.tensorParams(), dealingOf(&s.geometry))
 		if s.units > 0 {
 			key = append(key, " ", s.lanes, " ", s.Hidden(), s.leaving())
 		}
@@ -356,9 +356,9 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	args = append(args, t.Status())
 	st := launch.New(t.Source(func() codegen.Source { return w.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, t.Arguments(s.groups)...)...)
 	st.Launch.Shared, st.Launch.Cooperative, st.Early = shared, s.members > 0, t.Properties.Capability >= 90
-	st.Seconds = s.seconds(t.Properties)
+	st.Seconds = secondsOf(s, t.Properties)
 	if s.members > 0 || s.units > 0 {
-		st.Launch.Tensors = s.tensors(t)
+		st.Launch.Tensors = tensors(&s.geometry, t)
 		st.Launch.Pack()
 	}
 	return st
@@ -393,8 +393,8 @@ func (c Cells) Reserve(op schedule.Op, m *launch.Memory, k knob.Params, p driver
 	if n := k["scansteps"]; n != 0 && n != s.chunk {
 		return fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrKnob, s.cell, s.chunk)
 	}
-	w.Slack = max(w.Slack, s.slack())
-	w.Tickets, w.Aggregates, w.Prefixes = 8, max(w.Aggregates, s.tileAggregates()), max(w.Prefixes, s.prefixes())
+	w.Slack = max(w.Slack, slackOf(&s.geometry))
+	w.Tickets, w.Aggregates, w.Prefixes = 8, max(w.Aggregates, tileAggregates(s)), max(w.Prefixes, prefixBytes(s))
 	return nil
 }
 

@@ -68,7 +68,7 @@ func (s *writer) place(p slot, from, who string) string {
 		return fmt.Sprintf("(%v*)(%s + %d * blockDim.x + %s * %d + (i + %d) * blockDim.x * %d)", p.element, from, p.at, who, size, p.ahead, size)
 	}
 	if p.period > 0 {
-		return s.linePlace(p, from, who)
+		return linePlace(s, p, from, who)
 	}
 	each := "t.each"
 	if s.members == 0 {
@@ -166,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
     several row = identity();
 `)
 	s.initial(&b)
-	b.WriteString("    {\n" + s.under() + s.offsets("t.chain"))
+	b.WriteString("    {\n" + s.under() + offsetsOf(s, "t.chain"))
 	for _, v := range s.kept() {
 		fmt.Fprintf(&b, "    float keep_%s[K * V];\n", s.flow.name(v))
 	}

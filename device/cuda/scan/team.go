@@ -52,9 +52,9 @@ func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
 	t.threads, t.hopper = teamThreads, p.Hopper
 	t.lanes, t.members = min(scanLine/4/s.width, ints.PowerOfTwo(s.across())), p.SMs
 	t.chains = ints.CeilDiv(s.across(), t.lanes)
-	if t.engine = t.boxed(p); t.engine { // a thread's values need not be side by side in memory
+	if t.engine = boxed(&t.geometry, p); t.engine { // a thread's values need not be side by side in memory
 		t.lanes, t.width = t.lanes*t.width, 1
-	} else if d, ok := t.dealt(p, engineLanes); ok {
+	} else if d, ok := dealtTo(&t, p, engineLanes); ok {
 		t = d
 	}
 	if t.chains > t.members {
@@ -316,7 +316,7 @@ func (s *Scan) most(p driver.Properties) int {
 
 // groupAggregates is the size of the words for group aggregates, in bytes. Without groups
 // there are none.
-func (s *Scan) groupAggregates() int64 {
+func groupAggregates(s *Scan) int64 {
 	if s.sole() {
 		return 0
 	}

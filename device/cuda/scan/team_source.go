@@ -93,7 +93,7 @@ func (s *writer) composeTile(b *strings.Builder) {
         float first[V];
 `)
 	s.first(b, "initial[%d * V + v]")
-	b.WriteString("      }\n      several row = identity();\n" + s.under() + s.offsets("now.chain"))
+	b.WriteString("      }\n      several row = identity();\n" + s.under() + offsetsOf(s, "now.chain"))
 	s.early(b)
 	if s.hold == 0 {
 		b.WriteString(leave)
@@ -127,7 +127,7 @@ func (s *writer) held(b *strings.Builder) {
       const tile t = g.at(held, threadIdx.x);
       const int slot = (i - HOLD) % PLACES;
       unsigned char* const at = memory + slot * BUFFER;
-` + s.under() + s.offsets("held.chain"))
+` + s.under() + offsetsOf(s, "held.chain"))
 		s.take(b)
 		b.WriteString(leave + "      g.next(held);\n    }\n")
 	}
