@@ -20,7 +20,7 @@ func TestUsageErrors(t *testing.T) {
 		{"swep", `unknown command "swep": did you mean sweep?`},
 		{"swep --hidden 3", `unknown command "swep": did you mean sweep?`},
 		{"help swep", `unknown command "swep": did you mean sweep?`},
-		{"--hidden 3", `has no flag --hidden: it belongs to explain, export, graph, model, sweep, tune, verify`},
+		{"--hidden 3", `has no flag --hidden: it belongs to explain, export, graph, model, sweep, train, tune, verify`},
 		{"sweep --hiden 3", "sweep has no flag --hiden: did you mean --hidden?"},
 		{"sweep -hidden 3", "did you mean --hidden?"},
 		{"sweep -hidden=3", "did you mean --hidden?"},

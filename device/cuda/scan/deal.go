@@ -62,17 +62,6 @@ func dealtTo(s *Scan, p driver.Properties, lanes int) (d Scan, ok bool) {
 	return d, true
 }
 
-// dealtWide is the scan with channels dealt out to chains for blocks that draw tiles. Both ends of a piece of a row lie
-// within sectors of memory that another block writes, too. So pieces are as wide as leaves many chains.
-func dealtWide(s *Scan, p driver.Properties) (Scan, bool) {
-	for lanes := 4 * engineLanes; lanes > engineLanes; lanes /= 2 {
-		if d, ok := dealtTo(s, p, lanes); ok && d.seqs == 1 && 2*d.chains > 3*p.SMs && d.Hidden() > engineLanes {
-			return d, true
-		}
-	}
-	return dealtTo(s, p, engineLanes)
-}
-
 // maxColumns is the most columns of a tensor: beyond it, some would have no number.
 const maxColumns = 1 << 30
 
