@@ -31,6 +31,9 @@ const (
 // and left without disk. Nothing is lost, nothing is measured twice, and in the end the
 // merged run has the records of a run that was never divided.
 func TestShards(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for processes; the suite without -short runs it")
+	}
 	t.Chdir(t.TempDir())
 	rnnbench(t, shardGrid+fast+" --out whole").want(t, exitDone, nil, nil)
 	t.Setenv("SLURMD_NODENAME", "v1")

@@ -54,7 +54,7 @@ var oddScans = []oddScan{
 
 // TestScanOdd holds scans whose rows begin anywhere to their meaning. The copy engine brings their tiles.
 func TestScanOdd(t *testing.T) {
-	for _, test := range sample(oddScans, 6) {
+	for _, test := range sample(oddScans, 9) {
 		t.Run(fmt.Sprint(test.cell, test.size, test.precision), func(t *testing.T) {
 			compiler, driver := emulation(t, test.sms)
 			d := cuda.New(driver, compiler, "")

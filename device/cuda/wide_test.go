@@ -61,7 +61,7 @@ func TestWides(t *testing.T) {
 func TestGPUWides(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for i, hidden := range []int{72, 333, 640} {
-		devicetest.Layers(t, d, sample(wides(hidden)[i:], 7))
+		devicetest.Layers(t, d, sample(wides(hidden)[i:], 9))
 	}
 }
 
