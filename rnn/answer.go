@@ -213,7 +213,7 @@ func spread(d *Data, want []Tensor) {
 	}
 	moved := make([][draws]float64, len(want))
 	for seed := range uint64(draws) {
-		for i, t := range Reference(d.off(part, seed)) {
+		for i, t := range Reference(d.Off(part, seed)) {
 			if len(t.Values) > few {
 				continue
 			}

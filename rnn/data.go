@@ -142,8 +142,8 @@ func (d *Data) Cut(p Problem) *Data {
 	return out
 }
 
-// off returns d with all that are no symbols larger or smaller by a part of themselves.
-func (d *Data) off(part float32, seed uint64) *Data {
+// Off returns d with all that are no symbols larger or smaller by a part of themselves.
+func (d *Data) Off(part float32, seed uint64) *Data {
 	out := &Data{Problem: d.Problem, Distinct: d.Distinct}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, t := range d.tensors {
@@ -157,9 +157,6 @@ func (d *Data) off(part float32, seed uint64) *Data {
 	}
 	return out
 }
-
-// Off returns d with all that are no symbols larger or smaller by a part of themselves.
-func (d *Data) Off(part float32, seed uint64) *Data { return d.off(part, seed) }
 
 // Get returns the values of a tensor. Rows of sequences are steps × Distinct.
 func (d *Data) Get(name string) []float32 {

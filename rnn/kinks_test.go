@@ -82,7 +82,7 @@ func TestRoundingOfReLU(t *testing.T) {
 
 // stored is d with all values rounded to the precision's bits.
 func (d *Data) stored(p Precision) *Data {
-	out := d.off(0, 0)
+	out := d.Off(0, 0)
 	for _, t := range out.tensors {
 		for i, v := range t.values {
 			fraction, exponent := math.Frexp(float64(v))

@@ -21,61 +21,7 @@ import (
 // last thread nor the last block, some in so small a share of the GPU that a few
 // groups take turns at the sequences.
 func groups(t *testing.T, d device.Device, hidden, share, every int) {
-	params := []knob.Params{
-		{"resident": 1},
-		{"resident": 2},
-		{"resident": 3},
-		{"resident": 1, "cluster": 4, "samples": 1, "tile": 1, "lanes": 8},
-		{"resident": 1, "cluster": 2, "samples": 2, "tile": 2, "lanes": 16},
-		{"resident": 1, "cluster": 8, "samples": 8, "tile": 1, "lanes": 4},
-		{"resident": 1, "cluster": 2, "samples": 4, "tile": 2, "lanes": 8},
-		{"resident": 1, "cluster": 1, "samples": 2, "tile": 1, "lanes": 8},
-		{"resident": 2, "groups": 2, "samples": 1, "tile": 1, "lanes": 16},
-		{"resident": 2, "groups": 4, "samples": 4, "tile": 4, "lanes": 32},
-		{"resident": 1, "share": share, "cluster": 2, "samples": 2, "tile": 1, "lanes": 8},
-		{"resident": 2, "groups": 2, "samples": 1, "tile": 5, "lanes": 32},
-		{"resident": 1, "cluster": 4, "samples": 2, "tile": 3, "lanes": 16},
-	}
-	tensors := []knob.Params{
-		{"tensor": 1, "resident": 1},
-		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 3, "lanes": 16},
-		{"tensor": 1, "resident": 1, "cluster": 4, "samples": 8, "lanes": 4, "tile": 8},
-		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
-		{"tensor": 1, "resident": 1, "cluster": 1, "samples": 8, "lanes": 4},
-		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 24},
-		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8, "tile": 4},
-		{"tensor": 1, "resident": 1, "share": share, "cluster": 2, "samples": 8, "lanes": 8},
-		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
-		{"tensor": 1, "resident": 5, "groups": 1, "samples": 16, "lanes": 16},
-		{"tensor": 1, "resident": 5, "groups": 2, "samples": 5, "lanes": 8, "tile": 8},
-		{"tensor": 1, "resident": 5, "groups": 4, "samples": 8, "lanes": 4},
-		{"resident": 6},
-		{"resident": 8},
-		{"resident": 6, "share": share, "cluster": 2, "samples": 3},
-		{"tensor": 1, "resident": 7, "lanes": 8},
-		{"tensor": 1, "resident": 9, "samples": 16},
-	}
-	turns := []knob.Params{ // of one, two and five times so many sequences
-		{"tensor": 1, "resident": 4, "groups": 1, "samples": 16, "lanes": 4},
-		{"tensor": 1, "resident": 4, "groups": 2, "samples": 8, "lanes": 16, "tile": 8},
-		{"tensor": 1, "resident": 4, "groups": 1, "samples": 8, "lanes": 32, "tile": 4},
-	}
-	backs := []knob.Params{
-		{"resident": 1},
-		{"resident": 1, "cluster": 2},
-		{"resident": 1, "cluster": 1},
-		{"resident": 2, "groups": 2},
-		{"resident": 2, "groups": 4, "cluster": 1},
-		{"resident": 2, "groups": 1, "cluster": 2},
-		{"resident": 2, "groups": 2, "cluster": 2, "tensor": 1},
-		{"resident": 2, "groups": 2, "cluster": 1, "tensor": 2, "samples": 4},
-		{"resident": 1, "cluster": 4, "tensor": 2, "samples": 2},
-		{"resident": 1, "cluster": 8, "tensor": 1, "back": 3},
-		{"resident": 1, "cluster": 8, "tensor": 2, "back": 5},
-		{"resident": 4, "cluster": 4, "samples": 8, "back": 1},
-		{"resident": 4, "cluster": 2, "samples": 8, "groups": 1},
-		{"resident": 4, "cluster": 2, "samples": 16, "groups": 2, "back": 1},
-	}
+	params, tensors, turns, backs := groupSettings(share)
 	for _, s := range persistent.Strategies {
 		if !slices.ContainsFunc(slices.Concat(params, tensors, turns), func(k knob.Params) bool { return k["resident"] == s.Value }) {
 			t.Errorf("no case runs resident=%d (%s)", s.Value, s.Name)
@@ -116,6 +62,67 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		}
 	}
 	devicetest.Layers(t, d, cases)
+}
+
+// groupSettings are those of groups: without tensor cores and with them, with parts that take
+// turns, and of gradients.
+func groupSettings(share int) (params, tensors, turns, backs []knob.Params) {
+	params = []knob.Params{
+		{"resident": 1},
+		{"resident": 2},
+		{"resident": 3},
+		{"resident": 1, "cluster": 4, "samples": 1, "tile": 1, "lanes": 8},
+		{"resident": 1, "cluster": 2, "samples": 2, "tile": 2, "lanes": 16},
+		{"resident": 1, "cluster": 8, "samples": 8, "tile": 1, "lanes": 4},
+		{"resident": 1, "cluster": 2, "samples": 4, "tile": 2, "lanes": 8},
+		{"resident": 1, "cluster": 1, "samples": 2, "tile": 1, "lanes": 8},
+		{"resident": 2, "groups": 2, "samples": 1, "tile": 1, "lanes": 16},
+		{"resident": 2, "groups": 4, "samples": 4, "tile": 4, "lanes": 32},
+		{"resident": 1, "share": share, "cluster": 2, "samples": 2, "tile": 1, "lanes": 8},
+		{"resident": 2, "groups": 2, "samples": 1, "tile": 5, "lanes": 32},
+		{"resident": 1, "cluster": 4, "samples": 2, "tile": 3, "lanes": 16},
+	}
+	tensors = []knob.Params{
+		{"tensor": 1, "resident": 1},
+		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 3, "lanes": 16},
+		{"tensor": 1, "resident": 1, "cluster": 4, "samples": 8, "lanes": 4, "tile": 8},
+		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
+		{"tensor": 1, "resident": 1, "cluster": 1, "samples": 8, "lanes": 4},
+		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 24},
+		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8, "tile": 4},
+		{"tensor": 1, "resident": 1, "share": share, "cluster": 2, "samples": 8, "lanes": 8},
+		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
+		{"tensor": 1, "resident": 5, "groups": 1, "samples": 16, "lanes": 16},
+		{"tensor": 1, "resident": 5, "groups": 2, "samples": 5, "lanes": 8, "tile": 8},
+		{"tensor": 1, "resident": 5, "groups": 4, "samples": 8, "lanes": 4},
+		{"resident": 6},
+		{"resident": 8},
+		{"resident": 6, "share": share, "cluster": 2, "samples": 3},
+		{"tensor": 1, "resident": 7, "lanes": 8},
+		{"tensor": 1, "resident": 9, "samples": 16},
+	}
+	turns = []knob.Params{ // of one, two and five times so many sequences
+		{"tensor": 1, "resident": 4, "groups": 1, "samples": 16, "lanes": 4},
+		{"tensor": 1, "resident": 4, "groups": 2, "samples": 8, "lanes": 16, "tile": 8},
+		{"tensor": 1, "resident": 4, "groups": 1, "samples": 8, "lanes": 32, "tile": 4},
+	}
+	backs = []knob.Params{
+		{"resident": 1},
+		{"resident": 1, "cluster": 2},
+		{"resident": 1, "cluster": 1},
+		{"resident": 2, "groups": 2},
+		{"resident": 2, "groups": 4, "cluster": 1},
+		{"resident": 2, "groups": 1, "cluster": 2},
+		{"resident": 2, "groups": 2, "cluster": 2, "tensor": 1},
+		{"resident": 2, "groups": 2, "cluster": 1, "tensor": 2, "samples": 4},
+		{"resident": 1, "cluster": 4, "tensor": 2, "samples": 2},
+		{"resident": 1, "cluster": 8, "tensor": 1, "back": 3},
+		{"resident": 1, "cluster": 8, "tensor": 2, "back": 5},
+		{"resident": 4, "cluster": 4, "samples": 8, "back": 1},
+		{"resident": 4, "cluster": 2, "samples": 8, "groups": 1},
+		{"resident": 4, "cluster": 2, "samples": 16, "groups": 2, "back": 1},
+	}
+	return params, tensors, turns, backs
 }
 
 // rows are layers whose warps multiply whole rows, with one sequence of a cluster and

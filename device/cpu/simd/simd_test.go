@@ -116,9 +116,17 @@ const (
 	tanhULPs    = 2.6
 )
 
+// A pointwise is a kernel of one operand or of two, and what it computes.
+type pointwise struct {
+	name   string
+	unary  func(dst, a []float32)
+	binary func(dst, a, b []float32)
+	want1  func(x float64) float64
+	want2  func(x, y float64) float64
+	ulps   float64 // of the value, or of the greatest intermediate
+}
+
 func TestPointwiseWithinBounds(t *testing.T) {
-	type unary = func(dst, a []float32)
-	type binary = func(dst, a, b []float32)
 	relu := func(x float64) float64 { return max(x, 0) }
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -134,14 +142,7 @@ func TestPointwiseWithinBounds(t *testing.T) {
 			}
 			k.SoftplusGrad(dst, dy, above)
 		}
-		for _, f := range []struct {
-			name   string
-			unary  unary
-			binary binary
-			want1  func(x float64) float64
-			want2  func(x, y float64) float64
-			ulps   float64 // of the value, or of the greatest intermediate
-		}{
+		for _, f := range []pointwise{
 			{name: "Copy", unary: k.Copy, want1: func(x float64) float64 { return x }},
 			{name: "OneMinus", unary: k.OneMinus, want1: func(x float64) float64 { return 1 - x }, ulps: .5},
 			{name: "ReLU", unary: k.ReLU, want1: relu},
@@ -166,39 +167,45 @@ func TestPointwiseWithinBounds(t *testing.T) {
 				return 0
 			}},
 		} {
-			rng := rand.New(rand.NewPCG(1, 2))
-			for n := range 130 {
-				off := n % 17
-				a, _ := guarded(t, rng, n, 3)
-				b, _ := guarded(t, rng, n, 5)
-				dst, check := guarded(t, rng, n, off)
-				run := func(dst, a []float32) {
-					if f.unary != nil {
-						f.unary(dst, a)
-					} else {
-						f.binary(dst, a, b)
-					}
-				}
-				run(dst, a)
-				check()
-				for i := range n {
-					var want float64
-					if f.unary != nil {
-						want = f.want1(float64(a[i]))
-					} else {
-						want = f.want2(float64(a[i]), float64(b[i]))
-					}
-					if e := ulps(dst[i], want); e > f.ulps {
-						t.Fatalf("%s n %d: [%d] = %v, want %v: %.2f ulp", f.name, n, i, dst[i], want, e)
-					}
-				}
-				run(a, a) // in place
-				if !slices.Equal(a, dst) {
-					t.Fatalf("%s n %d: differs in place", f.name, n)
-				}
-			}
+			f.hold(t)
 		}
 	})
+}
+
+// hold holds f to its function over vectors of many lengths, also in place.
+func (f pointwise) hold(t *testing.T) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 130 {
+		off := n % 17
+		a, _ := guarded(t, rng, n, 3)
+		b, _ := guarded(t, rng, n, 5)
+		dst, check := guarded(t, rng, n, off)
+		run := func(dst, a []float32) {
+			if f.unary != nil {
+				f.unary(dst, a)
+			} else {
+				f.binary(dst, a, b)
+			}
+		}
+		run(dst, a)
+		check()
+		for i := range n {
+			var want float64
+			if f.unary != nil {
+				want = f.want1(float64(a[i]))
+			} else {
+				want = f.want2(float64(a[i]), float64(b[i]))
+			}
+			if e := ulps(dst[i], want); e > f.ulps {
+				t.Fatalf("%s n %d: [%d] = %v, want %v: %.2f ulp", f.name, n, i, dst[i], want, e)
+			}
+		}
+		run(a, a) // in place
+		if !slices.Equal(a, dst) {
+			t.Fatalf("%s n %d: differs in place", f.name, n)
+		}
+	}
 }
 
 // TestTanhGradWithinBound rounds once or twice, so its bound is of the operands.

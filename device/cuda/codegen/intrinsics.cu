@@ -377,12 +377,12 @@ __device__ __forceinline__ void mma_end() { HOPPER("wgmma.commit_group.sync.alig
 __device__ __forceinline__ void mma_commit() { HOPPER("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int BATCHES> __device__ __forceinline__ void mma_wait() { HOPPER("wgmma.wait_group.sync.aligned %0;" ::"n"(BATCHES) : "memory"); }
 #define SUMS(i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), "+f"(c[i + 4]), "+f"(c[i + 5]), "+f"(c[i + 6]), "+f"(c[i + 7])
-#define WIDE(shape, word, list, weights, more, ...)                                                                   \
-  HOPPER("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" more ", 0;\n\twgmma.mma_async.sync.aligned." shape ".f32." word "." word " {" list "}, {" weights ", p, 1, 1, 0;\n\t}" \
-         : __VA_ARGS__ : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(at_matrix(m, bytes)), "r"((int)add))
-#define WIDE_SHARED(shape, word, list, left, right, ...)                                                              \
-  HOPPER("wgmma.mma_async.sync.aligned." shape ".f32." word "." word " {" list "}, %" left ", %" right ", 1, 1, 1, 0, 0;" \
-         : __VA_ARGS__ : "l"(at_matrix(a, before)), "l"(at_matrix(m, bytes)))
+#define WIDE(n, word, p0, p1, p2, p3, p4, p5) \
+  HOPPER("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" p5 ", 0;\n\twgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word " {" LIST_##n "}, {%" p0 ", %" p1 ", %" p2 ", %" p3 "}, %" p4 ", p, 1, 1, 0;\n\t}" \
+         : SUMS_##n : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(at_matrix(m, bytes)), "r"((int)add))
+#define WIDE_SHARED(n, word, p0, p1, ...) \
+  HOPPER("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word " {" LIST_##n "}, %" p0 ", %" p1 ", 1, 1, 1, 0, 0;" \
+         : SUMS_##n : "l"(at_matrix(a, before)), "l"(at_matrix(m, bytes)))
 #define LIST_16 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define SUMS_16 SUMS(0)
 #define LIST_32 LIST_16 ", %8, %9, %10, %11, %12, %13, %14, %15"
@@ -415,47 +415,30 @@ template <int BATCHES> __device__ __forceinline__ void mma_wait() { HOPPER("wgmm
 #define SUMS_240 SUMS_224, SUMS(112)
 #define LIST_256 LIST_240 ", %120, %121, %122, %123, %124, %125, %126, %127"
 #define SUMS_256 SUMS_240, SUMS(120)
-#define WIDE_OF(word) \
-  if constexpr (N == 16) WIDE("m64n16k16", word, LIST_16, "%8, %9, %10, %11}, %12", "13", SUMS_16); \
-  else if constexpr (N == 32) WIDE("m64n32k16", word, LIST_32, "%16, %17, %18, %19}, %20", "21", SUMS_32); \
-  else if constexpr (N == 48) WIDE("m64n48k16", word, LIST_48, "%24, %25, %26, %27}, %28", "29", SUMS_48); \
-  else if constexpr (N == 64) WIDE("m64n64k16", word, LIST_64, "%32, %33, %34, %35}, %36", "37", SUMS_64); \
-  else if constexpr (N == 80) WIDE("m64n80k16", word, LIST_80, "%40, %41, %42, %43}, %44", "45", SUMS_80); \
-  else if constexpr (N == 96) WIDE("m64n96k16", word, LIST_96, "%48, %49, %50, %51}, %52", "53", SUMS_96); \
-  else if constexpr (N == 112) WIDE("m64n112k16", word, LIST_112, "%56, %57, %58, %59}, %60", "61", SUMS_112); \
-  else if constexpr (N == 128) WIDE("m64n128k16", word, LIST_128, "%64, %65, %66, %67}, %68", "69", SUMS_128); \
-  else if constexpr (N == 144) WIDE("m64n144k16", word, LIST_144, "%72, %73, %74, %75}, %76", "77", SUMS_144); \
-  else if constexpr (N == 160) WIDE("m64n160k16", word, LIST_160, "%80, %81, %82, %83}, %84", "85", SUMS_160); \
-  else if constexpr (N == 176) WIDE("m64n176k16", word, LIST_176, "%88, %89, %90, %91}, %92", "93", SUMS_176); \
-  else if constexpr (N == 192) WIDE("m64n192k16", word, LIST_192, "%96, %97, %98, %99}, %100", "101", SUMS_192); \
-  else if constexpr (N == 208) WIDE("m64n208k16", word, LIST_208, "%104, %105, %106, %107}, %108", "109", SUMS_208); \
-  else if constexpr (N == 224) WIDE("m64n224k16", word, LIST_224, "%112, %113, %114, %115}, %116", "117", SUMS_224); \
-  else if constexpr (N == 240) WIDE("m64n240k16", word, LIST_240, "%120, %121, %122, %123}, %124", "125", SUMS_240); \
-  else if constexpr (N == 256) WIDE("m64n256k16", word, LIST_256, "%128, %129, %130, %131}, %132", "133", SUMS_256);
-#define WIDE_SHARED_OF(word) \
-  if constexpr (N == 16) WIDE_SHARED("m64n16k16", word, LIST_16, "8", "9", SUMS_16); \
-  else if constexpr (N == 32) WIDE_SHARED("m64n32k16", word, LIST_32, "16", "17", SUMS_32); \
-  else if constexpr (N == 48) WIDE_SHARED("m64n48k16", word, LIST_48, "24", "25", SUMS_48); \
-  else if constexpr (N == 64) WIDE_SHARED("m64n64k16", word, LIST_64, "32", "33", SUMS_64); \
-  else if constexpr (N == 80) WIDE_SHARED("m64n80k16", word, LIST_80, "40", "41", SUMS_80); \
-  else if constexpr (N == 96) WIDE_SHARED("m64n96k16", word, LIST_96, "48", "49", SUMS_96); \
-  else if constexpr (N == 112) WIDE_SHARED("m64n112k16", word, LIST_112, "56", "57", SUMS_112); \
-  else if constexpr (N == 128) WIDE_SHARED("m64n128k16", word, LIST_128, "64", "65", SUMS_128); \
-  else if constexpr (N == 144) WIDE_SHARED("m64n144k16", word, LIST_144, "72", "73", SUMS_144); \
-  else if constexpr (N == 160) WIDE_SHARED("m64n160k16", word, LIST_160, "80", "81", SUMS_160); \
-  else if constexpr (N == 176) WIDE_SHARED("m64n176k16", word, LIST_176, "88", "89", SUMS_176); \
-  else if constexpr (N == 192) WIDE_SHARED("m64n192k16", word, LIST_192, "96", "97", SUMS_192); \
-  else if constexpr (N == 208) WIDE_SHARED("m64n208k16", word, LIST_208, "104", "105", SUMS_208); \
-  else if constexpr (N == 224) WIDE_SHARED("m64n224k16", word, LIST_224, "112", "113", SUMS_224); \
-  else if constexpr (N == 240) WIDE_SHARED("m64n240k16", word, LIST_240, "120", "121", SUMS_240); \
-  else if constexpr (N == 256) WIDE_SHARED("m64n256k16", word, LIST_256, "128", "129", SUMS_256);
+// By the width: the numbers of the operands behind the sums.
+#define EACH_WIDTH(DO, word) \
+  if constexpr (N == 16) DO(16, word, "8", "9", "10", "11", "12", "13"); \
+  else if constexpr (N == 32) DO(32, word, "16", "17", "18", "19", "20", "21"); \
+  else if constexpr (N == 48) DO(48, word, "24", "25", "26", "27", "28", "29"); \
+  else if constexpr (N == 64) DO(64, word, "32", "33", "34", "35", "36", "37"); \
+  else if constexpr (N == 80) DO(80, word, "40", "41", "42", "43", "44", "45"); \
+  else if constexpr (N == 96) DO(96, word, "48", "49", "50", "51", "52", "53"); \
+  else if constexpr (N == 112) DO(112, word, "56", "57", "58", "59", "60", "61"); \
+  else if constexpr (N == 128) DO(128, word, "64", "65", "66", "67", "68", "69"); \
+  else if constexpr (N == 144) DO(144, word, "72", "73", "74", "75", "76", "77"); \
+  else if constexpr (N == 160) DO(160, word, "80", "81", "82", "83", "84", "85"); \
+  else if constexpr (N == 176) DO(176, word, "88", "89", "90", "91", "92", "93"); \
+  else if constexpr (N == 192) DO(192, word, "96", "97", "98", "99", "100", "101"); \
+  else if constexpr (N == 208) DO(208, word, "104", "105", "106", "107", "108", "109"); \
+  else if constexpr (N == 224) DO(224, word, "112", "113", "114", "115", "116", "117"); \
+  else if constexpr (N == 240) DO(240, word, "120", "121", "122", "123", "124", "125"); \
+  else if constexpr (N == 256) DO(256, word, "128", "129", "130", "131", "132", "133");
 __device__ __forceinline__ unsigned long long at_matrix(matrix m, int bytes) { return (unsigned long long)m.high << 32 | (m.low + bytes / 16); }
-template <int N> __device__ __forceinline__ void mma_wide(bf16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("bf16") }
-template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("f16") }
-template <int N> __device__ __forceinline__ void mma_wide(bf16, float* c, matrix a, int before, matrix m, int bytes) { WIDE_SHARED_OF("bf16") }
-template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, matrix a, int before, matrix m, int bytes) { WIDE_SHARED_OF("f16") }
-#undef WIDE_OF
-#undef WIDE_SHARED_OF
+template <int N> __device__ __forceinline__ void mma_wide(bf16, float* c, const unsigned* a, matrix m, int bytes, bool add) { EACH_WIDTH(WIDE, "bf16") }
+template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, const unsigned* a, matrix m, int bytes, bool add) { EACH_WIDTH(WIDE, "f16") }
+template <int N> __device__ __forceinline__ void mma_wide(bf16, float* c, matrix a, int before, matrix m, int bytes) { EACH_WIDTH(WIDE_SHARED, "bf16") }
+template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, matrix a, int before, matrix m, int bytes) { EACH_WIDTH(WIDE_SHARED, "f16") }
+#undef EACH_WIDTH
 #undef WIDE
 #undef WIDE_SHARED
 // settled has sums be read behind mma_end.
