@@ -68,7 +68,11 @@ func key(name string) string {
 
 // top is the share of held-out steps whose class is among the n most likely.
 func top(name, n string, of func(s *results.Score) float64) Measure {
-	m := training(name, "held-out steps whose class is among the "+n+" most likely", "%", func(t *results.Training) (float64, bool) {
+	title := "held-out steps whose class is among the " + n + " most likely"
+	if n == "1" {
+		title = "held-out steps whose class is the most likely"
+	}
+	m := training(name, title, "%", func(t *results.Training) (float64, bool) {
 		if t.HeldOut == nil {
 			return 0, false
 		}
