@@ -16,7 +16,7 @@ import (
 
 // recordedPage has a table for each machine with recorded experiments, between two
 // comments that name it. make figures writes them again.
-const recordedPage = "../../docs/performance.md"
+const recordedPage = "../../results/README.md"
 
 // claimsOf is the table of what the papers found and what records of a machine
 // say, in Markdown.
@@ -47,7 +47,7 @@ func claimsOf(t *testing.T, machine string) string {
 	text := regexp.MustCompile("-{4,}").ReplaceAllString(regexp.MustCompile(" {2,}").ReplaceAllString(b.String(), " "), "---")
 	for _, r := range list {
 		id, date, _ := strings.Cut(r.Experiment.ID, ", ")
-		text = strings.Replace(text, r.Experiment.ID, fmt.Sprintf("[%s](../results/%s/%s/report.md), %s", id, machine, id, date), 1)
+		text = strings.Replace(text, r.Experiment.ID, fmt.Sprintf("[%s](%s/%s/report.md), %s", id, machine, id, date), 1)
 	}
 	return text
 }
@@ -86,5 +86,24 @@ func TestRecordedTables(t *testing.T) {
 		}
 	case text.String() != string(old):
 		t.Errorf("tables of %s are not what the records say: make figures rewrites them", recordedPage)
+	}
+}
+
+// TestYardsticks holds that the page on performance has each ratio over cuDNN that the
+// recorded tables have.
+func TestYardsticks(t *testing.T) {
+	recorded, err := os.ReadFile(recordedPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ratios := regexp.MustCompile(`: ([0-9.]+)× as fast as cuDNN`).FindAllStringSubmatch(string(recorded), -1)
+	if len(ratios) == 0 {
+		t.Fatalf("%s has no ratio over cuDNN", recordedPage)
+	}
+	text := page(t, "docs/performance.md")
+	for _, r := range ratios {
+		if !strings.Contains(text, "| "+r[1]+" |") {
+			t.Errorf("docs/performance.md lacks %s× over cuDNN, which %s has", r[1], recordedPage)
+		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // The notebook is history and is not held to anything but its links.
 var pages = map[string]int{
 	"README.md": 900, "CONTRIBUTING.md": 800,
-	"docs/architecture.md": 1500, "docs/cluster.md": 600, "docs/glossary.md": 600, "docs/guide.md": 1500, "docs/kernels.md": 2500, "docs/performance.md": 2500, "docs/training.md": 500,
+	"docs/architecture.md": 1500, "docs/cluster.md": 600, "docs/glossary.md": 600, "docs/guide.md": 1500, "docs/kernels.md": 2500, "docs/performance.md": 2000, "docs/training.md": 500,
 }
 
 const (
@@ -186,7 +186,7 @@ var notFiles = []string{"impl/PACKAGE"}
 
 // TestLinks holds links between pages, and the files that they name.
 func TestLinks(t *testing.T) {
-	names := []string{}
+	names := []string{"results/README.md"}
 	for name := range pages {
 		names = append(names, name)
 	}
