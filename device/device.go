@@ -126,6 +126,21 @@ type Precompiler interface {
 	Precompile(s *schedule.Schedule, k knob.Params)
 }
 
+// A PowerMeter is a device whose energy can be counted.
+type PowerMeter interface {
+	// Power reads the meter. An error says why there is none.
+	Power() (Power, error)
+}
+
+// A Power is one look at a meter. Counters tick: an NVIDIA GPU's does so every 20 to 100 ms.
+type Power struct {
+	Source      string  // the counter, for records: "nvml", "rapl"
+	Joules      float64 // counted since some moment
+	Watts       float64 // as the device itself measures them; 0: unknown
+	Clock       float64 // of its processors, Hz; 0: unknown
+	Temperature float64 // °C; 0: unknown
+}
+
 // A Hierarchy is what the memories and workers of a device give each other, as
 // measured while all workers do the same. It is what a model of persistent
 // kernels needs beyond Limits.

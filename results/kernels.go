@@ -59,11 +59,19 @@ type Node struct {
 	Shard *string `json:"shard"` // of the run, such as 3/16; null: it was not divided
 }
 
-// Energy is what a run took.
+// Energy is what a run took. It is measured over windows of seconds, in which a technique
+// runs back to back, since counters tick slowly.
 type Energy struct {
-	Joules float64 `json:"joules"` // of one run
-	Watts  float64 `json:"watts"`  // mean
-	Source string  `json:"source"` // counter
+	Joules      *float64  `json:"joules"`       // of one run, the median over windows; null: Reason says why
+	Net         *float64  `json:"net_joules"`   // of that, beyond what the device takes at rest
+	Watts       *float64  `json:"watts"`        // mean over the windows, by the counter
+	Idle        *float64  `json:"idle_watts"`   // at rest
+	Polled      *float64  `json:"polled_watts"` // mean of what the device itself says; null: nothing
+	Clock       *float64  `json:"clock_hz"`     // mean
+	Temperature *float64  `json:"temperature_c"`
+	Windows     []float64 `json:"windows"` // joules of one run, in each
+	Source      string    `json:"source"`  // counter: "nvml", "rapl"; "": none
+	Reason      *string   `json:"reason"`  // why there is none
 }
 
 // A Rival is a program from elsewhere that ran as a technique.

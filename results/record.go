@@ -139,6 +139,7 @@ const (
 	WarnDrift     = "drift" // later samples differ from earlier ones
 	WarnGC        = "gc_in_sample"
 	WarnThrottled = "throttled"
+	WarnEnergy    = "energy_disputed" // counter and polled power differ by more than a tenth
 
 	WarnUnverified = "unverified"      // the answer was not checked
 	WarnPart       = "checked_in_part" // not every step of the run that was timed was compared

@@ -125,7 +125,8 @@ func TestNewKeys(t *testing.T) {
 	rec.Predicted = &Predicted{Seconds: 1e-4, Part: PartPersistent, Model: "m", Error: ptr(0.1)}
 	rec.Floor = &Floor{Seconds: 1e-5, Bound: "memory", Parts: map[string]float64{"memory L2": 1e-5}, Bytes: map[string]int64{"L2": 7}, Share: 0.1, Error: ptr(0.08)}
 	rec.Node = &Node{Name: "n", Shard: ptr("3/16")}
-	rec.Energy = &Energy{Joules: 1, Watts: 300, Source: "counter"}
+	rec.Energy = &Energy{Joules: ptr(1.0), Net: ptr(-0.1), Watts: ptr(300.0), Idle: ptr(70.0), Polled: ptr(290.0), Clock: ptr(1.9e9),
+		Temperature: ptr(41.0), Windows: []float64{1, 1.1}, Source: "nvml", Reason: ptr("words")}
 	rec.Rival = &Rival{Name: "r", Version: "1"}
 	rec.Verify = &Verify{Partial: []string{}, Kinks: &Kinks{Units: 300, Near: 4, Other: 1}}
 	rec.Lengths = &Lengths{Distribution: "uniform", Mean: 2.5, Max: 3}

@@ -35,6 +35,11 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 	if stop == stopInterrupted {
 		return ended(ctx)
 	}
+	if s.Settings.Energy && stop != stopBudget && len(live) > 0 {
+		if err := s.energies.count(ctx, s, live, rng); err != nil {
+			return err
+		}
+	}
 	for _, c := range live {
 		if c.record.Status == results.OK {
 			if s.summarize(c, stop); stop != stopBudget && c.sated(s.Settings.PointTimeout) {

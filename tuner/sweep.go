@@ -40,6 +40,7 @@ type Sweep struct {
 
 	answers  answers
 	backstop backstop
+	energies energies
 	starts   int // of the device that failed, in a row
 }
 
@@ -63,6 +64,7 @@ const (
 	Verifying Phase = "verifying"
 	Warming   Phase = "warming up"
 	Measuring Phase = "measuring"
+	Metering  Phase = "counting energy"
 	Done      Phase = "done" // with one record
 )
 

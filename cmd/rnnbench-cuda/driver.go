@@ -407,6 +407,13 @@ func (d *gpu) FreeGraph(id driver.Graph) error {
 
 func (d *gpu) Throttled() bool { return d.monitor != nil && d.monitor.throttled() != "" }
 
+func (d *gpu) Power() (device.Power, error) {
+	if d.monitor == nil {
+		return device.Power{}, errors.New("the driver's management library is missing: install libnvidia-ml.so.1")
+	}
+	return d.monitor.power()
+}
+
 func (d *gpu) Survey() []device.Finding {
 	if d.monitor == nil {
 		return []device.Finding{{Name: "state", Value: "unknown", Remedy: "install the driver's management library, libnvidia-ml.so.1"}}

@@ -76,6 +76,25 @@ type gpuProcess struct {
 
 const smClock, memoryClock = 1, 2
 
+// power reads the counter of energy, which NVML keeps in millijoules.
+func (m *monitor) power() (device.Power, error) {
+	var counted uint64
+	if code := m.library.call("nvmlDeviceGetTotalEnergyConsumption", m.handle, address(&counted)); code != 0 {
+		return device.Power{}, fmt.Errorf("this GPU counts no energy: NVML answers with error %d", code)
+	}
+	p := device.Power{Source: "nvml", Joules: float64(counted) / 1e3}
+	if mW, ok := m.number("nvmlDeviceGetPowerUsage"); ok {
+		p.Watts = float64(mW) / 1e3
+	}
+	if MHz, ok := m.number("nvmlDeviceGetClockInfo", smClock); ok {
+		p.Clock = float64(MHz) * 1e6
+	}
+	if t, ok := m.number("nvmlDeviceGetTemperature", 0); ok {
+		p.Temperature = float64(t)
+	}
+	return p, nil
+}
+
 // survey says what state the GPU is in.
 func (m *monitor) survey() []device.Finding {
 	var findings []device.Finding

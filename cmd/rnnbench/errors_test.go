@@ -51,6 +51,7 @@ func TestUsageErrors(t *testing.T) {
 		{"sweep --max-memory 3x", `"3x" is not a size`},
 		{"sweep --effort quickly", "did you mean quick?"},
 		{"sweep --rounds 5 --max-rounds 3", "--max-rounds is 3 and --rounds is 5"},
+		{"sweep --energy --cache cold", "use --cache hot with --energy"},
 		{"sweep -o tabel", "did you mean table?"},
 		{"sweep --color sometimes", "choose among auto, always, never"},
 		{"sweep --config nothere.toml", "nothere.toml"},

@@ -119,9 +119,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if all {
 		args = experiments.IDs()
 	}
-	if f.noVerify {
-		f.values["verify"] = &texts{list: []string{"off"}}
-	}
+	f.switches()
 	c, err := f.resolve(p)
 	if err != nil {
 		return misused(cmd, err)
@@ -249,6 +247,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if err := measureExperiment(p, b, e, before); err != nil {
 		return err
 	}
+	tellEnergy(p, b, c.Measure)
 	if q.Records() == 0 {
 		return compute(p, f, c, b, e, q, env, of)
 	}

@@ -23,9 +23,9 @@ import (
 // sweepFlags are the flags of sweep.
 type sweepFlags struct {
 	settings
-	noVerify, dryRun, print, profile, allowFailures, hideHost bool
-	retryFailed                                               bool
-	resume, format, baseline                                  string
+	noVerify, energy, dryRun, print, profile, allowFailures, hideHost bool
+	retryFailed                                                       bool
+	resume, format, baseline                                          string
 
 	shard string         // --shard
 	part  *results.Shard // that it stands for; nil: the whole plan
@@ -73,6 +73,7 @@ func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 		"order", "seed", "cache", "data", "on-error", "isolate")
 	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.noVerify, "no-verify", false, "skip the check of answers; wrong answers are timed too")
+		fs.BoolVar(&f.energy, "energy", false, "count the energy of each technique as well, which takes 10 s more for each")
 	})
 }
 
@@ -115,9 +116,7 @@ func (f *sweepFlags) checkResume() error {
 }
 
 func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) error {
-	if f.noVerify {
-		f.values["verify"] = &texts{list: []string{"off"}}
-	}
+	f.switches()
 	if f.profile {
 		f.runOnce()
 	}
@@ -174,6 +173,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 		}
 	}
 	b.atLeast(before)
+	tellEnergy(p, b, c.Measure)
 	p.log.Debug("limits", "flops", b.limits.FLOPS, "copy", b.limits.Copy)
 	if f.dryRun {
 		return dryRun(ctx, p, cmd, f, b, q, c.Measure)

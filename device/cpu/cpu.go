@@ -33,7 +33,8 @@ type Options struct {
 // A Device is the host.
 type Device struct {
 	planner
-	pool *pool
+	pool  *pool
+	meter *rapl
 
 	eviction [][]byte // per worker, what Evict goes through
 }
@@ -63,7 +64,7 @@ func Open(o Options) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
-	d := &Device{planner: planner{workers: o.Threads, kernels: kernels, gemm: gemm.New(kernels, gemm.DetectL2())}}
+	d := &Device{planner: planner{workers: o.Threads, kernels: kernels, gemm: gemm.New(kernels, gemm.DetectL2())}, meter: newRAPL()}
 	// Workers hold their scheduler slots while they spin: with one more, other
 	// goroutines (signals, timers) never wait for a worker to be preempted.
 	if runtime.GOMAXPROCS(0) <= d.workers {

@@ -34,6 +34,7 @@ import (
 
 // A Device is one GPU. Like a Driver it is for one goroutine.
 type Device struct {
+	wattmeter
 	driver     driver.Driver
 	compiler   driver.Compiler
 	cache      string // folder of compiled kernels; "": none
@@ -50,6 +51,7 @@ type Device struct {
 var (
 	_ device.Meter       = (*Device)(nil)
 	_ device.Inspector   = (*Device)(nil)
+	_ device.PowerMeter  = (*Device)(nil)
 	_ device.Evicter     = (*Device)(nil)
 	_ device.Precompiler = (*Device)(nil)
 )
@@ -58,7 +60,7 @@ var (
 // folder cache, unless that is "".
 func New(d driver.Driver, c driver.Compiler, cache string) *Device {
 	return &Device{
-		driver: d, compiler: c, cache: cache, properties: d.Properties(),
+		wattmeter: wattmeter{d}, driver: d, compiler: c, cache: cache, properties: d.Properties(),
 		kernels: map[string]driver.Kernel{}, ahead: map[string]*image{}, compilers: make(chan struct{}, runtime.NumCPU()),
 		networks: map[driver.Network]lower.Network{},
 	}

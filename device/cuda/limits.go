@@ -148,6 +148,12 @@ func (m *meter) work(count int) (run func() error, flops float64, err error) {
 	return run, 32 * float64(count) * threads * float64(blocks), err
 }
 
+// A wattmeter is what counts the energy of the GPU behind a driver.
+type wattmeter struct{ driver driver.Driver }
+
+// Power implements device.PowerMeter.
+func (w wattmeter) Power() (device.Power, error) { return w.driver.Power() }
+
 // Inspect implements device.Inspector: it looks while the GPU works, since
 // clocks fall when it does not.
 func (d *Device) Inspect() ([]device.Finding, error) {

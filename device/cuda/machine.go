@@ -52,8 +52,11 @@ func (blueprint) Load([]byte, string) (driver.Kernel, error) { return driver.Ker
 func (blueprint) NewEvent(bool) (driver.Event, error)        { return 0, errBlueprint }
 func (blueprint) FreeEvent(driver.Event) error               { return nil }
 func (blueprint) Throttled() bool                            { return false }
-func (blueprint) Survey() []device.Finding                   { return nil }
-func (blueprint) Close() error                               { return nil }
+func (blueprint) Power() (device.Power, error) {
+	return device.Power{}, errors.New("a GPU that is not there takes no energy")
+}
+func (blueprint) Survey() []device.Finding { return nil }
+func (blueprint) Close() error             { return nil }
 
 // A noCompiler compiles nothing.
 type noCompiler struct{}

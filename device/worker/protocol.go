@@ -41,6 +41,7 @@ const (
 	callPrecompile
 	callExplain
 	callPredict
+	callPower
 )
 
 // A request is one call. Size bytes of matrix follow it, or are in the window.
@@ -71,6 +72,7 @@ type response struct {
 	Hierarchy device.Hierarchy
 	Explained device.Explanation
 	Predicted device.Prediction
+	Power     device.Power
 	Size      int
 	Window    bool // open: both have it
 

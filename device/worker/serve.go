@@ -182,7 +182,7 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 		if x, ok := s.device.(device.Predictor); ok {
 			r.Predicted, err = x.Predict(about, c.Knobs)
 		}
-	case callLimits, callHierarchy, callInspect, callEvict, callProvoke:
+	case callLimits, callHierarchy, callInspect, callEvict, callPower, callProvoke:
 		err = s.more(c, r)
 	default:
 		return s.run(c, r)
@@ -230,6 +230,12 @@ func (s *server) more(c call, r *response) (err error) {
 		if i, ok := s.device.(device.Inspector); ok {
 			r.Findings, err = i.Inspect()
 		}
+	case callPower:
+		m, ok := s.device.(device.PowerMeter)
+		if !ok {
+			return errors.New("worker: the device has no meter of energy")
+		}
+		r.Power, err = m.Power()
 	case callEvict:
 		e, ok := s.device.(device.Evicter)
 		if !ok {

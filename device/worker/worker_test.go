@@ -49,8 +49,12 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// clumsy is a device that can be made to hang and to crash.
+// clumsy is a device that can be made to hang and to crash, and counts some energy.
 type clumsy struct{ *cpu.Device }
+
+func (clumsy) Power() (device.Power, error) {
+	return device.Power{Source: "test", Joules: 7, Watts: 3, Clock: 2, Temperature: 1}, nil
+}
 
 func (clumsy) Provoke(mishap string) error {
 	switch mishap {
@@ -62,6 +66,18 @@ func (clumsy) Provoke(mishap string) error {
 	fmt.Fprintln(os.Stderr, "out of luck")
 	os.Exit(7)
 	return nil
+}
+
+// TestPower: what a meter says comes through the pipe.
+func TestPower(t *testing.T) {
+	d, err := open(t, "cpu", "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if p, err := d.Power(); err != nil || p != (device.Power{Source: "test", Joules: 7, Watts: 3, Clock: 2, Temperature: 1}) {
+		t.Errorf("%+v, %v", p, err)
+	}
 }
 
 func open(t testing.TB, mode, name string) (*worker.Device, error) {

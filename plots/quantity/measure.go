@@ -99,7 +99,7 @@ func Measures() []Measure {
 			return Interval{w / t.Value, w / t.Hi, w / t.Lo}, true
 		}
 	}
-	return []Measure{
+	all := []Measure{
 		{Name: "flops", Title: "throughput", Unit: "FLOP/s", Key: "flops_per_s", Scaled: true,
 			of: rate(func(r *results.Record) float64 { return float64(r.Work.Flops) })},
 		{Name: "time", Title: "time per run", Unit: "s", Key: "time_s", Less: true, Scaled: true,
@@ -152,6 +152,7 @@ func Measures() []Measure {
 				return Interval{m, m, m}, m > 0
 			}},
 	}
+	return append(all, energies()...)
 }
 
 // MeasureOf returns the measure of that name.

@@ -91,6 +91,7 @@ func Keys() []Key {
 		{Name: "verify", Doc: "check each answer before timing it"},
 		{Name: "on-error", Doc: "what to do after a failed point"},
 		{Name: "threads", Doc: "CPU threads; 0: all"},
+		{Name: "energy", Doc: "count the energy of each technique as well, in seconds more"},
 		{Name: "isolate", Doc: "measure in a worker process; auto: GPUs only"},
 	} {
 		k.Table, k.Default, k.Choices = "measure", fmt.Sprint(d.value(k.Name)), choicesOf(k.Name)
@@ -274,6 +275,9 @@ func Resolve(layers ...Layer) (Config, error) {
 			}
 			maxSet = maxSet || name == "max-rounds"
 		}
+	}
+	if c.Measure.Energy && c.Measure.Cache == "cold" {
+		return c, errors.New("energy is counted while a technique runs back to back: use --cache hot with --energy")
 	}
 	if m := &c.Measure; m.MaxRounds < m.Rounds {
 		if maxSet {

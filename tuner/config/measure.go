@@ -30,6 +30,7 @@ type Measure struct {
 	OnError      string        // "continue" or "stop"
 	Threads      int           // of the CPU; 0: as many as it has
 	Isolate      string        // worker process: "auto", "on" or "off"
+	Energy       bool          // count the energy of each technique as well
 }
 
 // Default is how points are measured where nothing else is said.
@@ -101,14 +102,9 @@ func (m *Measure) set(name, text string) error {
 	case "data":
 		word(&m.Data)
 	case "verify":
-		switch text {
-		case "true", "on":
-			m.Verify = true
-		case "false", "off":
-			m.Verify = false
-		default:
-			err = fmt.Errorf("%q is neither on nor off: write on or off", text)
-		}
+		m.Verify, err = parseSwitch(text)
+	case "energy":
+		m.Energy, err = parseSwitch(text)
 	case "on-error":
 		word(&m.OnError)
 	case "threads":
@@ -152,6 +148,8 @@ func (m *Measure) value(name string) any {
 		return m.Data
 	case "verify":
 		return m.Verify
+	case "energy":
+		return m.Energy
 	case "on-error":
 		return m.OnError
 	case "threads":
@@ -160,6 +158,16 @@ func (m *Measure) value(name string) any {
 		return m.Isolate
 	}
 	panic("config: there is no setting " + name)
+}
+
+func parseSwitch(text string) (bool, error) {
+	switch text {
+	case "true", "on":
+		return true, nil
+	case "false", "off":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is neither on nor off: write on or off", text)
 }
 
 func parseCount(text string, least, most int) (int, error) {

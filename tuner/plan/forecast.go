@@ -169,6 +169,9 @@ func (x *Estimator) measuring(run float64, problem rnn.Problem, reference bool) 
 		measure = math.Min(measure, m.PointTimeout.Seconds()+run)
 	}
 	t := measure + math.Max(m.Warmup.Seconds(), run)
+	if m.Energy {
+		t += tuner.EnergySeconds
+	}
 	if m.Verify {
 		t += run
 		if reference {

@@ -63,6 +63,8 @@ type Driver interface {
 
 	// Throttled reports whether something holds the clock down right now.
 	Throttled() bool
+	// Power reads the counter of energy. An error says why there is none.
+	Power() (device.Power, error)
 	// Survey says what state the GPU is in, a Remedy where something is wrong.
 	Survey() []device.Finding
 

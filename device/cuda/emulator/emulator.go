@@ -370,6 +370,11 @@ func (d *Driver) FreeGraph(g driver.Graph) error {
 // Throttled implements driver.Driver.
 func (d *Driver) Throttled() bool { return false }
 
+// Power implements driver.Driver.
+func (d *Driver) Power() (device.Power, error) {
+	return device.Power{}, errors.New("an emulated GPU takes no energy of its own")
+}
+
 // Survey implements driver.Driver.
 func (d *Driver) Survey() []device.Finding { return []device.Finding{{Name: "clock", Value: "none"}} }
 

@@ -1,0 +1,35 @@
+package quantity
+
+import "rnnbench/results"
+
+// energy is a measure of what was counted over windows: the interval is from the least to the
+// most that a window had.
+func energy(name, title, key string, share func(p results.Point) float64) Measure {
+	return Measure{Name: name, Title: title, Unit: "J", Key: key, Less: true, Scaled: true, of: func(r, _ *results.Record) (Interval, bool) {
+		n := share(r.Point)
+		if r.Energy == nil || r.Energy.Joules == nil || r.Status != results.OK || n <= 0 {
+			return Interval{}, false
+		}
+		v := Interval{*r.Energy.Joules, *r.Energy.Joules, *r.Energy.Joules}
+		for _, w := range r.Energy.Windows {
+			v.Lo, v.Hi = min(v.Lo, w), max(v.Hi, w)
+		}
+		return Interval{v.Value / n, v.Lo / n, v.Hi / n}, true
+	}}
+}
+
+// energies are the measures of energy. A cell step is a step of one layer with all sequences.
+func energies() []Measure {
+	return []Measure{
+		energy("energy", "energy per run", "energy_j", func(results.Point) float64 { return 1 }),
+		energy("energy-step", "energy per cell step", "energy_step_j", func(p results.Point) float64 { return float64(p.Layers) * float64(p.Steps) }),
+		energy("energy-sequence", "energy per sequence", "energy_sequence_j", func(p results.Point) float64 { return float64(p.Batch) }),
+		{Name: "power", Title: "mean power", Unit: "W", Key: "power_w", of: func(r, _ *results.Record) (Interval, bool) {
+			if r.Energy == nil || r.Energy.Watts == nil || r.Status != results.OK {
+				return Interval{}, false
+			}
+			w := *r.Energy.Watts
+			return Interval{w, w, w}, true
+		}},
+	}
+}

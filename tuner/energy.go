@@ -1,0 +1,233 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/results"
+)
+
+// Energy is counted over windows. A window begins and ends at a tick of the counter, while
+// the technique runs back to back, so that neither rest nor half a tick counts.
+type windows struct {
+	Count  int           // of each technique
+	Length time.Duration // of one, at least
+	Settle time.Duration // before each: the clock and the power settle
+	Chunk  time.Duration // of runs between two looks at the counter
+	Rest   time.Duration // in which nothing runs, to know what the device takes then
+
+	now func() time.Time
+}
+
+// usualWindows are for counters that tick every 20 to 100 ms.
+var usualWindows = windows{Count: 3, Length: 3 * time.Second, Settle: 300 * time.Millisecond, Chunk: 25 * time.Millisecond, Rest: 3 * time.Second, now: time.Now}
+
+// EnergySeconds is about what the windows of a technique take.
+const EnergySeconds = 10
+
+// disputed is how far the counter and the polled power may be apart, as a share.
+const disputed = 0.1
+
+// A window is what was seen of a technique, or of rest, from one tick to another.
+type window struct {
+	runs            int
+	seconds, joules float64
+	polled, clock   float64 // means of all looks; 0: unknown
+	temperature     float64
+}
+
+// energies count what the techniques of a sweep take.
+type energies struct {
+	windows windows
+	idle    *float64 // watts of the device at rest; nil: not measured yet
+}
+
+// count counts the energy of all candidates in turns.
+func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *rand.Rand) error {
+	if e.windows.Count == 0 {
+		e.windows = usualWindows
+	}
+	meter, ok := s.Device.(device.PowerMeter)
+	why := fmt.Errorf("device %s has no meter of energy", s.Device.Info().Name)
+	if ok {
+		_, why = meter.Power()
+	}
+	if why == nil {
+		s.watch(Event{Phase: Metering, Point: live[0].record.Point, Label: "nothing"})
+		why = e.rest(ctx, meter)
+	}
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	seen := make([][]window, len(live))
+	order := make([]int, len(live))
+	for i := range order {
+		order[i] = i
+	}
+	for range e.windows.Count {
+		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, i := range order {
+			c := live[i]
+			if c.record.Status != results.OK || why != nil {
+				continue
+			}
+			s.watch(Event{Phase: Metering, Point: c.record.Point, Label: c.Spec.Label, Round: len(seen[i]), Rounds: e.windows.Count})
+			w, err := e.windows.of(ctx, meter, c.runFor(e.windows.Chunk))
+			if errors.Is(err, device.ErrLost) { // another technique broke the device
+				if err = s.load(c); err == nil {
+					w, err = e.windows.of(ctx, meter, c.runFor(e.windows.Chunk))
+				}
+			}
+			if err := ended(ctx); err != nil {
+				return err
+			}
+			if errors.Is(err, errCounter) {
+				why = err
+			} else if err != nil {
+				s.fail(c, err)
+			}
+			seen[i] = append(seen[i], w)
+		}
+	}
+	for i, c := range live {
+		if c.record.Status == results.OK {
+			c.energy(seen[i], e.idle, meter, why)
+		}
+	}
+	return nil
+}
+
+// errCounter says that a counter did not do what counters do.
+var errCounter = errors.New("the counter of energy")
+
+// rest measures what the device takes at rest, once.
+func (e *energies) rest(ctx context.Context, meter device.PowerMeter) error {
+	if e.idle != nil || e.windows.Rest == 0 {
+		return nil
+	}
+	w, err := windows{Length: e.windows.Rest, Settle: e.windows.Settle, now: e.windows.now}.of(ctx, meter, func() (int, error) {
+		time.Sleep(e.windows.Chunk)
+		return 1, nil
+	})
+	if err != nil {
+		return err
+	}
+	watts := w.joules / w.seconds
+	e.idle = &watts
+	return nil
+}
+
+// runFor returns what runs c for about so long and says how often it ran.
+func (c *candidate) runFor(d time.Duration) func() (int, error) {
+	n := max(1, int(math.Ceil(d.Seconds()/max(c.last, 1e-9))))
+	return func() (int, error) {
+		_, err := c.prog.Run(n)
+		return n, err
+	}
+}
+
+// of is one window of what run does.
+func (w windows) of(ctx context.Context, meter device.PowerMeter, run func() (int, error)) (window, error) {
+	var sum window
+	var from, last device.Power
+	var began, first time.Time
+	looks := 0.0
+	for start := w.now(); ; {
+		n, err := run()
+		if err != nil || ctx.Err() != nil {
+			return sum, errors.Join(err, ctx.Err())
+		}
+		now, err := meter.Power()
+		if err != nil {
+			return sum, fmt.Errorf("%w cannot be read: %w", errCounter, err)
+		}
+		at := w.now()
+		ticked := now.Joules != last.Joules && last.Source != ""
+		last = now
+		switch {
+		case at.Sub(start) < w.Settle:
+			first = at
+		case began.IsZero() && ticked:
+			began, from = at, now
+		case began.IsZero():
+			if first.IsZero() {
+				first = at
+			}
+			if at.Sub(first) > max(w.Length, time.Second) {
+				return sum, fmt.Errorf("%w does not tick", errCounter)
+			}
+		default:
+			sum.runs += n
+			looks++
+			sum.polled, sum.clock, sum.temperature = sum.polled+now.Watts, sum.clock+now.Clock, sum.temperature+now.Temperature
+			if ticked && at.Sub(began) >= w.Length {
+				sum.seconds, sum.joules = at.Sub(began).Seconds(), now.Joules-from.Joules
+				sum.polled, sum.clock, sum.temperature = sum.polled/looks, sum.clock/looks, sum.temperature/looks
+				return sum, sum.check()
+			}
+			if at.Sub(began) > 2*w.Length+time.Second {
+				return sum, fmt.Errorf("%w stopped ticking", errCounter)
+			}
+		}
+	}
+}
+
+// check refuses what no device takes.
+func (w window) check() error {
+	if !(w.joules > 0) {
+		return fmt.Errorf("%w went from a larger number to a smaller one", errCounter)
+	}
+	return nil
+}
+
+// energy completes c's record by its windows, or by the reason why there are none.
+func (c *candidate) energy(seen []window, idle *float64, meter device.PowerMeter, why error) {
+	e := &results.Energy{Windows: []float64{}}
+	c.record.Energy = e
+	if why != nil {
+		text := why.Error()
+		e.Reason = &text
+		return
+	}
+	if p, err := meter.Power(); err == nil {
+		e.Source = p.Source
+	}
+	var all window
+	for _, w := range seen {
+		e.Windows = append(e.Windows, w.joules/float64(w.runs))
+		all.runs += w.runs
+		all.seconds, all.joules = all.seconds+w.seconds, all.joules+w.joules
+		all.polled, all.clock, all.temperature = all.polled+w.polled, all.clock+w.clock, all.temperature+w.temperature
+	}
+	joules, watts := median(e.Windows), all.joules/all.seconds
+	e.Joules, e.Watts, e.Idle = &joules, &watts, idle
+	if idle != nil {
+		net := joules - *idle*all.seconds/float64(all.runs)
+		e.Net = &net
+	}
+	n := float64(len(seen))
+	for _, v := range []struct {
+		sum  float64
+		into **float64
+	}{{all.polled, &e.Polled}, {all.clock, &e.Clock}, {all.temperature, &e.Temperature}} {
+		if mean := v.sum / n; mean > 0 {
+			*v.into = &mean
+		}
+	}
+	if e.Polled != nil && math.Abs(*e.Polled-watts) > disputed*watts {
+		c.warn(results.WarnEnergy)
+	}
+}
+
+// median is the middle of values, of which there is one at least.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
