@@ -81,7 +81,7 @@ func (t Target) agree(yes bool) string {
 func (e Experiment) reduced(recs []results.Record, on Target) bool {
 	of := func(size Size) map[results.Point]bool {
 		set := map[results.Point]bool{}
-		for _, part := range e.Parts(size, on) {
+		for _, part := range e.parts(size, on) {
 			for _, p := range part.Points {
 				set[p] = true
 			}

@@ -38,9 +38,10 @@ type Experiment struct {
 	Title  string
 	Source string // authors, year and number of the table or figure
 
-	// Parts lists what is measured: nothing where the experiment is counted or
-	// computed alone.
-	Parts func(Size, Target) []Part
+	// Parts lists what is swept. Trainings lists what is trained afterwards. Either may be nil,
+	// and both where the experiment is counted or computed alone.
+	Parts     func(Size, Target) []Part
+	Trainings func(Size, Target) []Training
 
 	// Vendor says that the library of a GPU's maker is what it is about: it needs
 	// such a GPU.
@@ -120,7 +121,7 @@ func (e Experiment) Concerns(d results.Device, recs []results.Record, own bool) 
 	}
 	kinds := map[kind]bool{}
 	for _, size := range []Size{Full, Quick} {
-		for _, part := range e.Parts(size, TargetOf(d)) {
+		for _, part := range e.parts(size, TargetOf(d)) {
 			for _, p := range part.Points {
 				for _, s := range part.Specs {
 					kinds[of(s.Label, p)] = true
@@ -145,7 +146,7 @@ func (e Experiment) inOrder(recs []results.Record, on Target) []results.Record {
 	place := map[key]int{}
 	of := func(r results.Record) int { return place[key{r.Point, r.Impl.Label}] }
 	add := func(size Size) {
-		for _, part := range e.Parts(size, on) {
+		for _, part := range e.parts(size, on) {
 			for _, p := range part.Points {
 				for _, s := range part.Specs {
 					if k := (key{p, s.Label}); place[k] == 0 {
@@ -216,6 +217,27 @@ func graphed(label string, s grid.Spec) grid.Spec {
 type Part struct {
 	Points []results.Point
 	Specs  []grid.Spec
+}
+
+// A Training is a grid that is trained: each technique at each point learns the same task by
+// the same optimiser. Input, Output and OneHot of a point are to be those of the task.
+type Training struct {
+	Part
+	Plan results.TrainingPlan
+}
+
+// parts lists what is swept and what is trained.
+func (e Experiment) parts(s Size, on Target) []Part {
+	var all []Part
+	if e.Parts != nil {
+		all = append(all, e.Parts(s, on)...)
+	}
+	if e.Trainings != nil {
+		for _, t := range e.Trainings(s, on) {
+			all = append(all, t.Part)
+		}
+	}
+	return all
 }
 
 // A Report is what an experiment shows.

@@ -28,7 +28,7 @@ import (
 func TestPlans(t *testing.T) {
 	for _, e := range experiments.All() {
 		for _, size := range []experiments.Size{experiments.Quick, experiments.Full} {
-			for _, part := range append(e.Parts(size, cpu), e.Parts(size, gpu)...) {
+			for _, part := range append(partsOf(e, size, cpu), partsOf(e, size, gpu)...) {
 				var labels []string
 				for _, s := range part.Specs {
 					if slices.Contains(labels, s.Label) {
@@ -64,11 +64,68 @@ var (
 	gpu = experiments.Target{Name: "synthetic", GPU: true, Copy: 1e12}
 )
 
+// partsOf lists what an experiment sweeps, then what it trains.
+func partsOf(e experiments.Experiment, size experiments.Size, on experiments.Target) []experiments.Part {
+	var all []experiments.Part
+	if e.Parts != nil {
+		all = append(all, e.Parts(size, on)...)
+	}
+	if e.Trainings != nil {
+		for _, t := range e.Trainings(size, on) {
+			all = append(all, t.Part)
+		}
+	}
+	return all
+}
+
+// learnt has a network of record r write records as it learns: its loss falls, faster for each
+// later technique.
+func learnt(r results.Record, t results.TrainingPlan, technique int) []results.Record {
+	n := t.Iterations
+	if n == 0 {
+		n = 1000
+	}
+	var recs []results.Record
+	for i := 1; i <= 10; i++ {
+		k := n * i / 10
+		loss := 1 + 3*math.Exp(-float64(i)*0.3*(1+0.1*float64(technique)))
+		one := r
+		one.Seq, one.Training = i, &results.Training{
+			Iterations: k, Wall: float64(k) * r.Stats.Median, Frames: int64(k) * int64(r.Point.Batch) * int64(r.Point.Steps),
+			Loss: loss, Optimizer: t.Optimizer, Data: t.Data,
+		}
+		if t.Batches > 0 {
+			one.Training.HeldOut = &results.Score{Loss: 1.1 * loss, Top1: 1 / loss / 2, Top5: 1 / loss, Top20: 1 / loss}
+		}
+		recs = append(recs, one)
+	}
+	return recs
+}
+
 // synthetic makes records of an experiment's quick points, each technique a
 // tenth faster than the one before.
 func synthetic(e experiments.Experiment, on experiments.Target) []results.Record {
 	var recs []results.Record
-	for _, part := range e.Parts(experiments.Quick, on) {
+	var parts []experiments.Part
+	if e.Parts != nil {
+		parts = e.Parts(experiments.Quick, on)
+	}
+	recs = append(recs, recordsOf(parts)...)
+	if e.Trainings != nil {
+		for _, t := range e.Trainings(experiments.Quick, on) {
+			part := recordsOf([]experiments.Part{t.Part})
+			for i, r := range part {
+				recs = append(recs, learnt(r, t.Plan, i%len(t.Specs))...)
+			}
+		}
+	}
+	return recs
+}
+
+// recordsOf are records of all points of parts.
+func recordsOf(parts []experiments.Part) []results.Record {
+	var recs []results.Record
+	for _, part := range parts {
 		for _, p := range part.Points {
 			problem, err := tuner.Problem(p)
 			if err != nil {
@@ -146,6 +203,9 @@ func reports(t *testing.T, on experiments.Target) {
 		}
 		for i := range recs { // nothing succeeded
 			recs[i].Status, recs[i].Stats = results.Failed, nil
+			if t := recs[i].Training; t != nil {
+				recs[i].Training = &results.Training{Optimizer: t.Optimizer, Data: t.Data}
+			}
 		}
 		if rep, err := e.Report(recs, on); err == nil && rep == nil {
 			t.Errorf("%s: no report and no error on failures", e.ID)

@@ -16,6 +16,7 @@ type Evaluator struct {
 	source    data.Source
 	x, target []float32
 	batches   int
+	start     []byte // position of source, from which every evaluation begins
 }
 
 // Score is what a network makes of data: the mean loss of all steps, and the share of steps whose
@@ -40,14 +41,15 @@ func (t *Trainer) NewEvaluator(source data.Source, batches int) (*Evaluator, err
 	if err != nil {
 		return nil, err
 	}
-	e := &Evaluator{plan: plan, program: program, source: source, batches: batches}
+	e := &Evaluator{plan: plan, program: program, source: source, batches: batches, start: source.State()}
 	e.x, e.target = make([]float32, plan.X.Elements()), make([]float32, plan.Head.Target.Elements())
 	return e, nil
 }
 
 func (e *Evaluator) Close() error { return e.program.Close() }
 
-// Evaluate scores the parameters that t has now.
+// Evaluate scores the parameters that t has now. It is always on the same minibatches, so that a
+// training in parts has the scores of one in a piece.
 func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
 	into := e.plan.Inputs()
 	for _, one := range t.plan.Updates.Trained {
@@ -56,7 +58,7 @@ func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
 			return Score{}, err
 		}
 	}
-	if err := errors.Join(e.clear(), e.program.Prepare()); err != nil {
+	if err := errors.Join(e.clear(), e.source.Restore(e.start), e.program.Prepare()); err != nil {
 		return Score{}, err
 	}
 	var s Score

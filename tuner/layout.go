@@ -74,7 +74,7 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 		return l, nil
 	}
 	if errors.Is(err, schedule.ErrUnsupported) {
-		l.refuse(reasonOf(err, results.ReasonShape), err.Error())
+		l.refuse(ReasonOf(err, results.ReasonShape), err.Error())
 		return l, nil
 	}
 	if err != nil {
@@ -139,7 +139,7 @@ func (l *Layout) weigh(d device.Device) error {
 		l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
 	}
 	if errors.Is(err, schedule.ErrUnsupported) {
-		l.refuse(reasonOf(err, results.ReasonResource), err.Error())
+		l.refuse(ReasonOf(err, results.ReasonResource), err.Error())
 		return nil
 	}
 	return err

@@ -164,7 +164,7 @@ func (s *Sweep) fail(c *candidate, err error) {
 	c.close()
 	switch {
 	case errors.Is(err, schedule.ErrUnsupported):
-		c.decline(results.Skipped, reasonOf(err, results.ReasonResource), err.Error())
+		c.decline(results.Skipped, ReasonOf(err, results.ReasonResource), err.Error())
 	case lost(err):
 		s.lose(c, err)
 	case errors.Is(err, device.ErrHang):

@@ -251,7 +251,7 @@ func (o *outlook) expect(c *contender, l *Layout) error {
 		p, err = o.model.Predict(l.Schedule, l.DeviceKnobs)
 	}
 	if errors.Is(err, schedule.ErrUnsupported) {
-		c.layout.refuse(reasonOf(err, results.ReasonResource), err.Error())
+		c.layout.refuse(ReasonOf(err, results.ReasonResource), err.Error())
 		return nil
 	}
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// reasonOf is the reason code of an error that declines work. Errors that name no
+// ReasonOf is the reason code of an error that declines work. Errors that name no
 // cause get otherwise.
-func reasonOf(err error, otherwise string) string {
+func ReasonOf(err error, otherwise string) string {
 	for _, r := range []struct {
 		fault error
 		code  string

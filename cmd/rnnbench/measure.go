@@ -23,8 +23,8 @@ import (
 // A job is a plan that is being measured.
 type job struct {
 	bench   *bench
-	plan    plan.Plan
-	spread  bool // measure in an order in which what is done covers the plan evenly
+	plan    plan.Plan // with what is trained afterwards
+	spread  bool      // measure in an order in which what is done covers the plan evenly
 	measure config.Measure
 	show    *progress.Progress
 
@@ -32,9 +32,12 @@ type job struct {
 	emit func(*results.Record) error
 }
 
-// run measures the plan.
+// run measures what the plan sweeps.
 func (j *job) run(ctx context.Context) error {
-	tasks := j.plan.Tasks()
+	tasks := j.plan.Sweeps().Tasks()
+	if len(tasks) == 0 {
+		return nil
+	}
 	if j.spread {
 		tasks = tuner.Spread(tasks)
 	}

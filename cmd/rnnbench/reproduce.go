@@ -31,7 +31,8 @@ func reproduceCommand(p *program) *cobra.Command {
 and compares the paper's numbers with this machine's. Without an ID, it lists the
 experiments. Each experiment is a run; its folder also holds the figures and report.md.
 If the budget runs out, the measured points still cover the experiment evenly. --resume
-adds the missing points to the same folder.
+adds the missing points to the same folder. Networks that an experiment trains share the
+budget; --resume trains them on from their checkpoints, bit for bit.
 
 With several experiments, or all, reproduce prints one table of published and measured
 findings at the end. It also writes one HTML page with every table and figure.`,
@@ -66,10 +67,18 @@ findings at the end. It also writes one HTML page with every table and figure.`,
 	f := &sweepFlags{}
 	var quick bool
 	var from string
+	f.reproduceFlags(cmd, &quick, &from)
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
+		return reproduction(ctx, p, cmd, f, args, quick, from)
+	})
+}
+
+// reproduceFlags are the flags of the command.
+func (f *sweepFlags) reproduceFlags(cmd *cobra.Command, quick *bool, from *string) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&quick, "quick", false, "use smaller networks, about a minute per figure")
+		fs.BoolVar(quick, "quick", false, "use smaller networks, about a minute per figure")
 		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
-		fs.StringVar(&from, "from", "", "redo the report and figures of a recorded `RUN` without measuring")
+		fs.StringVar(from, "from", "", "redo the report and figures of a recorded `RUN` without measuring")
 		f.resumeFlag(fs)
 		f.shardFlag(fs)
 		f.add(fs, "out", "DIR", "")
@@ -86,9 +95,6 @@ findings at the end. It also writes one HTML page with every table and figure.`,
 		fs.VarP(choice{&f.format, "format", formats}, "format", "o", "how to print: "+strings.Join(formats, ", "))
 	})
 	completeGrid(cmd)
-	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
-		return reproduction(ctx, p, cmd, f, args, quick, from)
-	})
 }
 
 // reproduction is what the command does with its flags.
@@ -271,28 +277,38 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if err != nil {
 		return err
 	}
-	if len(end.records) > 0 {
-		report, err := e.On(b.record(), end.records)
-		if err != nil {
-			return errors.Join(end.outcome, err)
-		}
-		if e.Model != nil {
-			moved, err := b.moved()
-			if err != nil {
-				return errors.Join(end.outcome, err)
-			}
-			report.Findings = append(report.Findings, moved...)
-		}
-		if err := present(p, e, report, f.format, run.Dir(), of == nil); err != nil {
-			return err
-		}
+	if err := reportOn(p, b, e, end, f.format, run.Dir(), of == nil); err != nil {
+		return errors.Join(end.outcome, err)
 	}
 	if end.code != exitInterrupted {
-		if err := of.End(end.planned - len(end.records)); err != nil {
+		if err := of.End(end.missing); err != nil {
 			return err
 		}
 	}
 	return conclude(p, end, c, fmt.Sprintf("rnnbench reproduce %s --resume %s", e.ID, run.Dir()))
+}
+
+// reportOn reports on what a run has. If too much is missing for a report, it says so.
+func reportOn(p *program, b *bench, e experiments.Experiment, end *ending, format, dir string, show bool) error {
+	if len(end.records) == 0 {
+		return nil
+	}
+	report, err := e.On(b.record(), end.records)
+	if err != nil && end.missing > 0 {
+		p.note("no report yet: %v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if e.Model != nil {
+		moved, err := b.moved()
+		if err != nil {
+			return err
+		}
+		report.Findings = append(report.Findings, moved...)
+	}
+	return present(p, e, report, format, dir, show)
 }
 
 // measureExperiment measures what the records of an experiment are set beside, or takes it

@@ -296,15 +296,17 @@ func carryOut(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 // An ending is what became of a run.
 type ending struct {
 	records []results.Record // all that the run has
-	planned int
-	spent   bool  // the budget, before the run was complete
-	code    int   // to exit with
-	outcome error // that says why it is not 0
+	planned int              // records and networks
+	missing int              // of these
+	lacks   string           // what missing counts
+	spent   bool             // the budget, before the run was complete
+	code    int              // to exit with
+	outcome error            // that says why it is not 0
 }
 
 // complete measures what the run lacks and closes it.
 func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, run *results.Run, look *plan.Forecast, j job) (*ending, error) {
-	total := j.plan.Records()
+	networks, total := j.plan.Networks(), j.plan.Sweeps().Records()
 	if f.retryFailed {
 		run.RetryFailed()
 	}
@@ -314,6 +316,9 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 	start := time.Now()
 	j.show, j.skip, j.emit = show, run.Done, run.Append
 	err := j.run(ctx)
+	if err == nil {
+		err = trainRest(ctx, p, j.bench, networks, run, j.measure, start)
+	}
 	show.Close()
 	took := time.Since(start)
 
@@ -321,7 +326,12 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 	if bad != nil {
 		return nil, errors.Join(err, bad, run.Finish(exitError))
 	}
-	e := &ending{records: recs, planned: total, spent: errors.Is(err, tuner.ErrBudget)}
+	e := &ending{records: recs, planned: j.plan.Records(), spent: errors.Is(err, tuner.ErrBudget)}
+	rest := unfinished(networks, recs)
+	e.missing, e.lacks = total-swept(recs)+rest, "records missing"
+	if rest > 0 {
+		e.lacks = "records missing or not trained to the end"
+	}
 	e.code, e.outcome = exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
 	if err := run.Finish(e.code); err != nil {
 		if e.outcome == nil {
@@ -332,6 +342,16 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), took.Round(100*time.Millisecond))
 	logCosts(p, recs, start, took)
 	return e, nil
+}
+
+// swept counts the records that are not of training.
+func swept(recs []results.Record) (n int) {
+	for i := range recs {
+		if recs[i].Training == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // logCosts says what the time since start went into, in seconds.
@@ -351,14 +371,14 @@ func logCosts(p *program, recs []results.Record, start time.Time, took time.Dura
 // conclude tells what is missing, and that the command again goes on.
 func conclude(p *program, e *ending, c config.Config, again string) error {
 	tellNoise(p, e.records)
-	missing, hint := e.planned-len(e.records), ""
-	if missing > 0 {
+	hint := ""
+	if e.missing > 0 {
 		hint = again + " resumes the run"
 	} else if slices.ContainsFunc(e.records, func(r results.Record) bool { return r.Passing() }) {
 		hint = again + " retries points whose worker was lost"
 	}
 	if e.spent {
-		p.note("budget of %v exhausted; %d of %d records missing", c.Measure.Budget, missing, e.planned)
+		p.note("budget of %v exhausted; %d of %d %s", c.Measure.Budget, e.missing, e.planned, e.lacks)
 	}
 	if e.outcome == nil {
 		if hint != "" {

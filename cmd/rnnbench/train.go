@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/train"
 	"rnnbench/train/data"
+	"rnnbench/train/training"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
 	"rnnbench/tuner/progress"
@@ -200,7 +200,11 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	if err := run.Update(func(m *results.Manifest) { m.Training = &f.want }); err != nil {
 		return err
 	}
-	return f.carryOutTraining(ctx, p, trainJob{bench: b, plan: q, want: f.want, seed: c.Measure.Seed, run: run})
+	_, had, _, err := results.Read(run.Dir())
+	if err != nil {
+		return errors.Join(err, run.Finish(exitError))
+	}
+	return f.carryOutTraining(ctx, p, b.newTraining(p, q.Trained(f.want).Networks(), c.Measure.Seed, run, had))
 }
 
 // askedBy sets the axes that a task decides.
@@ -237,18 +241,18 @@ func (f *trainFlags) checkPoints(q plan.Plan) error {
 }
 
 // carryOutTraining trains all, closes the run and prints the last record of each.
-func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j trainJob) error {
+func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j *training.Job) error {
 	show := progress.New(p.progressOptions(0), nil)
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
-	err := j.all(ctx, p)
+	err := j.Do(ctx)
 	show.Close()
-	last := j.last
+	last := j.Last
 	code, outcome := exitCode(last, err, false, false)
-	if bad := j.run.Finish(code); bad != nil && outcome == nil {
+	if bad := j.Run.Finish(code); bad != nil && outcome == nil {
 		return bad
 	}
-	p.note("records and checkpoints in %s", j.run.Dir())
+	p.note("records and checkpoints in %s", j.Run.Dir())
 	if len(last) > 0 {
 		if err := f.printLast(p, last); err != nil {
 			return err
@@ -259,7 +263,7 @@ func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j trainJo
 	}
 	hint := strings.Join(reasons(last), "; ")
 	if code == exitInterrupted {
-		hint = "rnnbench train --resume " + j.run.Dir() + " resumes the run"
+		hint = "rnnbench train --resume " + j.Run.Dir() + " resumes the run"
 	}
 	return &failure{code, outcome, hint}
 }
@@ -274,9 +278,4 @@ func (f *trainFlags) printLast(p *program, last []results.Record) error {
 		return err
 	}
 	return t.Write(p.out, f.format, p.style())
-}
-
-// checkpointOf is where a run keeps the checkpoint of its i-th network.
-func checkpointOf(run *results.Run, i int) string {
-	return filepath.Join(run.Dir(), fmt.Sprintf("checkpoint-%d.npz", i+1))
 }

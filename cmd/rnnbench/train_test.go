@@ -23,7 +23,7 @@ func TestTrain(t *testing.T) {
 	}
 	loss := map[string][]float64{}
 	for _, r := range recs {
-		if r.Training == nil {
+		if r.Status != results.OK {
 			continue
 		}
 		key := r.Impl.Label + " " + r.Point.Precision

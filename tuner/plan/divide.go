@@ -30,6 +30,9 @@ func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 	if p.Records() == 0 {
 		return nil, fmt.Errorf("%s: there is nothing to divide", p.Summary)
 	}
+	if len(p.Networks()) > 0 {
+		return nil, fmt.Errorf("%s: trainings are not divided among shards: add --shard off", p.Summary)
+	}
 	type place struct {
 		at      results.Point
 		points  int
@@ -102,7 +105,7 @@ func (d *Division) pick(want func(results.Point) bool) []Part {
 			}
 		}
 		if points != nil {
-			list = append(list, Part{points, part.Specs})
+			list = append(list, Part{Points: points, Specs: part.Specs})
 		}
 	}
 	return list

@@ -126,6 +126,9 @@ func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, t
 				if l.Reason == "" {
 					e.Seconds = x.estimate(l, reference)
 					reference = false
+					if q.Training != nil {
+						e.Seconds = x.training(l, *q.Training)
+					}
 				}
 				f.Entries = append(f.Entries, e)
 			}
@@ -145,6 +148,21 @@ func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, t
 
 // estimate guesses the seconds that measuring a layout takes.
 func (x *Estimator) estimate(l *tuner.Layout, reference bool) float64 {
+	return x.measuring(x.once(l), l.Problem, reference) + float64(l.Need())/2e9
+}
+
+// training guesses the seconds that training a layout takes: that a loss is reached is not
+// foreseen.
+func (x *Estimator) training(l *tuner.Layout, t results.TrainingPlan) float64 {
+	s := float64(t.Iterations) * x.once(l)
+	if t.Time > 0 && (t.Iterations == 0 || t.Time < s) {
+		s = t.Time
+	}
+	return s + float64(l.Need())/2e9
+}
+
+// once guesses the seconds that a run takes.
+func (x *Estimator) once(l *tuner.Layout) float64 {
 	const perOp = 0.5e-6 // handing an operation over
 	run := perOp * float64(len(l.Schedule.Nodes))
 	flops, copyRate := x.Limits.FLOPS, x.Limits.Copy
@@ -155,8 +173,7 @@ func (x *Estimator) estimate(l *tuner.Layout, reference bool) float64 {
 		copyRate = 5e9 * float64(max(1, x.Device.Workers))
 	}
 	// Caches serve most of the traffic; products reach about half of the peak.
-	run += math.Max(float64(l.Schedule.FLOPs())/(0.5*flops), float64(l.Schedule.Traffic())/(4*copyRate))
-	return x.measuring(run, l.Problem, reference) + float64(l.Need())/2e9
+	return run + math.Max(float64(l.Schedule.FLOPs())/(0.5*flops), float64(l.Schedule.Traffic())/(4*copyRate))
 }
 
 // measuring guesses the seconds that it takes to check and time a technique, a run of

@@ -17,6 +17,8 @@ import (
 type Part struct {
 	Points []results.Point
 	Specs  []grid.Spec
+
+	Training *results.TrainingPlan // nil: it is swept
 }
 
 // A Plan is what is to be measured.
@@ -73,7 +75,7 @@ func New(r grid.Request, t Target) (Plan, error) {
 		if n := len(p.Parts); n > 0 && slices.EqualFunc(p.Parts[n-1].Specs, specs, same) {
 			p.Parts[n-1].Points = append(p.Parts[n-1].Points, at)
 		} else {
-			p.Parts = append(p.Parts, Part{[]results.Point{at}, specs})
+			p.Parts = append(p.Parts, Part{Points: []results.Point{at}, Specs: specs})
 		}
 	}
 	p.Summary, err = g.Summary()
@@ -152,6 +154,9 @@ func (p Plan) Hash() string {
 	var list []string
 	for _, q := range p.Parts {
 		list = append(list, grid.Hash(q.Points, q.Specs))
+		if q.Training != nil {
+			list = append(list, "train "+q.Training.Data+" "+q.Training.Optimizer) // it may go on for longer
+		}
 	}
 	if p.Kind != "" {
 		list = append(list, p.Kind)

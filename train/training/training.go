@@ -1,0 +1,197 @@
+// Package training trains the networks of a plan, one after the other, into the records and
+// checkpoints of a run. What a run has already is not trained again.
+package training
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/schedule"
+	"rnnbench/train"
+	"rnnbench/train/data"
+	"rnnbench/train/session"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
+)
+
+// A Job is what is to be trained, and where.
+type Job struct {
+	Device   device.Device
+	LayOut   func(results.Point, grid.Spec) (*tuner.Layout, error)
+	Networks []plan.Network
+	Seed     uint64
+	Run      *results.Run     // takes records; its folder takes checkpoints
+	Before   []results.Record // that the run has
+	Tell     func(*results.Record)
+
+	// Budget is how long Do may take, setting up included; 0: no limit. Networks that are not
+	// finished get an equal share each of what is left, so that all of them go on.
+	Budget time.Duration
+
+	// Last has the newest record of each network that has one, after Do.
+	Last []results.Record
+}
+
+// leastShare is how long a network is trained whatever the budget: each part of a run gets on.
+const leastShare = 100 * time.Millisecond
+
+// Do trains all. It returns tuner.ErrBudget if the budget ended before a network was finished.
+func (j *Job) Do(ctx context.Context) error {
+	start := time.Now()
+	spent := false
+	for i, n := range j.Networks {
+		last := n.Latest(j.Before)
+		if !n.Finished(last) {
+			over, err := j.one(ctx, n, j.checkpoint(i), j.share(start, i), &last)
+			if err != nil {
+				j.keep(last)
+				return err
+			}
+			spent = spent || over
+		}
+		j.keep(last)
+	}
+	if spent {
+		return tuner.ErrBudget
+	}
+	return nil
+}
+
+func (j *Job) keep(last *results.Record) {
+	if last != nil {
+		j.Last = append(j.Last, *last)
+	}
+}
+
+// checkpoint is where the run keeps the checkpoint of its i-th network.
+func (j *Job) checkpoint(i int) string {
+	return filepath.Join(j.Run.Dir(), fmt.Sprintf("checkpoint-%d.npz", i+1))
+}
+
+// share is how long network i may take; 0: no limit.
+func (j *Job) share(start time.Time, i int) time.Duration {
+	if j.Budget == 0 {
+		return 0
+	}
+	unfinished := 0
+	for _, n := range j.Networks[i:] {
+		if !n.Finished(n.Latest(j.Before)) {
+			unfinished++
+		}
+	}
+	return max(leastShare, (j.Budget-time.Since(start))/time.Duration(unfinished))
+}
+
+// one trains a network, and reports whether its share of the budget ended first. What is
+// declined or breaks becomes a record; an error ends the run.
+func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share time.Duration, last **results.Record) (over bool, err error) {
+	start := time.Now()
+	l, err := j.LayOut(n.Point, n.Spec)
+	if err != nil {
+		return false, err
+	}
+	r := j.record(l, n)
+	emit := func(r *results.Record) error {
+		*last = r
+		if j.Tell != nil {
+			j.Tell(r)
+		}
+		return j.Run.Append(r)
+	}
+	if l.Reason != "" {
+		return false, emit(declined(r, results.Skipped, l.Code, l.Reason))
+	}
+	s, err := j.session(n, l, r)
+	if err == nil {
+		defer s.Trainer.Close()
+		s.Emit, s.Checkpoint = emit, checkpoint
+		limited, cancel := within(ctx, share, start)
+		defer cancel(nil)
+		if err = s.Run(limited); context.Cause(limited) == tuner.ErrBudget && ctx.Err() == nil && errors.Is(err, context.Canceled) {
+			return true, nil
+		}
+	}
+	switch {
+	case err == nil || errors.Is(err, context.Canceled) || ctx.Err() != nil:
+		return false, err
+	case errors.Is(err, schedule.ErrUnsupported):
+		return false, emit(declined(r, results.Skipped, tuner.ReasonOf(err, results.ReasonShape), err.Error()))
+	case errors.Is(err, device.ErrHang):
+		return false, emit(declined(r, results.Failed, results.ReasonHang, err.Error()))
+	case errors.Is(err, device.ErrFault):
+		return false, emit(declined(r, results.Failed, results.ReasonCUDA, err.Error()))
+	case errors.Is(err, device.ErrMemory):
+		return false, emit(declined(r, results.Failed, results.ReasonOOM, err.Error()))
+	}
+	return false, emit(declined(r, results.Failed, results.ReasonError, err.Error()))
+}
+
+// within ends a context after a share of the budget that began at start; 0: never.
+func within(ctx context.Context, share time.Duration, start time.Time) (context.Context, context.CancelCauseFunc) {
+	limited, cancel := context.WithCancelCause(ctx)
+	if share == 0 {
+		return limited, cancel
+	}
+	clock := time.AfterFunc(max(leastShare, share-time.Since(start)), func() { cancel(tuner.ErrBudget) })
+	return limited, func(err error) { clock.Stop(); cancel(err) }
+}
+
+// record is what all records of a network have in common.
+func (j *Job) record(l *tuner.Layout, n plan.Network) results.Record {
+	r := results.Record{
+		Point: l.Point, Device: j.Device.Info().Key, Status: results.OK, Warnings: []string{},
+		Impl:     results.Impl{Name: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: l.Spec.Choice},
+		Mode:     results.Mode{Order: "sequential", Cache: "hot", Timer: "wall", Data: "normal", Seed: j.Seed, Graph: l.DeviceKnobs["graph"] != 0},
+		Work:     results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
+		Training: &results.Training{Data: n.Training.Data, Optimizer: n.Training.Optimizer},
+	}
+	if l.Schedule != nil {
+		r.Work.Executed, r.Work.Bytes, r.Work.Ops = l.Schedule.FLOPs(), l.Schedule.Traffic(), len(l.Schedule.Nodes)
+	}
+	return r
+}
+
+// declined is a record of what was not trained, or not to the end.
+func declined(r results.Record, status results.Status, code, reason string) *results.Record {
+	r.Status, r.ReasonCode, r.Reason, r.Warnings = status, &code, &reason, []string{}
+	r.Time = time.Now().UTC().Truncate(time.Millisecond)
+	return &r
+}
+
+// session sets a network up: its trainer is to be closed.
+func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record) (*session.Session, error) {
+	o, err := train.ParseOptimizer(n.Training.Optimizer, l.Problem.Precision)
+	if err != nil {
+		return nil, err
+	}
+	source, err := j.source(n, l.Problem, false)
+	if err != nil {
+		return nil, err
+	}
+	if s := source.Shape(); s.Input != l.Problem.Input || s.OneHot != l.Problem.OneHot || s.Output != l.Problem.Output {
+		return nil, fmt.Errorf("task %s has %d inputs and %d classes here, but the network has %d inputs and %d classes: use another text", n.Training.Data, s.Input, s.Output, l.Problem.Input, l.Problem.Output)
+	}
+	s := &session.Session{Plan: n.Training, Record: r}
+	if n.Training.Batches > 0 {
+		if s.HeldOut, err = j.source(n, l.Problem, true); err != nil {
+			return nil, err
+		}
+	}
+	s.Trainer, err = train.New(train.Setup{
+		Device: j.Device, Technique: l.Technique, Problem: l.Problem, Knobs: l.Knobs, DeviceKnobs: l.DeviceKnobs,
+		Optimizer: o, Seed: j.Seed, Source: source,
+	})
+	return s, err
+}
+
+// source opens the task for a problem's batch and steps, or its held-out part.
+func (j *Job) source(n plan.Network, p rnn.Problem, held bool) (data.Source, error) {
+	return data.Open(n.Training.Data, data.Options{Batch: p.Batch, Steps: p.Steps, Seed: j.Seed, Held: held})
+}

@@ -1,0 +1,132 @@
+package training_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/train/training"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
+)
+
+// networks are two that learn to copy, until so many iterations.
+func networks(iterations int, names ...string) []plan.Network {
+	p := results.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
+	var list []plan.Network
+	for _, n := range names {
+		list = append(list, plan.Network{Point: p, Spec: grid.Spec{Name: n, Label: n}, Training: results.TrainingPlan{
+			Data: "copy:delay=2:length=2:symbols=3", Optimizer: "sgd:lr=0.5", Iterations: iterations, Every: 10, Batches: 1,
+		}})
+	}
+	return list
+}
+
+// newJob trains into a run that is new, or in the folder dir if that is not empty.
+func newJob(t *testing.T, dir string, list []plan.Network) *training.Job {
+	t.Helper()
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	j := &training.Job{Device: d, Networks: list, Seed: 1, LayOut: func(p results.Point, s grid.Spec) (*tuner.Layout, error) {
+		return tuner.LayOut(d, impl.All(), p, s)
+	}}
+	if dir == "" {
+		j.Run, err = results.Create(t.TempDir(), results.Manifest{})
+	} else if _, j.Before, _, err = results.Read(dir); err == nil {
+		j.Run, err = results.Resume(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// read closes a job's run and reads its records.
+func read(t *testing.T, j *training.Job) []results.Record {
+	t.Helper()
+	if err := j.Run.Finish(0); err != nil {
+		t.Fatal(err)
+	}
+	_, recs, _, err := results.Read(j.Run.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recs
+}
+
+// TestShares: each network gets a share of the budget, and what is finished is not trained again.
+func TestShares(t *testing.T) {
+	list := networks(10_000_000, "naive", "persistent")
+	j := newJob(t, "", list)
+	j.Budget = time.Nanosecond
+	if err := j.Do(t.Context()); !errors.Is(err, tuner.ErrBudget) {
+		t.Fatalf("a spent budget: %v", err)
+	}
+	dir := j.Run.Dir()
+	first := read(t, j)
+	for i, n := range list {
+		if last := n.Latest(first); last == nil || n.Finished(last) {
+			t.Errorf("%s has no share: %v", n.Spec.Label, last)
+		}
+		if _, err := os.Stat(filepath.Join(dir, []string{"checkpoint-1.npz", "checkpoint-2.npz"}[i])); err != nil {
+			t.Error(err)
+		}
+	}
+	short := networks(10, "naive", "persistent") // which both are past
+	j = newJob(t, dir, short)
+	if err := j.Do(t.Context()); err != nil || len(j.Last) != 2 {
+		t.Errorf("%d networks at their end: %v", len(j.Last), err)
+	}
+	if again := read(t, j); len(again) != len(first) {
+		t.Errorf("%d records, and %d after training what was finished", len(first), len(again))
+	}
+}
+
+// TestDeclines: what a technique or a task does not take becomes a record, and the next network
+// is trained.
+func TestDeclines(t *testing.T) {
+	list := networks(10, "naive", "persistent", "scan", "scc")
+	list[0].Point.Output = 7
+	list[3].Point.Precision = "tf32"
+	j := newJob(t, "", list)
+	if err := j.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	recs := read(t, j)
+	for i, want := range []struct {
+		status results.Status
+		words  string
+	}{{results.Failed, "4 classes here, but"}, {results.OK, ""}, {results.Skipped, "scan"}, {results.Skipped, "tf32"}} {
+		last := list[i].Latest(recs)
+		if last == nil || last.Status != want.status || want.words != "" && !strings.Contains(*last.Reason, want.words) {
+			t.Errorf("%s: %+v, want %v: %s", list[i].Spec.Label, last, want.status, want.words)
+		}
+		if last != nil && list[i].Finished(last) != (want.status != results.Failed) {
+			t.Errorf("%s: finished is %t", list[i].Spec.Label, list[i].Finished(last))
+		}
+	}
+}
+
+// TestStops: a context that ends leaves a checkpoint, and its error.
+func TestStops(t *testing.T) {
+	j := newJob(t, "", networks(10_000_000, "naive"))
+	ctx, cancel := context.WithCancel(t.Context())
+	j.Tell = func(*results.Record) { cancel() }
+	if err := j.Do(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(j.Run.Dir(), "checkpoint-1.npz")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"rnnbench/results"
+	"rnnbench/tuner/grid"
+)
+
+// A Network is one that a plan trains: a technique at a point.
+type Network struct {
+	Point    results.Point
+	Spec     grid.Spec
+	Training results.TrainingPlan
+}
+
+// Trained is the plan with all of it trained.
+func (p Plan) Trained(t results.TrainingPlan) Plan {
+	p.Parts = slices.Clone(p.Parts)
+	for i := range p.Parts {
+		p.Parts[i].Training = &t
+	}
+	return p
+}
+
+// Sweeps is the plan without what is trained.
+func (p Plan) Sweeps() Plan {
+	p.Parts = slices.DeleteFunc(slices.Clone(p.Parts), func(q Part) bool { return q.Training != nil })
+	return p
+}
+
+// Networks lists what is trained.
+func (p Plan) Networks() []Network {
+	var list []Network
+	for _, q := range p.Parts {
+		if q.Training == nil {
+			continue
+		}
+		for _, at := range q.Points {
+			for _, s := range q.Specs {
+				list = append(list, Network{at, s, *q.Training})
+			}
+		}
+	}
+	return list
+}
+
+// Latest is the newest of records that is one of n; nil: there is none.
+func (n Network) Latest(recs []results.Record) *results.Record {
+	var last *results.Record
+	for i := range recs {
+		r := &recs[i]
+		t := r.Training
+		if t == nil || r.Point != n.Point || r.Impl.Label != n.Spec.Label || t.Data != n.Training.Data || t.Optimizer != n.Training.Optimizer {
+			continue
+		}
+		if last == nil || cmp.Or(r.Time.Compare(last.Time), cmp.Compare(r.Seq, last.Seq)) >= 0 {
+			last = r
+		}
+	}
+	return last
+}
+
+// Finished reports whether the newest record of n says that training need not go on. What
+// broke may be tried again.
+func (n Network) Finished(last *results.Record) bool {
+	if last == nil || last.Training == nil {
+		return false
+	}
+	t, until := last.Training, n.Training
+	switch last.Status {
+	case results.Skipped:
+		return true
+	case results.OK:
+		loss := t.Loss
+		if t.HeldOut != nil {
+			loss = t.HeldOut.Loss
+		}
+		return until.Iterations > 0 && t.Iterations >= until.Iterations || until.Time > 0 && t.Wall >= until.Time || loss <= until.Loss
+	}
+	return false
+}
