@@ -17,6 +17,7 @@ type Descent struct {
 	// used: tests plant faults.
 	Fault func(name string, grad []float64)
 
+	kept       *keptSteps // nil: each minibatch begins anew
 	iterations int
 	params     map[string][]float64
 	moments    map[string][][]float64
@@ -29,13 +30,37 @@ func NewDescent(d *Data, o Optimizer) *Descent {
 		t.values = slices.Clone(t.values)
 		s.Data.tensors = append(s.Data.tensors, t)
 	}
+	if o.Carry {
+		s.kept = s.Data.nothingKept()
+	}
 	return s
+}
+
+// Runs is how many minibatches are to be seen before the first Step, so that all steps of the
+// history are of one.
+func (s *Descent) Runs() int { return s.Data.Problem.Runs() }
+
+// See computes a minibatch and changes no parameter.
+func (s *Descent) See() { s.answer() }
+
+// answer is that of the minibatch. What it leaves to the next is kept.
+func (s *Descent) answer() []Tensor {
+	r := newReference(s.Data)
+	r.kept = s.kept
+	r.forward()
+	r.backward()
+	out := r.answer()
+	if s.kept != nil {
+		s.kept = r.keep()
+		s.Data.shift()
+	}
+	return out
 }
 
 // Step computes the answer and changes the parameters: Optimizer.Rates has the numbers'
 // meaning. It returns the mean loss, 0 without an output layer.
 func (s *Descent) Step(rate, limit float64) float64 {
-	answer, o := Reference(s.Data), s.Optimizer
+	answer, o := s.answer(), s.Optimizer
 	o.LossScale = 0 // double precision has room
 	s.iterations++
 	var rates []float64

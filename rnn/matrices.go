@@ -7,6 +7,7 @@ type Matrices struct {
 	Problem
 
 	X  *schedule.Matrix // F·B × I, or F·B × 1 symbols where OneHot; F counts History and T
+	XN *schedule.Matrix // T·B × I, or T·B × 1: the new steps of X, where those of the history stay from run to run; else nil
 	DY *schedule.Matrix // T·B × H: gradient of the last layer's output, where training without output layer
 	DX *schedule.Matrix // F·B × I: gradient of X, where training and not OneHot
 

@@ -90,17 +90,34 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if p.Pass != Train {
 		return nil, nil, errors.New("rnn: only training changes parameters")
 	}
-	plan, err := planned(t, p, k, 0)
+	if p.History > 0 && !o.Carry {
+		return nil, nil, fmt.Errorf("rnn: %w: history is %d, but minibatches do not go on where those before ended", schedule.ErrHistory, p.History)
+	}
+	plan, err := planned(t, p, k, 0, p.History > 0)
 	if err != nil {
 		return nil, nil, err
-	}
-	if p.History > 0 {
-		return nil, nil, fmt.Errorf("%s: %w: training keeps states from run to run, not steps: set history to 0", t.Name(), schedule.ErrHistory)
 	}
 	plan.PrepareInRuns()
 	plan.ScaleLosses(float32(o.scale()))
 	plan.update(o)
 	if o.Carry {
+		plan.carry()
+	}
+	s, err := plan.Schedule()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
+	return plan, s, nil
+}
+
+// LayoutForward is Layout of forward passes with usual settings. With carry each run begins with
+// the states after the last step of the run before.
+func LayoutForward(t Technique, p Problem, carry bool) (*Plan, *schedule.Schedule, error) {
+	plan, err := planned(t, p, nil, 0, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	if carry {
 		plan.carry()
 	}
 	s, err := plan.Schedule()
@@ -193,8 +210,28 @@ func (o Optimizer) Rates(t int, rate, limit float64) []float32 {
 	return out
 }
 
-// carry appends the copies of the last states to where the first ones are.
+// feedNew has a run begin with copying the inputs of new steps behind those of the history, so
+// that they alone need to be written.
+func (p *Plan) feedNew() {
+	p.XN = p.Matrix("new x", p.Steps*p.Batch, p.X.Cols)
+	p.Do(0, schedule.Map{Op: cell.Copy, Out: p.Rows(p.X, p.History, p.Steps), A: p.XN.All()})
+}
+
+// Runs is how many runs it takes until all steps of the history are of a minibatch.
+func (p Problem) Runs() int { return (p.History + p.Steps - 1) / p.Steps }
+
+// carry appends the copies of the last states to where the first ones are, and of the last steps
+// to where those of the history are.
 func (p *Plan) carry() {
+	if p.Continues {
+		for _, k := range p.kept {
+			for at := 0; at < k.Lead+p.History; at += p.Steps { // a copy's ends do not overlap
+				n := min(p.Steps, k.Lead+p.History-at)
+				p.Do(0, schedule.Map{Op: cell.Copy, Out: p.Rows(k.Matrix, at, n), A: p.Rows(k.Matrix, at+p.Steps, n)})
+			}
+		}
+		return
+	}
 	if w := p.Whole; w != nil {
 		for s := range w.First {
 			p.Do(0, schedule.Map{Op: cell.Copy, Out: w.First[s].All(), A: w.Last[s].All()})

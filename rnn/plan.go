@@ -2,6 +2,7 @@ package rnn
 
 import (
 	"fmt"
+	"slices"
 
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -44,7 +45,8 @@ func KnobsOf(t Technique, p Problem, launched bool) []knob.Knob {
 
 // A Keeper is a technique that can train on the steps of Problem.History. It
 // computes them ahead of all runs (Builder.Prepare), as the minibatch before
-// did. Layout declines them for all others.
+// did, unless the plan continues runs: then it names the matrices that hold them
+// (Plan.Keep). Layout declines them for all others.
 type Keeper interface {
 	Technique
 	KeepsHistory()
@@ -64,7 +66,32 @@ type Plan struct {
 	// Part says that a run computes only part of the pass, and the rest was computed ahead
 	// of all runs. Its FLOP/s then count that part alone.
 	Part bool
+
+	// Continues says that a run finds the steps of the history where the run before left them.
+	Continues bool
+	kept      []Kept
 }
+
+// A Kept is a matrix with a row per step and sequence, so many steps of them before the first.
+type Kept struct {
+	Matrix *schedule.Matrix
+	Lead   int
+}
+
+// Rows is how many of its first rows are kept from run to run.
+func (k Kept) Rows(p Problem) int { return (k.Lead + p.History) * p.Batch }
+
+// Keep has the steps of the history in m be those that the run before computed last. All that
+// the backward pass reads of these steps is to be named.
+func (p *Plan) Keep(m *schedule.Matrix, lead int) {
+	k := Kept{m, max(0, lead)}
+	if !slices.Contains(p.kept, k) {
+		p.kept = append(p.kept, k)
+	}
+}
+
+// Kept lists what is kept from run to run.
+func (p *Plan) Kept() []Kept { return p.kept }
 
 // Layout has technique t plan problem p with the knob settings k, defaults
 // filled in.
@@ -76,7 +103,7 @@ func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, e
 // than limit bytes of the host's memory: then the error is a *TooLarge, and it has
 // not been laid out. 0 is no limit.
 func LayoutWithin(t Technique, p Problem, k knob.Params, limit int64) (*Plan, *schedule.Schedule, error) {
-	plan, err := planned(t, p, k, limit)
+	plan, err := planned(t, p, k, limit, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,8 +114,8 @@ func LayoutWithin(t Technique, p Problem, k knob.Params, limit int64) (*Plan, *s
 	return plan, s, nil
 }
 
-// planned is what t has laid out of p; see LayoutWithin.
-func planned(t Technique, p Problem, k knob.Params, limit int64) (*Plan, error) {
+// planned is what t has laid out of p; see LayoutWithin and Plan.Continues.
+func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool) (*Plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -103,6 +130,10 @@ func planned(t Technique, p Problem, k knob.Params, limit int64) (*Plan, error) 
 		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but one-hot input supports only one", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
 	}
 	plan := newPlan(p, max(1, k["streams"]))
+	if continues {
+		plan.Continues = true
+		plan.feedNew()
+	}
 	if p.Frames() > many {
 		if whole, err := foresee(t, p, k); err == nil { // else planning tells why
 			if limit > 0 && whole.bytes > limit {

@@ -63,6 +63,8 @@ type reference struct {
 
 	loss, prob       []float64
 	dWout, dBout, dx []float64
+
+	kept *keptSteps // nil: steps of the history are computed
 }
 
 // refLayer holds one layer's values; all per step and distinct sequence but the
@@ -113,7 +115,7 @@ func (r *reference) forward() {
 			y.in = r.window(in, p.Width(l))
 			mulTransposed(y.pre, y.in, y.weightX, r.rows, gh, p.FanIn(l))
 		}
-		for t := range p.Frames() {
+		for t := r.recall(&y, l); t < p.Frames(); t++ {
 			mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.state[p.Cell.Through][t*b*h:(t+1)*b*h], y.weightR, b, rh, h)
 			r.units(func(j, from, to int) { r.cell(&y, t, j, from, to) })
 		}

@@ -42,8 +42,13 @@ func (t *Trainer) about() about {
 }
 
 // rows is how many of m's first rows a checkpoint keeps: of the states of all steps, those
-// before the first step.
+// before the first step, and of what is kept from run to run, the steps of the history.
 func (t *Trainer) rows(name string, m *schedule.Matrix) int {
+	for _, k := range t.plan.Kept() {
+		if k.Matrix == m {
+			return k.Rows(t.Problem)
+		}
+	}
 	if first, ok := t.plan.FirstStates()[name]; ok && first == m && t.plan.Whole == nil {
 		return t.Problem.Batch
 	}
@@ -52,6 +57,9 @@ func (t *Trainer) rows(name string, m *schedule.Matrix) int {
 
 // Save writes a checkpoint in one piece, or not at all.
 func (t *Trainer) Save(path string) error {
+	if err := t.see(); err != nil {
+		return err
+	}
 	text, err := json.Marshal(t.about())
 	if err != nil {
 		return err
@@ -172,6 +180,7 @@ func (t *Trainer) load(r *npz.Reader) ([]byte, error) {
 			return nil, err
 		}
 	}
+	t.ready = true
 	t.iterations, t.took = was.Iterations, time.Duration(was.Seconds*float64(time.Second))
 	return position, nil
 }

@@ -32,8 +32,8 @@ func (t *Trainer) NewEvaluator(source data.Source, batches int) (*Evaluator, err
 		return nil, errors.New("train: the data to evaluate on has another shape than the data to train on")
 	}
 	p := t.Problem
-	p.Pass = rnn.Forward
-	plan, s, err := rnn.Layout(t.Technique, p, nil)
+	p.Pass, p.History = rnn.Forward, 0
+	plan, s, err := rnn.LayoutForward(t.Technique, p, t.Optimizer.Carry)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 type Setup struct {
 	Device      device.Device
 	Technique   rnn.Technique
-	Problem     rnn.Problem // its pass is Train; input and output are the source's
+	Problem     rnn.Problem // its pass is Train; input and output are the source's; the source yields its Steps, new ones
 	Knobs       knob.Params // of the technique
 	DeviceKnobs knob.Params
 	Optimizer   Optimizer
@@ -39,6 +39,7 @@ type Trainer struct {
 	took       time.Duration // of all iterations, feeding and reading included
 	position   []byte        // of the source, after the last iteration
 	loss       []float32     // buffer
+	ready      bool          // the steps of the history are of the data
 }
 
 // New compiles the network and writes its first parameters: uniform in ±1/√H, as PyTorch
@@ -65,14 +66,46 @@ func New(s Setup) (*Trainer, error) {
 }
 
 func (t *Trainer) newFeed() *feed {
-	return newFeed(t.Source, t.plan.X.Elements(), t.plan.Head.Target.Elements())
+	return newFeed(t.Source, t.input().Elements(), t.plan.Head.Target.Elements())
+}
+
+// input is where a minibatch is written.
+func (t *Trainer) input() *schedule.Matrix {
+	if t.plan.XN != nil {
+		return t.plan.XN
+	}
+	return t.plan.X
 }
 
 // begin writes the first parameters.
 func (t *Trainer) begin() error {
-	first := rnn.NewData(t.Problem, t.Seed, 1, "zeros")
-	first.ClearStates()
+	first := t.first()
 	return errors.Join(t.plan.Write(t.program, first), t.plan.Updates.Begin(t.program, first), t.program.Prepare())
+}
+
+// first are the first parameters.
+func (t *Trainer) first() *rnn.Data {
+	d := rnn.NewData(t.Problem, t.Seed, 1, "zeros")
+	d.ClearStates()
+	return d
+}
+
+// see reads minibatches before the first iteration, with a learning rate of 0, until all steps
+// of the history are of the data.
+func (t *Trainer) see() error {
+	if t.ready {
+		return nil
+	}
+	for range t.Problem.Runs() {
+		if err := t.run(t.Optimizer.Rates(1, 0, 0)); err != nil {
+			return fmt.Errorf("before the first iteration: %w", err)
+		}
+	}
+	t.ready = true
+	if t.Problem.Runs() == 0 {
+		return nil
+	}
+	return t.plan.Updates.Begin(t.program, t.first()) // what moments there are is of these runs
 }
 
 // Close frees what the trainer holds on its device.
@@ -89,6 +122,9 @@ func (t *Trainer) Took() time.Duration { return t.took }
 
 // Step makes n iterations.
 func (t *Trainer) Step(ctx context.Context, n int) error {
+	if err := t.see(); err != nil {
+		return err
+	}
 	start := time.Now()
 	defer func() { t.took += time.Since(start) }()
 	for range n {
@@ -114,16 +150,23 @@ func (t *Trainer) Loss() (float64, error) {
 
 // once makes an iteration.
 func (t *Trainer) once() error {
+	if err := t.run(t.Optimizer.Rates(t.iterations+1, t.Optimizer.Rate, t.Optimizer.Clip)); err != nil {
+		return fmt.Errorf("iteration %d: %w", t.iterations+1, err)
+	}
+	t.iterations++
+	return nil
+}
+
+// run runs the schedule on the next minibatch.
+func (t *Trainer) run(rates []float32) error {
 	m := t.feed.next()
-	rates := t.Optimizer.Rates(t.iterations+1, t.Optimizer.Rate, t.Optimizer.Clip)
-	err := errors.Join(t.program.Write(t.plan.X, m.x), t.program.Write(t.plan.Head.Target, m.target), t.program.Write(t.plan.Updates.Rates, rates))
+	err := errors.Join(t.program.Write(t.input(), m.x), t.program.Write(t.plan.Head.Target, m.target), t.program.Write(t.plan.Updates.Rates, rates))
 	if err == nil {
 		_, err = t.program.Run(1)
 	}
 	if err != nil {
-		return fmt.Errorf("iteration %d: %w", t.iterations+1, err)
+		return err
 	}
-	t.iterations++
 	t.position = append(t.position[:0], m.state...)
 	t.feed.recycle(m)
 	return nil
@@ -138,7 +181,7 @@ func mean(values []float32) float64 {
 }
 
 // kept are the matrices that a checkpoint holds, by name: parameters, moments and, where they
-// are carried, states.
+// are carried, states and the steps of the history.
 func (t *Trainer) kept() map[string]*schedule.Matrix {
 	all := map[string]*schedule.Matrix{}
 	for _, one := range t.plan.Updates.Trained {
@@ -147,7 +190,10 @@ func (t *Trainer) kept() map[string]*schedule.Matrix {
 			all[fmt.Sprintf("%s.moment%d", one.Name, i+1)] = m
 		}
 	}
-	if t.Optimizer.Carry {
+	for _, k := range t.plan.Kept() {
+		all["kept "+k.Matrix.Name] = k.Matrix
+	}
+	if t.Optimizer.Carry && !t.plan.Continues {
 		for name, m := range t.plan.FirstStates() {
 			all[name] = m
 		}

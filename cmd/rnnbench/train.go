@@ -40,6 +40,9 @@ and on the same minibatches. It records the loss, and that on held-out data, aga
 iterations and time. A checkpoint is kept with each record. Ctrl-C loses nothing;
 --resume goes on from the checkpoint bit for bit.
 
+text and words carry states from minibatch to minibatch. With --history, errors flow back
+through so many steps of earlier minibatches as well; technique scc alone keeps them.
+
 Tasks:
 ` + indented(data.Names()) + `
 
@@ -50,6 +53,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		Example: `  rnnbench train --data copy:delay=20 -H 128 -B 32 -T 60 --iterations 2000
   rnnbench train --data text --cell lstm,sru -H 256 --optimizer adam:lr=2e-3:clip=1
   rnnbench train --impl naive,persistent --precision bf16 --device cuda:0 --time 2m
+  rnnbench train --data words --cell lstm-c -H 512 -B 8 -T 128 --history 128 --impl scc   # BPTT(256; 128)
   rnnbench train --resume out
   rnnbench plot --x wall --y loss -f loss.svg`,
 		Args:              noArgs,
@@ -66,7 +70,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		fs.IntVar(&f.want.Batches, "held-out", 4, "evaluate `N` held-out minibatches with each record; 0: none")
 	})
 	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(fs *pflag.FlagSet) {
-		for _, name := range []string{"hidden", "batch", "steps", "layers"} {
+		for _, name := range []string{"hidden", "batch", "steps", "layers", "history"} {
 			f.add(fs, name, "LIST", map[string]string{"hidden": "H", "batch": "B", "steps": "T"}[name])
 		}
 		f.add(fs, "cell", "LIST", "")
@@ -143,8 +147,9 @@ func (f *trainFlags) stops(cmd *cobra.Command, was *results.TrainingPlan) error 
 }
 
 func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags) error {
-	for name, value := range map[string]string{"pass": "train", "history": "none"} {
-		f.values[name] = &texts{list: []string{value}}
+	f.values["pass"] = &texts{list: []string{"train"}}
+	if f.values["history"].list == nil && f.resume == "" {
+		f.values["history"].list = []string{"none"}
 	}
 	if f.values["impl"].list == nil && f.resume == "" {
 		f.values["impl"].list = []string{autoName}
@@ -233,8 +238,12 @@ func (f *trainFlags) checkPoints(q plan.Plan) error {
 		if err != nil {
 			return fmt.Errorf("--optimizer: %w", err)
 		}
-		if _, err := data.Open(f.want.Data, data.Options{Batch: at.Batch, Steps: at.Steps}); err != nil {
+		source, err := data.Open(f.want.Data, data.Options{Batch: at.Batch, Steps: at.Steps})
+		if err != nil {
 			return fmt.Errorf("--data: %w", err)
+		}
+		if at.History > 0 && !source.Shape().Continues {
+			return fmt.Errorf("--history %d: minibatches of %s do not go on where those before ended: use --data text or words, or omit --history", at.History, f.want.Data)
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -67,6 +68,37 @@ func TestTrainResumes(t *testing.T) {
 	rnnbench(t, "train --resume parts --iterations 50 --threads 1").want(t, exitError, nil, []string{"checkpoint", "cannot be read"})
 }
 
+// TestTrainHistory: errors flow back through steps of earlier minibatches, also after a run is
+// resumed; a technique that keeps no steps is skipped.
+func TestTrainHistory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("book.txt", bytes.Repeat([]byte("a text that goes on and on; "), 100), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	line := "train --data text:book.txt -H 12 -B 2 -T 8 --cell lstm-c --history 8 --threads 1 --no-hostname --every 10 --held-out 1 --optimizer sgd:lr=1:clip=1"
+	rnnbench(t, line+" --impl scc,naive --iterations 40 --out whole").want(t, exitDone, []string{"skipped"}, []string{"iteration 40"})
+	rnnbench(t, line+" --impl scc --iterations 20 --out parts").want(t, exitDone, nil, nil)
+	rnnbench(t, "train --resume parts --iterations 40 --threads 1").want(t, exitDone, nil, []string{"iteration 40"})
+	loss := func(dir string) (last float64) {
+		_, recs, _, err := results.Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range recs {
+			if r.Status == results.OK {
+				last = r.Training.Loss
+			}
+			if r.Point.History != 8 {
+				t.Errorf("a record of %v", r.Point)
+			}
+		}
+		return last
+	}
+	if whole, parts := loss("whole"), loss("parts"); whole != parts || whole == 0 {
+		t.Errorf("in one run the loss is %v, in two %v", whole, parts)
+	}
+}
+
 // TestTrainRefuses: mistakes are told before anything is trained.
 func TestTrainRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -79,6 +111,8 @@ func TestTrainRefuses(t *testing.T) {
 		"--iterations -1":            "cannot be negative",
 		"--every -1":                 "cannot be negative",
 		"--resume nothing":           "nothing",
+		"--history 4":                "do not go on where those before ended",
+		"--history -4":               "history",
 	} {
 		o := rnnbench(t, "train --threads 1 "+flags)
 		if o.code == exitDone || o.code == exitUsage != (flags != "--resume nothing") {

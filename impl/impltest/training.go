@@ -47,7 +47,11 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 			if i%2 == 1 {
 				p.OneHot, p.Input = c.Window == 1, 9
 			}
-			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, all[(i+j)%len(all)]) })
+			o := all[(i+j)%len(all)]
+			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })
+			o.Carry = true
+			p.Batch, p.History = 2, []int{4, 6, 13, 0}[(i+j)%4] // fewer steps than are new, as many, more, none
+			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })
 		}
 	}
 }
@@ -73,7 +77,12 @@ func trainOnce(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem,
 		t.Fatal(err)
 	}
 	ref := rnn.NewDescent(data, o)
+	for range p.Runs() {
+		ref.See()
+		copy(newSteps(ref.Data), newSteps(data))
+	}
 	for range iterations {
+		copy(newSteps(ref.Data), newSteps(data))
 		ref.Step(learningRate, normLimit)
 	}
 	var want []rnn.Tensor
@@ -95,6 +104,11 @@ func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Da
 	defer prog.Close()
 	if err := errors.Join(plan.Write(prog, data), plan.Updates.Begin(prog, data), prog.Prepare()); err != nil {
 		return nil, err
+	}
+	if plan.XN != nil {
+		if err := see(prog, plan, data, o); err != nil {
+			return nil, err
+		}
 	}
 	for i := range iterations {
 		if err := prog.Write(plan.Updates.Rates, o.Rates(i+1, learningRate, normLimit)); err != nil {
@@ -118,6 +132,23 @@ func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Da
 		out = append(out, change(one, data.Get(one.Name), values))
 	}
 	return out, nil
+}
+
+// see runs without changing a parameter until all steps of the history are of a minibatch.
+func see(prog device.Program, plan *rnn.Plan, data *rnn.Data, o rnn.Optimizer) error {
+	err := errors.Join(prog.Write(plan.XN, newSteps(data)), prog.Write(plan.Updates.Rates, o.Rates(1, 0, 0)))
+	for range plan.Runs() {
+		if err == nil {
+			_, err = prog.Run(1)
+		}
+	}
+	return errors.Join(err, plan.Updates.Begin(prog, data))
+}
+
+// newSteps are the inputs of the steps after those of the history.
+func newSteps(d *rnn.Data) []float32 {
+	x, p := d.Get("x"), d.Problem
+	return x[len(x)/p.Frames()*p.History:]
 }
 
 // change is by how much a parameter has changed, a tensor that is compared as its gradient.

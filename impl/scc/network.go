@@ -33,8 +33,9 @@ type network struct {
 	held  []bool // per layer: its sum at the frames at hand holds something
 }
 
-// lay appends the work of g to b.
-func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k knob.Params) (*network, error) {
+// lay appends the work of g to b. The steps of the history are computed ahead of all runs,
+// unless they are there.
+func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k knob.Params, there bool) (*network, error) {
 	if err := b.Room(size.Frames()); err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k kno
 		intra:       k["intra"] == 1,
 	}
 	n.arrange(k["transposed"])
-	if size.History > 0 { // the minibatch before
+	if size.History > 0 && !there { // the minibatch before
 		n.ahead = true
 		n.begin()
 		n.forward(0, size.History)

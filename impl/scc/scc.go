@@ -47,8 +47,16 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %w", schedule.ErrCell, err)
 	}
 	size := graph.Size{Batch: p.Batch, History: p.History, Steps: p.Steps, Train: p.Pass == rnn.Train}
-	_, err = lay(p.Builder, stack{p, p.Inputs(), p.Results()}, g, size, k)
-	return err
+	n, err := lay(p.Builder, stack{p, p.Inputs(), p.Results()}, g, size, k, p.Continues)
+	if err != nil || !p.Continues {
+		return err
+	}
+	for k, l := range n.Layers {
+		if l.Activation != graph.Softmax { // which new steps alone have
+			p.Keep(n.y[k].m, n.y[k].lead)
+		}
+	}
+	return nil
 }
 
 // stack is the memory of a plan.
