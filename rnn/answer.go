@@ -61,6 +61,9 @@ func (p *Plan) results() []result {
 			add("prob", h.Prob.All(), true, false)
 		}
 	}
+	if e := p.Embed; e != nil {
+		add("grad_embedding", Maybe(e.Grad), false, true)
+	}
 	add("dx", Maybe(p.DX), true, true)
 	return out
 }

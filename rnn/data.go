@@ -15,7 +15,7 @@ func Distributions() []string { return []string{"normal", "uniform", "zeros"} }
 
 // Data is one network's parameters and inputs, by name. Names follow PyTorch:
 // weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with ours added:
-// peephole_l0, weight_out, bias_out, x, dy, target, h0_l0, c0_l0.
+// peephole_l0, embedding, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
 type Data struct {
 	Problem Problem
 
@@ -40,7 +40,7 @@ const part = 1 << 16
 
 // NewData draws reproducible parameters and inputs for p: weights and biases
 // uniform in ±1/√H as PyTorch draws them, inputs and gradients from the named
-// distribution. distinct is cut to the batch.
+// distribution. An embedding is normal, as PyTorch draws it. distinct is cut to the batch.
 func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	d := &Data{Problem: p, Distinct: min(max(distinct, 1), p.Batch)}
 	stream := uint64(0)
@@ -52,7 +52,8 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		})
 		d.tensors = append(d.tensors, tensor{name, rows, cols, perSequence, v})
 	}
-	input := each(func(rng *rand.Rand) float32 { return float32(rng.NormFloat64()) })
+	normal := each(func(rng *rand.Rand) float32 { return float32(rng.NormFloat64()) })
+	input := normal
 	switch distribution {
 	case "uniform":
 		input = uniform(1)
@@ -67,9 +68,14 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 
 	h, gh, rh, rows := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Frames()*d.Distinct
 	fresh := p.Steps * d.Distinct
-	if p.OneHot {
+	switch {
+	case p.OneHot:
 		draw("x", rows, 1, true, symbol(p.Input))
-	} else {
+	case p.Symbols > 0:
+		draw("x", rows, p.Given(), true, input)
+		draw("embedding", p.Symbols, p.Embedding, false, normal)
+		d.drawSymbols(seed)
+	default:
 		draw("x", rows, p.Input, true, input)
 	}
 	for l := range p.Layers {
@@ -97,10 +103,40 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		draw("weight_out", p.Output, h, false, weight)
 		draw("bias_out", 1, p.Output, false, weight)
 		draw("target", fresh, 1, true, symbol(p.Output))
+		if p.Weighted {
+			draw("loss_weight", fresh, 1, true, each(func(rng *rand.Rand) float32 { return float32(rng.IntN(4)) }))
+			d.weigh()
+		}
 	} else if p.Pass == Train {
 		draw("dy", fresh, h, true, input)
 	}
 	return d
+}
+
+// drawSymbols writes the symbols beside the features of x.
+func (d *Data) drawSymbols(seed uint64) {
+	x, rng := d.Get("x"), rand.New(rand.NewPCG(seed, 1<<63))
+	for i := 0; i < len(x); i += d.Problem.Given() {
+		x[i] = float32(rng.IntN(d.Problem.Symbols))
+	}
+}
+
+// weigh makes the weights of the loss add up to 1. At least the last counts. What
+// counts for nothing has no class.
+func (d *Data) weigh() {
+	weight, target := d.Get("loss_weight"), d.Get("target")
+	last := len(weight) - 1
+	weight[last] = max(weight[last], 1)
+	sum := 0.0
+	for row, w := range weight {
+		sum += float64(w) * d.copies(row%d.Distinct)
+	}
+	for row, w := range weight {
+		if w == 0 {
+			target[row] = -1
+		}
+		weight[row] = float32(float64(w) / sum)
+	}
 }
 
 // A filler draws values, all from one generator.
@@ -150,6 +186,9 @@ func (d *Data) Off(part float32, seed uint64) *Data {
 		if t.name != "target" && (t.name != "x" || !d.Problem.OneHot) {
 			t.values = slices.Clone(t.values)
 			for i, v := range t.values {
+				if t.name == "x" && d.Problem.Symbols > 0 && i%t.cols == 0 {
+					continue
+				}
 				t.values[i] = v + part*v*float32(2*rng.IntN(2)-1)
 			}
 		}
@@ -244,7 +283,10 @@ func (p *Matrices) Inputs() map[string]*schedule.Matrix {
 
 // inputs lists where each input goes: to bands of whole rows.
 func (p *Matrices) inputs() map[string]schedule.View {
-	in := map[string]schedule.View{"x": p.X.All(), "dy": Maybe(p.DY)}
+	in := map[string]schedule.View{"x": p.Given.All(), "dy": Maybe(p.DY)}
+	if p.Embed != nil {
+		in["embedding"] = p.Embed.Table.All()
+	}
 	for l, layer := range p.Layer {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
 		in[name("weight_ih")], in[name("weight_hh")] = layer.W.All(), Maybe(layer.R)
@@ -256,6 +298,7 @@ func (p *Matrices) inputs() map[string]schedule.View {
 	}
 	if p.Head != nil {
 		in["weight_out"], in["bias_out"], in["target"] = p.Head.W.All(), p.Head.B.All(), p.Head.Target.All()
+		in["loss_weight"] = Maybe(p.Head.Weight)
 	}
 	return in
 }

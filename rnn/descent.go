@@ -70,7 +70,7 @@ func (s *Descent) Step(rate, limit float64) float64 {
 	loss, sum := 0.0, 0.0
 	for _, t := range answer {
 		if t.Name == "loss" {
-			loss = mean(t.Values)
+			loss = s.Data.meanLoss(t.Values)
 		}
 		if s.trains(t.Name) {
 			if s.Fault != nil {

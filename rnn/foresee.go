@@ -71,7 +71,7 @@ func sizeOf(t Technique, p Problem, k knob.Params) (size, error) {
 		fitting[offered.Name] = v
 	}
 	plan := newPlan(p, max(1, fitting["streams"]))
-	if err := t.Plan(plan, fitting); err != nil {
+	if err := plan.by(t, fitting); err != nil {
 		return size{}, err
 	}
 	s, err := plan.Schedule()

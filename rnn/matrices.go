@@ -6,11 +6,16 @@ import "rnnbench/rnn/schedule"
 type Matrices struct {
 	Problem
 
+	// Given is what is written of the input: X itself or, with an embedding, F·B × (a symbol and
+	// the features beside it).
+	Given *schedule.Matrix
+
 	X  *schedule.Matrix // F·B × I, or F·B × 1 symbols where OneHot; F counts History and T
 	XN *schedule.Matrix // T·B × I, or T·B × 1: the new steps of X, where those of the history stay from run to run; else nil
 	DY *schedule.Matrix // T·B × H: gradient of the last layer's output, where training without output layer
 	DX *schedule.Matrix // F·B × I: gradient of X, where training and not OneHot
 
+	Embed *Embedding // nil: no embedding
 	Layer []Layer
 	Head  *Head  // nil: no output layer
 	Whole *Whole // nil: the states of layers are in Layer
@@ -50,11 +55,13 @@ type LayerGrad struct {
 }
 
 // A Head is the output layer: softmax of W·h + b and the cross-entropy loss of
-// each step of each sequence. The loss of a run is the mean over all of them.
+// each step of each sequence. The loss of a run is the mean over all of them, or their
+// weighted sum.
 type Head struct {
 	W      *schedule.Matrix // V × H
 	B      *schedule.Matrix // 1 × V
 	Target *schedule.Matrix // T·B × 1 classes
+	Weight *schedule.Matrix // T·B × 1; nil: the mean
 	Prob   *schedule.Matrix // T·B × V: probabilities; where training, their place is taken by the gradient of the logits
 	Loss   *schedule.Matrix // T·B × 1
 

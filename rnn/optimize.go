@@ -141,6 +141,9 @@ func (p *Matrices) parameters() []parameter {
 			all = append(all, parameter{name, value, grad})
 		}
 	}
+	if e := p.Embed; e != nil {
+		add("embedding", e.Table, e.Grad)
+	}
 	for l, y := range p.Layer {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
 		add(name("weight_ih"), y.W, y.Grad.W)

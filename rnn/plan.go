@@ -129,6 +129,9 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	if p.OneHot && p.Cell.Window > 1 {
 		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but one-hot input supports only one", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
 	}
+	if p.Symbols > 0 && p.History > 0 {
+		return nil, fmt.Errorf("%s: %w: kept steps are computed ahead of a run, but embeddings in each run: set history to 0", t.Name(), schedule.ErrHistory)
+	}
 	plan := newPlan(p, max(1, k["streams"]))
 	if continues {
 		plan.Continues = true
@@ -144,10 +147,20 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 			}
 		}
 	}
-	if err := t.Plan(plan, k); err != nil {
+	if err := plan.by(t, k); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
 	return plan, nil
+}
+
+// by has t lay the pass out, between the embedding and its gradient.
+func (p *Plan) by(t Technique, k knob.Params) error {
+	p.embed()
+	if err := t.Plan(p, k); err != nil {
+		return err
+	}
+	p.embeddingGradient()
+	return nil
 }
 
 func newPlan(p Problem, streams int) *Plan {
@@ -162,12 +175,13 @@ func newPlan(p Problem, streams int) *Plan {
 		}
 		return plan.Matrix(name, rows, cols)
 	}
-	if p.OneHot {
-		plan.X = plan.Matrix("x", rows, 1)
-	} else {
-		plan.X = plan.Matrix("x", rows, p.Input)
-		plan.DX = when(train, "dx", rows, p.Input)
+	plan.X = plan.Matrix("x", rows, p.Given())
+	plan.Given = plan.X
+	if p.Symbols > 0 {
+		plan.X = plan.Matrix("embedded", rows, p.Input)
+		plan.Embed = &Embedding{Table: plan.Matrix("E", p.Symbols, p.Embedding), Grad: when(train, "dE", p.Symbols, p.Embedding)}
 	}
+	plan.DX = when(train && !p.OneHot, "dx", rows, p.Input)
 	for l := range p.Layers {
 		name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
 		wr, wc := gh, p.FanIn(l)
@@ -202,7 +216,7 @@ func newPlan(p Problem, streams int) *Plan {
 	}
 	if v := p.Output; v > 0 {
 		plan.Head = &Head{
-			W: plan.Matrix("Wout", v, h), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", fresh, 1),
+			W: plan.Matrix("Wout", v, h), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", fresh, 1), Weight: when(p.Weighted, "weight", fresh, 1),
 			Prob: plan.Matrix("prob", fresh, v), Loss: plan.Matrix("loss", fresh, 1),
 			DW: when(train, "dWout", v, h), DB: when(train, "dbout", 1, v), DY: when(train, "dy", fresh, h),
 		}
@@ -216,11 +230,15 @@ func newPlan(p Problem, streams int) *Plan {
 // into losses and probabilities or, where training, gradients.
 func (p *Plan) Loss(t, n int) schedule.SoftmaxLoss {
 	h := p.Head
-	return schedule.SoftmaxLoss{
+	op := schedule.SoftmaxLoss{
 		Logits: p.Rows(h.Prob, t, n), Prob: p.Rows(h.Prob, t, n),
 		Target: p.Rows(h.Target, t, n), Loss: p.Rows(h.Loss, t, n),
-		Grad: p.Pass == Train, Scale: float32(1 / float64(p.Steps*p.Batch)),
+		Grad: p.Pass == Train, Groups: p.Groups, Scale: float32(1 / float64(p.Steps*p.Batch)),
 	}
+	if h.Weight != nil {
+		op.Weight, op.Scale = p.Rows(h.Weight, t, n), 1
+	}
+	return op
 }
 
 // Step is the fused cell of layer l at step t, given the products of its input,

@@ -55,6 +55,19 @@ type Problem struct {
 	Output int  // classes of the softmax output layer with cross-entropy loss; 0: none
 	OneHot bool // the input is one symbol a step: the first product is a table look-up
 
+	// Symbols is how many rows the embedding table has; 0: no embedding. The row of each step's
+	// symbol gives the first Embedding features of Input. The others are given with the symbol.
+	Symbols, Embedding int
+
+	// Groups divides the classes of the output layer into as many equal parts, each with a softmax
+	// of its own. The loss is that within the part of the right class: of probabilities on the
+	// condition that the class is of that part. 0 is 1.
+	Groups int
+
+	// Weighted gives the loss of each step of each sequence a weight. The loss of a run is
+	// then the weighted sum in place of the mean. A step of weight 0 needs no class.
+	Weighted bool
+
 	// History is how many steps of the previous minibatch are kept where
 	// training: Steps new ones follow them, whose errors flow back through both.
 	// That is BPTT(History+Steps; Steps) of Williams and Peng (1990).
@@ -70,6 +83,18 @@ const MaxSymbols = 1 << 24
 
 // MaxLayers bounds Layers.
 const MaxLayers = 1024
+
+// Given is how many values are given for each step of a sequence: features, or a symbol in
+// the place of all features that it stands for.
+func (p Problem) Given() int {
+	switch {
+	case p.OneHot:
+		return 1
+	case p.Symbols > 0:
+		return 1 + p.Input - p.Embedding
+	}
+	return p.Input
+}
 
 // Frames is the number of steps that states are kept of.
 func (p Problem) Frames() int { return p.History + p.Steps }
@@ -101,11 +126,33 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
+	if err := p.checkEnds(); err != nil {
+		return err
+	}
 	if b := p.bytes(); b > 1<<50 {
 		return fmt.Errorf("rnn: the problem's weights and states take about %.3g bytes: more than any machine has", b)
 	}
 	if f := p.flops(); f > math.MaxInt64/2 {
 		return fmt.Errorf("rnn: the problem has %.3g operations: more than can be counted", f)
+	}
+	return nil
+}
+
+// checkEnds reports the first invalid size of the embedding and of the output layer's loss.
+func (p Problem) checkEnds() error {
+	switch {
+	case p.Symbols < 0 || p.Symbols > MaxSymbols:
+		return fmt.Errorf("rnn: symbols is %d: it must be 0 (no embedding) to %d", p.Symbols, MaxSymbols)
+	case p.Symbols == 0 && p.Embedding != 0:
+		return fmt.Errorf("rnn: embedding is %d features, but there are no symbols: set symbols", p.Embedding)
+	case p.Symbols > 0 && (p.Embedding < 1 || p.Embedding > p.Input):
+		return fmt.Errorf("rnn: embedding is %d: it must be at least 1, and at most the input, which has %d features", p.Embedding, p.Input)
+	case p.Symbols > 0 && p.OneHot:
+		return fmt.Errorf("rnn: a one-hot input is a table already: use either onehot or symbols")
+	case p.Groups < 0 || p.Groups > max(1, p.Output) || p.Groups > 1 && p.Output%p.Groups != 0:
+		return fmt.Errorf("rnn: groups is %d: it must divide the output, which has %d classes", p.Groups, p.Output)
+	case p.Weighted && p.Output == 0:
+		return fmt.Errorf("rnn: only the loss of an output layer has weights: set output")
 	}
 	return nil
 }
@@ -116,7 +163,7 @@ func (p Problem) bytes() float64 {
 	g, h, i, l := float64(len(p.Cell.Gates)), float64(p.Hidden), float64(p.Input), float64(p.Layers)
 	rows := float64(p.Frames()) * float64(p.Batch)
 	window := float64(p.Cell.Window)
-	return 4 * (window*g*h*i + l*(window+1)*g*h*h + l*rows*h*(g+2) + rows*i + (rows+h)*float64(p.Output))
+	return 4 * (window*g*h*i + l*(window+1)*g*h*h + l*rows*h*(g+2) + rows*i + (rows+h)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
 }
 
 // Width is the number of features that layer l reads.
@@ -178,8 +225,17 @@ func (p Problem) String() string {
 	if p.OneHot {
 		s += "/onehot"
 	}
+	if p.Symbols > 0 {
+		s += fmt.Sprintf("/embedding=%dx%d", p.Symbols, p.Embedding)
+	}
 	if p.Output > 0 {
 		s += fmt.Sprintf("/output=%d", p.Output)
+	}
+	if p.Groups > 1 {
+		s += fmt.Sprintf("/groups=%d", p.Groups)
+	}
+	if p.Weighted {
+		s += "/weighted"
 	}
 	if p.Precision != FP32 {
 		s += "/" + p.Precision.String()

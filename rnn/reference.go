@@ -2,7 +2,6 @@ package rnn
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 
 	"rnnbench/rnn/cell"
@@ -63,6 +62,7 @@ type reference struct {
 
 	loss, prob       []float64
 	dWout, dBout, dx []float64
+	dEmbed           []float64 // of the embedding
 
 	kept *keptSteps // nil: steps of the history are computed
 }
@@ -87,7 +87,7 @@ func (r *reference) forward() {
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	var in []float64
 	if !p.OneHot {
-		in = widen(r.Get("x"))
+		in = r.features()
 	}
 	for l := range p.Layers {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
@@ -125,21 +125,14 @@ func (r *reference) forward() {
 	if v := p.Output; v > 0 {
 		r.prob, r.loss = make([]float64, r.fresh*v), make([]float64, r.fresh)
 		mulTransposed(r.prob, in[(r.rows-r.fresh)*h:], r.Get("weight_out"), r.fresh, v, h)
-		bias, target := r.Get("bias_out"), r.Get("target")
+		bias := r.Get("bias_out")
 		parallel(r.fresh, func(row int) {
 			logits := r.prob[row*v : (row+1)*v]
-			top, sum := math.Inf(-1), 0.0
 			for k := range logits {
 				logits[k] += float64(bias[k])
-				top = max(top, logits[k])
 			}
-			for _, z := range logits {
-				sum += math.Exp(z - top)
-			}
-			r.loss[row] = math.Log(sum) + top - logits[int(target[row])]
-			for k, z := range logits {
-				logits[k] = math.Exp(z-top) / sum
-			}
+			class, _ := r.classAt(row)
+			r.loss[row] = softmax(logits, p.Groups, class)
 		})
 	}
 }

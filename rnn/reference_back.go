@@ -26,15 +26,9 @@ func (r *reference) above() []float64 {
 	dout := make([]float64, r.rows*h)
 	fresh := dout[(r.rows-r.fresh)*h:]
 	if v := p.Output; v > 0 {
-		scale := 1 / float64(p.Steps*p.Batch)
-		for row, target := range r.Get("target") {
-			for k := range v {
-				g := r.prob[row*v+k]
-				if k == int(target) {
-					g--
-				}
-				r.prob[row*v+k] = g * scale
-			}
+		for row := range r.fresh {
+			class, weight := r.classAt(row)
+			lossGradient(r.prob[row*v:(row+1)*v], p.Groups, class, weight)
 		}
 		top := r.layers[p.Layers-1].state[0][b*h+(r.rows-r.fresh)*h:]
 		r.dWout = r.outer(r.prob, top, v, h)
@@ -103,6 +97,9 @@ func (r *reference) backwardFrom(dout []float64) {
 	if !p.OneHot {
 		r.dx = dout
 	}
+	if p.Symbols > 0 {
+		r.dEmbed = r.embeddingOf(r.dx)
+	}
 }
 
 // answer lists the results in the order of Plan.Read.
@@ -148,6 +145,9 @@ func (r *reference) answer() []Tensor {
 		} else {
 			add("prob", r.fresh, v, true, false, r.prob)
 		}
+	}
+	if r.dEmbed != nil {
+		add("grad_embedding", p.Symbols, p.Embedding, false, true, r.dEmbed)
 	}
 	if r.dx != nil {
 		add("dx", r.rows, p.Input, true, true, r.dx)

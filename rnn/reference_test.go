@@ -17,7 +17,9 @@ func small() []Problem {
 		head, symbols := base, base
 		head.Output = 5
 		symbols.OneHot, symbols.Output = true, 3
-		ps = append(ps, base, head, symbols)
+		embedded := base
+		embedded.Symbols, embedded.Embedding, embedded.Output, embedded.Groups, embedded.Weighted = 3, 2, 6, 2, true
+		ps = append(ps, base, head, symbols, embedded)
 	}
 	return ps
 }
@@ -33,7 +35,8 @@ func loss(d *Data) float64 {
 		for i, v := range t.Values {
 			switch {
 			case p.Output > 0 && t.Name == "loss":
-				sum += v / float64(p.Steps*p.Batch) * d.copies(i%d.Distinct)
+				_, weight := d.classAt(i)
+				sum += v * weight * d.copies(i%d.Distinct)
 			case p.Output == 0 && t.Name == fmt.Sprintf("h_l%d", p.Layers-1):
 				sum += v * float64(d.Get("dy")[i]) * d.copies(i/p.Hidden%d.Distinct)
 			}
@@ -61,6 +64,13 @@ func TestGradients(t *testing.T) {
 				}
 				values := d.Get(name)
 				for i := 0; i < len(values); i += 1 + len(values)/7 {
+					at := i // of the gradient
+					if name == "x" && p.Symbols > 0 {
+						if i%p.Given() == 0 {
+							continue // a symbol
+						}
+						at = i/p.Given()*p.Input + p.Embedding + i%p.Given() - 1
+					}
 					saved := values[i]
 					values[i] = saved + step
 					up, upAt := loss(d), float64(values[i])
@@ -68,9 +78,9 @@ func TestGradients(t *testing.T) {
 					down, downAt := loss(d), float64(values[i])
 					values[i] = saved
 					want := (up - down) / (upAt - downAt)
-					got := g.Values[i]
+					got := g.Values[at]
 					if g.PerSequence {
-						got *= d.copies(i / g.Cols % d.Distinct)
+						got *= d.copies(at / g.Cols % d.Distinct)
 					}
 					compared++
 					if jump := math.Abs(up-2*here+down) / step; p.Cell.Kinked() && math.Abs(got-want) > 2e-5 && math.Abs(got-want) < jump {
@@ -86,6 +96,70 @@ func TestGradients(t *testing.T) {
 	}
 	if 100*kinked > compared {
 		t.Errorf("%d of %d steps pass a kink", kinked, compared)
+	}
+}
+
+// TestEmbedded holds an embedding to the one-hot input whose table is the product of the embedding
+// with the weights, and softmaxes by group to one of the group's classes alone.
+func TestEmbedded(t *testing.T) {
+	p := Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 5, Symbols: 6, Embedding: 3, Output: 6, Groups: 2, Weighted: true}
+	d := NewData(p, 1, 2, "normal")
+	q := p
+	q.OneHot, q.Input, q.Symbols, q.Embedding, q.Groups, q.Weighted, q.Output = true, 6, 0, 0, 0, false, 3
+	hot := NewData(q, 1, 2, "normal")
+	for i := range hot.tensors {
+		if x := &hot.tensors[i]; x.name != "weight_ih_l0" {
+			x.values = d.Get(x.name)[:len(x.values)]
+		}
+	}
+	table, weights, embedding := hot.Get("weight_ih_l0"), d.Get("weight_ih_l0"), d.Get("embedding")
+	for i := range table {
+		symbol, gate := i/16, i%16
+		table[i] = 0
+		for k := range 3 {
+			table[i] += embedding[symbol*3+k] * weights[gate*3+k]
+		}
+	}
+	loss := map[string][]float64{}
+	for name, data := range map[string]*Data{"embedded": d, "one-hot": hot} {
+		for _, a := range Reference(data) {
+			if a.Name == "loss" {
+				loss[name] = a.Values
+			}
+		}
+	}
+	for row, class := range d.Get("target") {
+		_, weight := d.classAt(row)
+		switch got, want := loss["embedded"][row], loss["one-hot"][row]; {
+		case weight == 0 && (got != 0 || class >= 0):
+			t.Errorf("row %d of weight 0 has class %v and loss %v", row, class, got)
+		case weight > 0 && class < 3 && math.Abs(got-want) > 1e-5:
+			t.Errorf("row %d: class %v of the first group has loss %v, and %v where there is no other group", row, class, got, want)
+		}
+	}
+}
+
+// TestCheckEnds: sizes of embeddings, groups and weights that do not fit are refused.
+func TestCheckEnds(t *testing.T) {
+	good := Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 5, Symbols: 6, Embedding: 2, Output: 6, Groups: 2, Weighted: true}
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(p *Problem){
+		"symbols is -1":         func(p *Problem) { p.Symbols = -1 },
+		"set symbols":           func(p *Problem) { p.Symbols = 0 },
+		"at most the input":     func(p *Problem) { p.Embedding = 4 },
+		"at least 1":            func(p *Problem) { p.Embedding = 0 },
+		"either onehot":         func(p *Problem) { p.OneHot = true },
+		"must divide":           func(p *Problem) { p.Groups = 4 },
+		"groups is 2":           func(p *Problem) { p.Output = 0 },
+		"output layer has weig": func(p *Problem) { p.Output, p.Groups = 0, 0 },
+	} {
+		p := good
+		change(&p)
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", p, err, want)
+		}
 	}
 }
 

@@ -189,7 +189,7 @@ func (c *stepper) tensor(name string) *Tensor {
 }
 
 func (c *stepper) layout() {
-	in := widen(c.data.Get("x"))
+	in := c.data.features()
 	for l := range c.Layers {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
 		y := stepLayer{width: c.Width(l), in: in, oneHot: l == 0 && c.OneHot, weightX: c.data.Get(name("weight_ih")), biasX: c.data.Get(name("bias_ih"))}

@@ -55,6 +55,9 @@ func (c *stepper) backward(above []float64, flops float64) error {
 		if b.below != nil {
 			c.inputs(b, flops/4)
 		}
+		if l == 0 && c.Embed != nil {
+			embeddingChecked(c, b.below)
+		}
 		above = b.below
 	}
 	return nil

@@ -1,7 +1,6 @@
 package rnn
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -64,7 +63,7 @@ func (c *stepper) classes(flops float64, name string, prob []float64) {
 	v, h, distinct := c.Output, c.Hidden, c.distinct
 	y := &c.layers[c.Layers-1]
 	top := y.state[0][c.History*distinct*h:]
-	weight, bias, target, loss := c.data.Get("weight_out"), c.data.Get("bias_out"), c.data.Get("target"), c.tensor("loss").Values
+	weight, bias, loss := c.data.Get("weight_out"), c.data.Get("bias_out"), c.tensor("loss").Values
 	plan := choose(c.Seed, c.Steps, distinct, flops/(2*float64(v)*float64(h)+50*float64(v)))
 	found := make([][]difference, c.Steps)
 	parallel(c.Steps, func(t int) {
@@ -72,25 +71,15 @@ func (c *stepper) classes(flops float64, name string, prob []float64) {
 		found[t] = make([]difference, 2)
 		for i := range plan[t] {
 			row := t*distinct + (t+i)%distinct
-			most := math.Inf(-1)
 			for k := range logits {
 				logits[k] = float64(bias[k]) + dot(weight[k*h:], top[row*h:(row+1)*h])
-				most = max(most, logits[k])
 			}
-			sum := 0.0
-			for _, z := range logits {
-				sum += math.Exp(z - most)
+			class, counts := c.data.classAt(row)
+			found[t][0].add(loss[row], softmax(logits, c.Groups, class), row)
+			if c.Pass == Train {
+				lossGradient(logits, c.Groups, class, counts)
 			}
-			right := int(target[row])
-			found[t][0].add(loss[row], math.Log(sum)+most-logits[right], row)
-			for k, z := range logits {
-				want := math.Exp(z-most) / sum
-				if c.Pass == Train {
-					if k == right {
-						want--
-					}
-					want /= float64(c.Steps * c.Batch)
-				}
+			for k, want := range logits {
 				found[t][1].add(prob[row*v+k], want, row*v+k)
 			}
 		}

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"math"
 
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
@@ -93,6 +92,8 @@ func (p *binder) work(op schedule.Op) (work, error) {
 			target:  p.matrix(op.Target),
 			loss:    p.matrix(op.Loss),
 			prob:    p.matrix(op.Prob),
+			weight:  p.matrix(op.Weight),
+			groups:  max(1, op.Groups),
 			grad:    op.Grad,
 			scale:   op.Scale,
 			program: p.program,
@@ -370,34 +371,6 @@ func (w *scatter) share(part, parts int, _ *scratch) {
 	for i := range w.src.rows {
 		if at, ok := w.program.index(w.index.row(i)[0], w.table.rows); ok {
 			w.kernels.Accumulate(w.table.data[at*w.table.stride:][from:to], w.src.row(i)[from:to])
-		}
-	}
-}
-
-type softmaxLoss struct {
-	kernels                    *simd.Kernels
-	logits, target, loss, prob matrix
-	grad                       bool
-	scale                      float32
-	program                    *program
-}
-
-func (w *softmaxLoss) share(part, parts int, _ *scratch) {
-	from, to := span(w.logits.rows, 1, part, parts)
-	for i := from; i < to; i++ {
-		logits, prob := w.logits.row(i), w.prob.row(i)
-		class, ok := w.program.index(w.target.row(i)[0], w.logits.cols)
-		if !ok {
-			continue
-		}
-		top, of := w.kernels.Max(logits), logits[class]
-		sum := w.kernels.ExpSum(prob, logits, top)
-		w.loss.row(i)[0] = float32(math.Log(float64(sum)) + float64(top) - float64(of))
-		if w.grad {
-			w.kernels.Scale(prob, prob, w.scale/sum)
-			prob[class] -= w.scale
-		} else {
-			w.kernels.Scale(prob, prob, 1/sum)
 		}
 	}
 }

@@ -150,26 +150,47 @@ func (v values) persistent(op schedule.Persistent) {
 }
 
 func (v values) softmaxLoss(op schedule.SoftmaxLoss) {
+	cols := op.Logits.Cols / max(1, op.Groups)
 	for i := range op.Logits.Rows {
-		top, sum := math.Inf(-1), 0.0
-		for j := range op.Logits.Cols {
-			top = max(top, *v.at(op.Logits, i, j))
+		class, weight := int(*v.at(op.Target, i, 0)), 1.0
+		if !op.Weight.Empty() {
+			weight = *v.at(op.Weight, i, 0)
 		}
-		for j := range op.Logits.Cols {
-			sum += math.Exp(*v.at(op.Logits, i, j) - top)
+		if weight == 0 {
+			class = -1
+			*v.at(op.Loss, i, 0) = 0
 		}
-		class := int(*v.at(op.Target, i, 0))
-		*v.at(op.Loss, i, 0) = math.Log(sum) + top - *v.at(op.Logits, i, class)
-		for j := range op.Logits.Cols {
-			p := math.Exp(*v.at(op.Logits, i, j)-top) / sum
-			if op.Grad {
-				if j == class {
-					p--
-				}
-				p *= float64(op.Scale)
+		for from := 0; from < op.Logits.Cols; from += cols {
+			v.softmax(op, i, from, cols, class-from, weight)
+		}
+	}
+}
+
+// softmax computes one group of a row's classes; of class alone, if it is of the group, the loss.
+func (v values) softmax(op schedule.SoftmaxLoss, i, from, cols, class int, weight float64) {
+	logits, prob := op.Logits.Columns(from, cols), op.Prob.Columns(from, cols)
+	top, sum, mine := math.Inf(-1), 0.0, class >= 0 && class < cols
+	for j := range cols {
+		top = max(top, *v.at(logits, i, j))
+	}
+	for j := range cols {
+		sum += math.Exp(*v.at(logits, i, j) - top)
+	}
+	if mine {
+		*v.at(op.Loss, i, 0) = math.Log(sum) + top - *v.at(logits, i, class)
+	}
+	for j := range cols {
+		p := math.Exp(*v.at(logits, i, j)-top) / sum
+		switch {
+		case op.Grad && !mine:
+			p = 0
+		case op.Grad:
+			if j == class {
+				p--
 			}
-			*v.at(op.Prob, i, j) = p
+			p *= float64(op.Scale) * weight
 		}
+		*v.at(prob, i, j) = p
 	}
 }
 

@@ -70,13 +70,31 @@ func simpleMakers() map[string]maker {
 		"update adam": func(t *trial) schedule.Op { return t.update(schedule.Adam, 2) },
 		"softmaxloss": func(t *trial) schedule.Op {
 			rows, cols := t.size(), 4+t.size()
-			op := schedule.SoftmaxLoss{Logits: t.place(rows, cols), Target: t.index(rows), Loss: t.place(rows, 1), Grad: t.flip(), Scale: 0.25}
-			if op.Prob = op.Logits; t.flip() {
-				op.Prob = t.place(rows, cols)
-			}
+			return t.softmaxLoss(rows, cols, 0)
+		},
+		"softmaxloss grouped": func(t *trial) schedule.Op {
+			rows, groups := t.size(), 1+t.rng.IntN(4)
+			op := t.softmaxLoss(rows, groups*(5+t.size()), groups)
+			op.Weight = t.shares(rows)
 			return op
 		},
 	}
+}
+
+// softmaxLoss is that of rows of so many classes.
+func (t *trial) softmaxLoss(rows, cols, groups int) schedule.SoftmaxLoss {
+	op := schedule.SoftmaxLoss{Logits: t.place(rows, cols), Target: t.index(rows), Loss: t.place(rows, 1), Grad: t.flip(), Groups: groups, Scale: 0.25}
+	if op.Prob = op.Logits; t.flip() {
+		op.Prob = t.place(rows, cols)
+	}
+	return op
+}
+
+// shares is a column of which about half of the values are 0.
+func (t *trial) shares(rows int) schedule.View {
+	v := t.place(rows, 1)
+	t.b.Do(0, schedule.Map{Op: cell.ReLU, Out: v, A: v})
+	return v
 }
 
 // update changes a parameter by a rule with so many moments. Rates lie between 0 and 1,

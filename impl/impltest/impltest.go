@@ -69,12 +69,32 @@ func Problems() []rnn.Problem {
 			}
 		}
 	}
+	ps = append(ps, embedded()...)
 	// Fewer bits: some of the same, every cell with each.
 	n := len(ps)
 	for i, c := range cell.All() {
 		for j, precision := range []rnn.Precision{rnn.FP16, rnn.BF16} {
 			p := ps[(i*n/len(cell.All())+4*j+1)%n]
 			p.Cell, p.Precision = c, precision
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// embedded are problems with an embedding, groups of classes and weights of the loss: every
+// cell where training, and with -short every third.
+func embedded() []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		p := rnn.Problem{
+			Cell: c, Input: 7, Hidden: 6, Layers: 2, Batch: 3, Steps: 5,
+			Symbols: 5, Embedding: 4, Output: 6, Groups: 2, Weighted: true,
+		}
+		if !testing.Short() {
+			ps = append(ps, p)
+		}
+		if p.Pass = rnn.Train; i%3 == 0 || !testing.Short() {
 			ps = append(ps, p)
 		}
 	}

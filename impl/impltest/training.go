@@ -44,8 +44,12 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 				continue // at a kink either gradient is right, and trainings part there
 			}
 			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 6, Output: 7, Precision: precision}
-			if i%2 == 1 {
+			switch i % 3 {
+			case 1:
 				p.OneHot, p.Input = c.Window == 1, 9
+			case 2:
+				p.Symbols, p.Embedding = 4, 3
+				p.Output, p.Groups, p.Weighted = 8, 2, true
 			}
 			o := all[(i+j)%len(all)]
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })

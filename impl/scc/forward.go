@@ -143,12 +143,7 @@ func (n *network) activate(k, t, c int) {
 	switch l.Activation {
 	case graph.Linear:
 	case graph.Softmax:
-		_, loss := n.Classes(l)
-		from := (t - n.size.History) * n.size.Batch
-		n.do(schedule.SoftmaxLoss{
-			Logits: out, Prob: out, Target: n.Input(l.Given).Band(from, out.Rows), Loss: loss.Band(from, out.Rows),
-			Grad: n.size.Train, Scale: float32(1 / float64(n.size.Steps*n.size.Batch)),
-		})
+		n.do(n.Loss(l, t-n.size.History, c))
 	default:
 		n.do(schedule.Map{Op: l.Activation.Op(), Out: out, A: out})
 	}

@@ -43,6 +43,7 @@ func Layout(g *graph.Graph, size graph.Size, k knob.Params) (*Network, error) {
 
 // own is the memory of a graph that stands alone.
 type own struct {
+	size              graph.Size
 	inputs, gradients map[string]*schedule.Matrix
 	prob, loss        map[string]*schedule.Matrix // by layer
 }
@@ -52,9 +53,16 @@ func (o *own) Gradient(name string) *schedule.Matrix { return o.gradients[name] 
 func (o *own) Classes(l graph.Layer) (prob, loss *schedule.Matrix) {
 	return o.prob[l.Name], o.loss[l.Name]
 }
+func (o *own) Loss(l graph.Layer, t, n int) schedule.SoftmaxLoss {
+	band := func(m *schedule.Matrix) schedule.View { return m.Band(t*o.size.Batch, n*o.size.Batch) }
+	return schedule.SoftmaxLoss{
+		Logits: band(o.prob[l.Name]), Prob: band(o.prob[l.Name]), Target: band(o.inputs[l.Given]), Loss: band(o.loss[l.Name]),
+		Grad: o.size.Train, Scale: float32(1 / float64(o.size.Steps*o.size.Batch)),
+	}
+}
 
 func allocate(b *schedule.Builder, g *graph.Graph, size graph.Size) *own {
-	o := &own{inputs: map[string]*schedule.Matrix{}, gradients: map[string]*schedule.Matrix{}, prob: map[string]*schedule.Matrix{}, loss: map[string]*schedule.Matrix{}}
+	o := &own{size: size, inputs: map[string]*schedule.Matrix{}, gradients: map[string]*schedule.Matrix{}, prob: map[string]*schedule.Matrix{}, loss: map[string]*schedule.Matrix{}}
 	gradient := func(name string, rows, cols int) {
 		if size.Train {
 			o.gradients[name] = b.Matrix("grad "+name, rows, cols)

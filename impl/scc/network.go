@@ -21,6 +21,9 @@ type memory interface {
 	// Classes are the probabilities of a softmax layer and its losses. Where
 	// training, the gradient of the logits takes the place of the probabilities.
 	Classes(l graph.Layer) (prob, loss *schedule.Matrix)
+	// Loss is the operation that turns the logits of a softmax layer at n new steps from
+	// step t into these.
+	Loss(l graph.Layer, t, n int) schedule.SoftmaxLoss
 }
 
 // A network is a graph on its way to a schedule. Frames are steps, those of the

@@ -65,7 +65,12 @@ type stack struct {
 	inputs, results map[string]*schedule.Matrix
 }
 
-func (s stack) Input(name string) *schedule.Matrix { return s.inputs[name] }
+func (s stack) Input(name string) *schedule.Matrix {
+	if name == "x" { // with an embedding not what is given
+		return s.plan.X
+	}
+	return s.inputs[name]
+}
 
 func (s stack) Gradient(name string) *schedule.Matrix {
 	if name == "x" {
@@ -77,3 +82,5 @@ func (s stack) Gradient(name string) *schedule.Matrix {
 func (s stack) Classes(graph.Layer) (prob, loss *schedule.Matrix) {
 	return s.plan.Head.Prob, s.plan.Head.Loss
 }
+
+func (s stack) Loss(_ graph.Layer, t, n int) schedule.SoftmaxLoss { return s.plan.Loss(t, n) }

@@ -155,15 +155,6 @@ type Scatter struct {
 	Index, Src, Table View
 }
 
-// SoftmaxLoss computes, row by row, Loss = -log softmax(Logits)[Target] and
-// Prob = softmax(Logits), or with Grad set the gradient of Scale·ΣLoss in place
-// of the probabilities. Prob may be Logits. Target and Loss are columns.
-type SoftmaxLoss struct {
-	Logits, Target, Loss, Prob View
-	Grad                       bool
-	Scale                      float32
-}
-
 // some returns the views that are not empty.
 func some(lists ...[]View) []View {
 	n := 0
@@ -421,23 +412,6 @@ func (s Scatter) FLOPs() int64   { return int64(s.Src.Rows) * int64(s.Src.Cols) 
 func (s Scatter) String() string { return fmt.Sprintf("scatter %v[%v] += %v", s.Table, s.Index, s.Src) }
 func (s Scatter) check() error {
 	if s.Index.Cols != 1 || s.Index.Rows != s.Src.Rows || s.Table.Cols != s.Src.Cols {
-		return misfit(s)
-	}
-	return nil
-}
-
-func (s SoftmaxLoss) Name() string   { return "softmaxloss" }
-func (s SoftmaxLoss) Reads() []View  { return []View{s.Logits, s.Target} }
-func (s SoftmaxLoss) Writes() []View { return []View{s.Loss, s.Prob} }
-
-// FLOPs counts a maximum, an exponential, a sum and a division per element.
-func (s SoftmaxLoss) FLOPs() int64 { return 4 * int64(s.Logits.Rows) * int64(s.Logits.Cols) }
-func (s SoftmaxLoss) String() string {
-	return fmt.Sprintf("softmaxloss %v %v = %v %v%s", s.Loss, s.Prob, s.Logits, s.Target, map[bool]string{true: " gradient"}[s.Grad])
-}
-func (s SoftmaxLoss) check() error {
-	if s.Target.Cols != 1 || s.Loss.Cols != 1 || s.Target.Rows != s.Logits.Rows || s.Loss.Rows != s.Logits.Rows ||
-		s.Prob.Rows != s.Logits.Rows || s.Prob.Cols != s.Logits.Cols {
 		return misfit(s)
 	}
 	return nil

@@ -14,16 +14,21 @@ func SoftmaxLoss(t *launch.Target, op schedule.SoftmaxLoss) launch.Command {
 	if op.Grad {
 		grad = 1
 	}
-	each := ints.CeilDiv(op.Logits.Cols, launch.BlockSize)
+	groups, weight := max(1, op.Groups), op.Weight
+	if weight.Empty() { // passed as the target, and not touched
+		weight = op.Target
+	}
+	cols := op.Logits.Cols / groups
+	each := ints.CeilDiv(cols, launch.BlockSize)
 	if each > 16 { // of as many a thread has no registers
 		each = 0
 	}
-	l := launch.New(t.File(file, "softmaxloss", "EACH", each, "LOGITS", t.Element(op.Logits), "TARGET", t.Element(op.Target),
-		"LOSS", t.Element(op.Loss), "PROB", t.Element(op.Prob)),
-		[3]int{op.Logits.Rows, 1, 1}, [3]int{launch.BlockSize, 1, 1},
-		uint64(op.Logits.Rows), uint64(op.Logits.Cols), uint64(t.At(op.Logits)), uint64(op.Logits.M.Cols),
+	l := launch.New(t.File(file, "softmaxloss", "EACH", each, "WEIGHTED", ints.FromBool(!op.Weight.Empty()), "LOGITS", t.Element(op.Logits), "TARGET", t.Element(op.Target),
+		"LOSS", t.Element(op.Loss), "PROB", t.Element(op.Prob), "WEIGHT", t.Element(weight)),
+		[3]int{op.Logits.Rows * groups, 1, 1}, [3]int{launch.BlockSize, 1, 1},
+		uint64(op.Logits.Rows), uint64(groups), uint64(cols), uint64(t.At(op.Logits)), uint64(op.Logits.M.Cols),
 		uint64(t.At(op.Target)), uint64(op.Target.M.Cols), uint64(t.At(op.Loss)), uint64(op.Loss.M.Cols),
-		uint64(t.At(op.Prob)), uint64(op.Prob.M.Cols), grad, uint64(math.Float32bits(op.Scale)), t.Status())
+		uint64(t.At(op.Prob)), uint64(op.Prob.M.Cols), uint64(t.At(weight)), uint64(weight.M.Cols), grad, uint64(math.Float32bits(op.Scale)), t.Status())
 	l.Early = t.Properties.Capability >= 90
 	return l
 }

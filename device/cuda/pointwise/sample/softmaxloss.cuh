@@ -4,7 +4,9 @@
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
 #define EACH 1
+#define WEIGHTED 0
 #define LOGITS fp16
 #define TARGET float
 #define LOSS float
 #define PROB fp16
+#define WEIGHT float
