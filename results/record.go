@@ -32,11 +32,15 @@ type Point struct {
 	Output    int    `json:"output"`    // classes of the softmax output layer; 0: none
 	OneHot    bool   `json:"onehot"`    // the input is one symbol of Input a step
 	History   int    `json:"history"`   // steps kept of the previous minibatch, through which errors flow back as well
+	Symbols   int    `json:"symbols"`   // rows of the embedding table; 0: no embedding
+	Embedding int    `json:"embedding"` // features of Input that its rows give
+	Groups    int    `json:"groups"`    // of the classes, each with a softmax of its own; 0: one
+	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
 }
 
 // Axes names the numeric axes of a point in the order of tables; the first four
 // are the first-class ones.
-var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history"}
+var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "symbols", "embedding", "groups"}
 
 // Axis returns the value of a numeric axis.
 func (p Point) Axis(name string) (int, bool) {
@@ -57,6 +61,12 @@ func (p Point) Axis(name string) (int, bool) {
 		return p.Output, true
 	case "history":
 		return p.History, true
+	case "symbols":
+		return p.Symbols, true
+	case "embedding":
+		return p.Embedding, true
+	case "groups":
+		return p.Groups, true
 	}
 	return 0, false
 }
@@ -78,6 +88,15 @@ func (p Point) String() string {
 	}
 	if p.History > 0 {
 		s += fmt.Sprintf(" history=%d", p.History)
+	}
+	if p.Symbols > 0 {
+		s += fmt.Sprintf(" embedding=%dx%d", p.Symbols, p.Embedding)
+	}
+	if p.Groups > 1 {
+		s += fmt.Sprintf(" groups=%d", p.Groups)
+	}
+	if p.Weighted {
+		s += " weighted"
 	}
 	if p.Precision != "fp32" {
 		s += " " + p.Precision

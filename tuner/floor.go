@@ -108,8 +108,11 @@ func given(p rnn.Problem, weight, state float64) float64 {
 		weight += 4
 	}
 	input := state * float64(p.Input)
-	if p.OneHot {
+	switch {
+	case p.OneHot:
 		input = 4
+	case p.Symbols > 0:
+		input = 4 * float64(p.Given())
 	}
 	return weight*weights + input*float64(p.Frames())*float64(p.Batch)
 }

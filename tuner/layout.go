@@ -289,7 +289,8 @@ func Problem(p results.Point) (rnn.Problem, error) {
 	}
 	q := rnn.Problem{
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
-		Output: p.Output, OneHot: p.OneHot, History: p.History, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
+		Output: p.Output, OneHot: p.OneHot, History: p.History,
+		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Weighted: p.Weighted, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
 	}
 	return q, q.Check()
 }
@@ -301,10 +302,8 @@ func hostMemory(p rnn.Problem) int64 {
 		weights += p.Hidden * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.Hidden)
 	}
 	distinct, checked := sample(p)
-	given := p.Input // values per step and sequence
-	if p.OneHot {
-		given = 1
-	}
+	given := p.Given() // values per step and sequence
+	weights += p.Symbols * p.Embedding
 	if p.Pass == rnn.Train && p.Output == 0 {
 		given += p.Hidden
 	}

@@ -66,7 +66,7 @@ func wordsOf(key string) []string {
 		return rnn.Passes()
 	case "precision":
 		return rnn.Precisions()
-	case "onehot":
+	case "onehot", "weighted":
 		return []string{"false", "true"}
 	case "impl":
 		return implNames()

@@ -183,7 +183,7 @@ func axisTable() (*table.Table, error) {
 		values := "sizes: 512, 4k, 64,128, 64:512:64, 256:4096:x2"
 		if a.Words {
 			values = map[string]string{
-				"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "onehot": "false, true",
+				"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "onehot": "false, true", "weighted": "false, true",
 			}[a.Name]
 		} else if a.Zero != "" {
 			values += ", " + a.Zero

@@ -166,6 +166,8 @@ func Axes() []Axis {
 			}
 			return "dense"
 		}),
+		named("embedding", "embedding", embeddingText),
+		named("softmax", "softmax", softmaxText),
 		named("precision", "precision", func(r *results.Record) string { return r.Point.Precision }),
 		named("impl", "technique", Label),
 		named("device", "device", func(r *results.Record) string { return OneLine(r.Device) }),
@@ -178,6 +180,26 @@ func Axes() []Axis {
 		}),
 		named("data", "input data", func(r *results.Record) string { return r.Mode.Data }),
 	}
+}
+
+// embeddingText spells the table of an embedding, symbols × features.
+func embeddingText(r *results.Record) string {
+	if r.Point.Symbols == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%dx%d", r.Point.Symbols, r.Point.Embedding)
+}
+
+// softmaxText spells what the loss is of.
+func softmaxText(r *results.Record) string {
+	text := "one"
+	if r.Point.Groups > 1 {
+		text = strconv.Itoa(r.Point.Groups)
+	}
+	if r.Point.Weighted {
+		text += " weighted"
+	}
+	return text
 }
 
 // AxisOf returns the axis of that name, which may be a knob of one of recs.

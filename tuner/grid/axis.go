@@ -44,6 +44,10 @@ func Axes() []Axis {
 		{Name: "batch", Letter: "B", Doc: "sequences per batch", Default: "32"},
 		{Name: "steps", Letter: "T", Doc: "time steps per sequence", Default: "50"},
 		{Name: "history", Doc: "time steps of the previous minibatch that training also goes back through; none: new steps only", Zero: "none", Default: "none"},
+		{Name: "symbols", Doc: "rows of an embedding table, one for each symbol of the input; none: no embedding", Zero: "none", Default: "none"},
+		{Name: "embedding", Doc: "input features that the embedding gives", Zero: "none", Default: "none"},
+		{Name: "groups", Doc: "groups of output classes, each with its own softmax; none: one softmax", Zero: "none", Default: "none"},
+		{Name: "weighted", Doc: "loss with a weight for each time step (true or false)", Default: "false", Words: true},
 		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
 	}
 }
@@ -140,6 +144,14 @@ func set(p *results.Point, name string, val value) {
 		p.Steps = val.size
 	case "history":
 		p.History = val.size
+	case "symbols":
+		p.Symbols = val.size
+	case "embedding":
+		p.Embedding = val.size
+	case "groups":
+		p.Groups = val.size
+	case "weighted":
+		p.Weighted = val.word == "true"
 	case "streams":
 		p.Streams = val.size
 	}
@@ -154,6 +166,8 @@ func word(p results.Point, name string) string {
 		return p.Pass
 	case "precision":
 		return p.Precision
+	case "weighted":
+		return fmt.Sprint(p.Weighted)
 	}
 	return fmt.Sprint(p.OneHot)
 }
