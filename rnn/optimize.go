@@ -93,6 +93,9 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if p.History > 0 && !o.Carry {
 		return nil, nil, fmt.Errorf("rnn: %w: history is %d, but minibatches do not go on where those before ended", schedule.ErrHistory, p.History)
 	}
+	if p.History > 0 && p.Embedding > 0 {
+		return nil, nil, fmt.Errorf("rnn: %w: a history of %d steps and an embedding do not go together yet", schedule.ErrHistory, p.History)
+	}
 	plan, err := planned(t, p, k, 0, p.History > 0)
 	if err != nil {
 		return nil, nil, err

@@ -11,16 +11,17 @@ import (
 
 // An Evaluator measures a network that is being trained on data that it is not trained on.
 type Evaluator struct {
-	plan      *rnn.Plan
-	program   device.Program
-	source    data.Source
-	x, target []float32
-	batches   int
-	start     []byte // position of source, from which every evaluation begins
+	plan    *rnn.Plan
+	program device.Program
+	source  data.Source
+	batch   *minibatch
+	batches int
+	start   []byte // position of source, from which every evaluation begins
 }
 
-// Score is what a network makes of data: the mean loss of all steps, and the share of steps whose
-// class is the most likely one, or among the 5 or 20 most likely.
+// Score is what a network makes of data: the mean loss of all steps that count, and the share of them
+// whose class is the most likely one, or among the 5 or 20 most likely. Where classes
+// are in groups, these are the most likely ones of the class's group.
 type Score struct {
 	Loss              float64
 	Top1, Top5, Top20 float64
@@ -41,9 +42,10 @@ func (t *Trainer) NewEvaluator(source data.Source, batches int) (*Evaluator, err
 	if err != nil {
 		return nil, err
 	}
-	e := &Evaluator{plan: plan, program: program, source: source, batches: batches, start: source.State()}
-	e.x, e.target = make([]float32, plan.X.Elements()), make([]float32, plan.Head.Target.Elements())
-	return e, nil
+	return &Evaluator{
+		plan: plan, program: program, source: source, batches: batches, start: source.State(),
+		batch: newMinibatch(source, plan.Given.Elements(), plan.Head.Target.Elements()),
+	}, nil
 }
 
 func (e *Evaluator) Close() error { return e.program.Close() }
@@ -62,13 +64,15 @@ func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
 		return Score{}, err
 	}
 	var s Score
+	counted := 0
 	for range e.batches {
-		if err := e.batch(&s); err != nil {
+		if err := e.add(&s); err != nil {
 			return Score{}, err
 		}
+		counted += e.batch.counted
 	}
 	for _, v := range []*float64{&s.Loss, &s.Top1, &s.Top5, &s.Top20} {
-		*v /= float64(e.batches)
+		*v /= float64(max(1, counted))
 	}
 	return s, nil
 }
@@ -87,11 +91,11 @@ func (e *Evaluator) clear() error {
 	return nil
 }
 
-// batch adds the score of a minibatch.
-func (e *Evaluator) batch(s *Score) error {
+// add adds the loss of a minibatch's steps, and how many of them are right.
+func (e *Evaluator) add(s *Score) error {
 	h := e.plan.Head
-	e.source.Next(e.x, e.target)
-	if err := errors.Join(e.program.Write(e.plan.X, e.x), e.program.Write(h.Target, e.target)); err != nil {
+	e.batch.next(e.source)
+	if err := e.batch.write(e.plan, e.program, e.plan.Given); err != nil {
 		return err
 	}
 	if _, err := e.program.Run(1); err != nil {
@@ -101,18 +105,24 @@ func (e *Evaluator) batch(s *Score) error {
 	if err := errors.Join(e.program.Read(h.Loss, loss), e.program.Read(h.Prob, prob)); err != nil {
 		return err
 	}
-	s.Loss += mean(loss)
-	s.rank(h.Prob, prob, e.target)
+	s.Loss += sum(loss)
+	s.rank(h.Prob, max(1, e.plan.Groups), prob, e.batch.target)
 	return nil
 }
 
-// rank adds the shares of rows whose class is among the most likely ones. Classes that are as
-// likely count as more likely: a network that tells nothing apart is not right.
-func (s *Score) rank(of *schedule.Matrix, prob, target []float32) {
-	each := 1 / float64(of.Rows)
+// rank counts the rows whose class is among the most likely ones of its group. Classes that are as
+// likely count as more likely: a network that tells nothing apart is not right. A class
+// below 0 counts for nothing.
+func (s *Score) rank(of *schedule.Matrix, groups int, prob, target []float32) {
+	size := of.Cols / groups
 	for i := range of.Rows {
-		row := prob[i*of.Cols : (i+1)*of.Cols]
 		class, above := int(target[i]), 0
+		if class < 0 {
+			continue
+		}
+		from := class / size * size
+		row := prob[i*of.Cols+from:][:size]
+		class -= from
 		if row[class] != row[class] {
 			continue // no number is no answer
 		}
@@ -123,7 +133,7 @@ func (s *Score) rank(of *schedule.Matrix, prob, target []float32) {
 		}
 		for k, v := range map[int]*float64{1: &s.Top1, 5: &s.Top5, 20: &s.Top20} {
 			if above < k {
-				*v += each
+				*v++
 			}
 		}
 	}

@@ -1,11 +1,55 @@
 package train
 
-import "rnnbench/train/data"
+import (
+	"errors"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/schedule"
+	"rnnbench/train/data"
+)
 
 // A minibatch is what one iteration reads, and where its source is afterwards.
 type minibatch struct {
-	x, target []float32
-	state     []byte
+	x, target, weight []float32 // weight is nil where all steps count alike
+	counted           int       // steps of all sequences that count
+	state             []byte
+}
+
+// newMinibatch is for a source of so many values and targets.
+func newMinibatch(source data.Source, values, targets int) *minibatch {
+	m := &minibatch{x: make([]float32, values), target: make([]float32, targets), counted: targets}
+	if source.Shape().Weighted {
+		m.weight = make([]float32, targets)
+	}
+	return m
+}
+
+// next draws the minibatch from source. The weights of steps that count make their mean.
+func (m *minibatch) next(source data.Source) {
+	source.Next(m.x, m.target)
+	if m.weight == nil {
+		return
+	}
+	m.counted = 0
+	for _, class := range m.target {
+		if class >= 0 {
+			m.counted++
+		}
+	}
+	for i, class := range m.target {
+		if m.weight[i] = 0; class >= 0 {
+			m.weight[i] = 1 / float32(m.counted)
+		}
+	}
+}
+
+// write copies the minibatch to where a plan reads it, its x to input.
+func (m *minibatch) write(p *rnn.Plan, mem rnn.Memory, input *schedule.Matrix) error {
+	err := errors.Join(mem.Write(input, m.x), mem.Write(p.Head.Target, m.target))
+	if err == nil && m.weight != nil {
+		err = mem.Write(p.Head.Weight, m.weight)
+	}
+	return err
 }
 
 // A feed forms the next minibatch while the device works on this one.
@@ -20,7 +64,7 @@ type feed struct {
 func newFeed(source data.Source, values, targets int) *feed {
 	f := &feed{source: source, ready: make(chan *minibatch, 1), free: make(chan *minibatch, 2), done: make(chan struct{})}
 	for range cap(f.free) {
-		f.free <- &minibatch{x: make([]float32, values), target: make([]float32, targets)}
+		f.free <- newMinibatch(source, values, targets)
 	}
 	go f.run()
 	return f
@@ -31,7 +75,7 @@ func (f *feed) run() {
 	for {
 		select {
 		case m := <-f.free:
-			f.source.Next(m.x, m.target)
+			m.next(f.source)
 			m.state = f.source.State()
 			select {
 			case f.ready <- m:

@@ -99,6 +99,55 @@ func step(t *testing.T, tr *train.Trainer, n int) float64 {
 	return loss
 }
 
+// TestEvents: an embedding and its moments are learned by every technique alike; the loss before
+// is that of one softmax over pixels, whatever steps count for nothing; and training goes on bit for bit.
+func TestEvents(t *testing.T) {
+	d := open(t)
+	const spec = "events:recordings=3:burnin=5:ahead=9:dimension=6"
+	o := data.Options{Batch: 4, Steps: 20, Seed: 3}
+	trainer := func(tech string) *train.Trainer {
+		s := setup(t, d, tech, "adam:lr=0.01", rnn.FP32)
+		s.Problem.Cell, s.Problem.Steps = cell.LSLSTM, o.Steps
+		var err error
+		if s.Source, err = data.Open(spec, o); err != nil {
+			t.Fatal(err)
+		}
+		return newTrainer(t, s)
+	}
+	whole, parts := trainer("scan"), trainer("naive")
+	first := step(t, whole, 1)
+	if math.Abs(first-math.Log(34*34)) > 0.2 {
+		t.Errorf("the first loss is %v, want about log 34²", first)
+	}
+	if got := step(t, parts, 1); math.Abs(got-first) > 1e-5 {
+		t.Errorf("the first loss by another technique is %v, not %v", got, first)
+	}
+	path := filepath.Join(t.TempDir(), "checkpoint.npz")
+	if step(t, whole, 4); whole.Save(path) != nil {
+		t.Fatal("no checkpoint")
+	}
+	last := step(t, whole, 60)
+	again := trainer("scan")
+	if err := again.Load(path); err != nil || step(t, again, 60) != last || !(last < first-0.5) {
+		t.Errorf("from %v the loss falls to %v, and in two parts to another (%v)", first, last, err)
+	}
+	held := o
+	held.Held = true
+	source, err := data.Open(spec, held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := whole.NewEvaluator(source, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	score, err := e.Evaluate(whole)
+	if err != nil || score.Top1 > score.Top5 || score.Top5 > score.Top20 || score.Top20 <= 20./34/34 || score.Top20 > 0.9 || score.Loss < 2 {
+		t.Errorf("on other recordings: %+v, %v", score, err)
+	}
+}
+
 // TestTrainerLearns: each optimiser learns the task, also with weights of 16 bits, and what it has
 // learnt holds on other data.
 func TestTrainerLearns(t *testing.T) {

@@ -40,13 +40,22 @@ type Trainer struct {
 	position   []byte        // of the source, after the last iteration
 	loss       []float32     // buffer
 	ready      bool          // the steps of the history are of the data
+	counted    int           // steps of the last minibatch that count
+}
+
+// Asked is p with the two ends that a task asks of a network.
+func Asked(p rnn.Problem, s data.Shape) rnn.Problem {
+	p.Input, p.OneHot, p.Symbols, p.Embedding = s.Input, s.OneHot, s.Symbols, s.Embedding
+	p.Output, p.Groups, p.Weighted = s.Output, s.Groups, s.Weighted
+	return p
 }
 
 // New compiles the network and writes its first parameters: uniform in ±1/√H, as PyTorch
 // draws them, with states of 0.
 func New(s Setup) (*Trainer, error) {
 	shape := s.Source.Shape()
-	s.Problem.Pass, s.Problem.Input, s.Problem.OneHot, s.Problem.Output = rnn.Train, shape.Input, shape.OneHot, shape.Output
+	s.Problem = Asked(s.Problem, shape)
+	s.Problem.Pass = rnn.Train
 	s.Optimizer.Carry = shape.Continues
 	plan, sched, err := rnn.LayoutTraining(s.Technique, s.Problem, s.Knobs, s.Optimizer.Optimizer)
 	if err != nil {
@@ -74,7 +83,7 @@ func (t *Trainer) input() *schedule.Matrix {
 	if t.plan.XN != nil {
 		return t.plan.XN
 	}
-	return t.plan.X
+	return t.plan.Given
 }
 
 // begin writes the first parameters.
@@ -145,7 +154,7 @@ func (t *Trainer) Loss() (float64, error) {
 	if err := t.program.Read(t.plan.Head.Loss, t.loss); err != nil {
 		return 0, err
 	}
-	return mean(t.loss), nil
+	return sum(t.loss) / float64(max(1, t.counted)), nil
 }
 
 // once makes an iteration.
@@ -160,24 +169,25 @@ func (t *Trainer) once() error {
 // run runs the schedule on the next minibatch.
 func (t *Trainer) run(rates []float32) error {
 	m := t.feed.next()
-	err := errors.Join(t.program.Write(t.input(), m.x), t.program.Write(t.plan.Head.Target, m.target), t.program.Write(t.plan.Updates.Rates, rates))
+	err := errors.Join(m.write(t.plan, t.program, t.input()), t.program.Write(t.plan.Updates.Rates, rates))
 	if err == nil {
 		_, err = t.program.Run(1)
 	}
 	if err != nil {
 		return err
 	}
+	t.counted = m.counted
 	t.position = append(t.position[:0], m.state...)
 	t.feed.recycle(m)
 	return nil
 }
 
-func mean(values []float32) float64 {
+func sum(values []float32) float64 {
 	sum := 0.0
 	for _, v := range values {
 		sum += float64(v)
 	}
-	return sum / float64(max(1, len(values)))
+	return sum
 }
 
 // kept are the matrices that a checkpoint holds, by name: parameters, moments and, where they

@@ -227,7 +227,12 @@ func askedBy(spec string, r grid.Request, b *bench) error {
 		return fmt.Errorf("--data: %w", err)
 	}
 	s, axes := source.Shape(), r.Axes
-	axes["input"], axes["output"], axes["onehot"] = strconv.Itoa(s.Input), strconv.Itoa(s.Output), strconv.FormatBool(s.OneHot)
+	axes["input"], axes["output"], axes["onehot"], axes["weighted"] = strconv.Itoa(s.Input), strconv.Itoa(s.Output), strconv.FormatBool(s.OneHot), strconv.FormatBool(s.Weighted)
+	for name, n := range map[string]int{"symbols": s.Symbols, "embedding": s.Embedding, "groups": s.Groups} {
+		if axes[name] = strconv.Itoa(n); n == 0 {
+			axes[name] = "none"
+		}
+	}
 	return nil
 }
 

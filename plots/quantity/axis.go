@@ -166,8 +166,8 @@ func Axes() []Axis {
 			}
 			return "dense"
 		}),
-		named("embedding", "embedding", embeddingText),
-		named("softmax", "softmax", softmaxText),
+		{Name: "embedding", Title: "embedding", Letter: "embedding", text: embeddingText},
+		{Name: "softmax", Title: "softmax", Letter: "softmax", text: softmaxText},
 		named("precision", "precision", func(r *results.Record) string { return r.Point.Precision }),
 		named("impl", "technique", Label),
 		named("device", "device", func(r *results.Record) string { return OneLine(r.Device) }),

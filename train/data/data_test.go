@@ -33,11 +33,7 @@ func book(t *testing.T) string {
 type minibatch struct{ x, target []float32 }
 
 func next(s data.Source, o data.Options) minibatch {
-	features := 1
-	if !s.Shape().OneHot {
-		features = s.Shape().Input
-	}
-	m := minibatch{make([]float32, o.Batch*o.Steps*features), make([]float32, o.Batch*o.Steps)}
+	m := minibatch{make([]float32, o.Batch*o.Steps*s.Shape().Given()), make([]float32, o.Batch*o.Steps)}
 	for i := range m.x { // what is not written shows
 		m.x[i] = float32(math.NaN())
 	}
@@ -65,7 +61,7 @@ func open(t *testing.T, spec string, o data.Options) data.Source {
 func specs(t *testing.T) []string {
 	return []string{
 		"copy:delay=3:length=2:symbols=4", "adding", "text:" + book(t), "words:vocabulary=30:file=" + book(t),
-		"events:recordings=9", "n-mnist:" + nmnist(t, 3),
+		"events:recordings=9:burnin=3", "n-mnist:burnin=3:dir=" + nmnist(t, 3),
 	}
 }
 
@@ -86,13 +82,19 @@ func TestSources(t *testing.T) {
 				t.Fatalf("%s: the same seed gives other data", spec)
 			}
 			for _, v := range m.target {
-				if !(v >= 0) || v >= float32(shape.Output) || v != float32(int(v)) {
+				if !(v >= 0 || shape.Weighted && v == -1) || v >= float32(shape.Output) || v != float32(int(v)) {
 					t.Fatalf("%s: class %v of %d", spec, v, shape.Output)
 				}
 			}
-			for _, v := range m.x {
-				if !(v >= 0) || shape.OneHot && (v >= float32(shape.Input) || v != float32(int(v))) {
-					t.Fatalf("%s: input %v of %d", spec, v, shape.Input)
+			for i, v := range m.x {
+				symbol, symbols := shape.OneHot, shape.Input
+				if shape.Symbols > 0 {
+					if symbol, symbols = i%shape.Given() == 0, shape.Symbols; !symbol && v >= -1 {
+						continue
+					}
+				}
+				if !(v >= 0) || symbol && (v >= float32(symbols) || v != float32(int(v))) {
+					t.Fatalf("%s: input %v of %d", spec, v, symbols)
 				}
 			}
 		}
@@ -226,6 +228,7 @@ func TestOpenRefuses(t *testing.T) {
 		"text:" + path + "x": "no such file", "text:file=" + same: "different symbols", "text:a:file=b": "twice",
 		"copy:delay=2:delay=2": "twice", "copy:delay=0": "whole number", "events:recordings=0": "whole number",
 		"events:threshold=65": "whole number", "events:dir": "no option", "n-mnist": "n-mnist:DIR",
+		"events": "set steps to 31", "events:dimension=0": "whole number",
 	} {
 		if _, err := data.Open(spec, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", spec, err, want)

@@ -1,25 +1,27 @@
 package data
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 )
 
-// noEvent is the symbol, and the class, of a step without an event.
-const noEvent = 2 * pixels * pixels
+// Symbols of the embedding: pixels, and one for a step without an event.
+const (
+	places   = pixels * pixels
+	noEvent  = places
+	noTarget = -1 // the class where nothing is asked for
+)
 
 // newForecast asks for events some way ahead, as Martin & Cundy 2017, section 4, do with N-MNIST.
 // Each sequence is a random stretch of a random recording. A recording that is too short is
-// padded with noEvent.
+// padded.
 //
-// The paper embeds the pixel in 40 dimensions, adds the polarity as a 41st input, and applies one
-// softmax over pixels for each polarity. A problem has one table of symbols and one softmax.
-// Here an input is one of 2 · 34² symbols and an output one of 2 · 34² classes: a pixel with a
-// polarity. The loss therefore includes that of the polarity.
-//
-// No step can be left out of the loss. During the burn-in, and after the end of a short recording,
-// the class is noEvent. It is easily learned and lowers the mean.
+// As in the paper, an embedding of the pixel and the polarity beside it are the input: 1 for a
+// rise, -1 for a fall. The classes are two groups of pixels, falls and rises. The loss is that of the
+// pixel on the condition of the polarity. Nothing is asked for in the first steps, the
+// burn-in, nor after a recording's end.
 func newForecast(l *library, s settings, o Options) (Source, error) {
 	ahead, err := s.whole("ahead", 1, 1<<20)
 	if err != nil {
@@ -28,6 +30,13 @@ func newForecast(l *library, s settings, o Options) (Source, error) {
 	burnin, err := s.whole("burnin", 0, 1<<20)
 	if err != nil {
 		return nil, err
+	}
+	dimension, err := s.whole("dimension", 1, 1<<16)
+	if err != nil {
+		return nil, err
+	}
+	if burnin >= o.Steps {
+		return nil, fmt.Errorf("none of the %d steps comes after the burn-in of %d: set steps to %d, or lower burnin", o.Steps, burnin, burnin+1)
 	}
 	fill := func(rng *rand.Rand, o Options, x, target []float32) {
 		which, where := make([]int, o.Batch), make([]uint64, o.Batch)
@@ -38,28 +47,28 @@ func newForecast(l *library, s settings, o Options) (Source, error) {
 			panic(err) // the camera only fails if Go's fonts are broken
 		}
 		for b, i := range which {
-			stretch(l.all[i], o, ahead, burnin, where[b], x[b:], target[b:])
+			stretch(l.all[i], o, ahead, burnin, where[b], x[2*b:], target[b:])
 		}
 	}
-	return &drawn{Options: o, shape: Shape{Input: noEvent + 1, OneHot: true, Output: noEvent + 1}, fill: fill}, nil
+	shape := Shape{Input: dimension + 1, Symbols: places + 1, Embedding: dimension, Output: 2 * places, Groups: 2, Weighted: true}
+	return &drawn{Options: o, shape: shape, fill: fill}, nil
 }
 
-// stretch copies steps of a recording, from a random one on, to every Batch-th place.
+// stretch copies steps of a recording, from a random one on, to every Batch-th row.
 func stretch(recording []uint16, o Options, ahead, burnin int, random uint64, x, target []float32) {
 	start := 0
 	if places := len(recording) - o.Steps - ahead + 1; places > 1 {
 		start = int(random % uint64(places))
 	}
-	at := func(i int) float32 {
-		if i < len(recording) {
-			return float32(recording[i])
-		}
-		return noEvent
-	}
 	for t := range o.Steps {
-		x[t*o.Batch] = at(start + t)
-		if target[t*o.Batch] = noEvent; t >= burnin {
-			target[t*o.Batch] = at(start + t + ahead)
+		row := x[2*t*o.Batch:]
+		row[0], row[1] = noEvent, 0
+		if i := start + t; i < len(recording) {
+			row[0], row[1] = float32(recording[i]%places), float32(2*(int(recording[i])/places)-1)
+		}
+		target[t*o.Batch] = noTarget
+		if i := start + t + ahead; t >= burnin && i < len(recording) {
+			target[t*o.Batch] = float32(recording[i])
 		}
 	}
 }

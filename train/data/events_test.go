@@ -53,27 +53,29 @@ func nmnist(t *testing.T, each int) string {
 	return dir
 }
 
-// TestForecast: a target is the event so far ahead of the one that is seen; none is asked for during the
-// burn-in or after the recording's end.
+// TestForecast: a target is the event so far ahead of the one that is seen; nothing is asked for during
+// the burn-in or after the recording's end.
 func TestForecast(t *testing.T) {
 	dir := nmnist(t, 1)
-	const none = 2 * 34 * 34
+	const pixels = 34 * 34
 	for _, test := range []struct{ steps, ahead, burnin int }{{40, 50, 0}, {40, 7, 13}, {280, 50, 5}, {400, 50, 0}} {
 		o := data.Options{Batch: 3, Steps: test.steps, Seed: 2}
 		m := next(open(t, fmt.Sprintf("n-mnist:%s:ahead=%d:burnin=%d", dir, test.ahead, test.burnin), o), o)
 		for b := range o.Batch {
-			// Symbols go up by one from event to event, within a polarity and up to the last pixel.
-			first := int(m.x[b])
-			digit := first / (34 * 34)
-			place := func(symbol int) int { return (symbol - digit*34*34 - 340*digit + 34*34) % (34 * 34) }
-			start := place(first)
+			// Pixels go up by one from event to event, of one polarity.
+			rises := m.x[2*b+1]
+			digit := int(rises+1) / 2
+			place := func(pixel int) int { return (pixel - 340*digit + pixels) % pixels }
+			start := place(int(m.x[2*b]))
 			for step := range o.Steps {
-				x, target := int(m.x[step*o.Batch+b]), int(m.target[step*o.Batch+b])
-				if i := start + step; i < 300 != (x != none) || x != none && place(x) != i {
-					t.Fatalf("%+v: step %d of sequence %d is symbol %d", test, step, b, x)
+				row := 2 * (step*o.Batch + b)
+				pixel, polarity, target := int(m.x[row]), m.x[row+1], int(m.target[step*o.Batch+b])
+				if i := start + step; i < 300 != (pixel != pixels && polarity == rises) || i >= 300 && polarity != 0 || pixel != pixels && place(pixel) != i {
+					t.Fatalf("%+v: step %d of sequence %d is pixel %d with polarity %v", test, step, b, pixel, polarity)
 				}
 				i := start + step + test.ahead
-				if asked := i < 300 && step >= test.burnin; asked != (target != none) || asked && place(target) != i {
+				asked := i < 300 && step >= test.burnin
+				if asked != (target >= 0) || asked && (place(target%pixels) != i || target/pixels != digit) {
 					t.Fatalf("%+v: step %d of sequence %d asks for %d", test, step, b, target)
 				}
 			}
@@ -86,22 +88,21 @@ func TestForecast(t *testing.T) {
 func TestCamera(t *testing.T) {
 	o := data.Options{Batch: 12, Steps: 1024, Seed: 4}
 	m := next(open(t, "events:recordings=12", o), o)
-	var count [2*34*34 + 1]int
-	for _, v := range m.x {
-		count[int(v)]++
-	}
+	var count [34*34 + 1]int
 	on, border := 0, 0
-	for v, n := range count[:2*34*34] {
-		if v >= 34*34 {
-			on += n
+	for i := 0; i < len(m.x); i += 2 {
+		pixel := int(m.x[i])
+		count[pixel]++
+		if m.x[i+1] > 0 {
+			on++
 		}
-		if x := v % 34; x < 2 || x >= 32 {
-			border += n
+		if x := pixel % 34; pixel < 34*34 && (x < 2 || x >= 32) {
+			border++
 		}
 	}
 	total := o.Batch * o.Steps
-	if on < total/4 || on > 3*total/4 || border > total/20 || count[2*34*34] > total/20 {
-		t.Errorf("of %d events %d are rises, %d are at the border, and %d are missing", total, on, border, count[2*34*34])
+	if on < total/4 || on > 3*total/4 || border > total/20 || count[34*34] > total/20 {
+		t.Errorf("of %d events %d are rises, %d are at the border, and %d are missing", total, on, border, count[34*34])
 	}
 	if busiest := slices.Max(count[:]); busiest > total/50 {
 		t.Errorf("one symbol has %d of %d events", busiest, total)
@@ -138,11 +139,11 @@ func TestBrokenRecordings(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		_, err := data.Open("n-mnist:"+dir, data.Options{Batch: 1, Steps: 4})
+		_, err := data.Open("n-mnist:burnin=0:dir="+dir, data.Options{Batch: 1, Steps: 4})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %v, want %q and the file's name", content, err, want)
 		}
-		if _, err := data.Open("n-mnist:recordings=3:dir="+dir, data.Options{Batch: 1, Steps: 4}); err != nil {
+		if _, err := data.Open("n-mnist:burnin=0:recordings=3:dir="+dir, data.Options{Batch: 1, Steps: 4}); err != nil {
 			t.Errorf("the fourth recording is read: %v", err)
 		}
 	}

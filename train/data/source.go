@@ -16,7 +16,8 @@ type Source interface {
 	Shape() Shape
 
 	// Next fills x, steps·batch × features or, where one-hot, symbols, and target, steps·batch ×
-	// 1 classes. Row t·batch+b belongs to step t of sequence b.
+	// 1 classes. Row t·batch+b belongs to step t of sequence b. With an embedding, a row of x is a
+	// symbol, then features. Where Weighted, a class below 0 counts for nothing.
 	Next(x, target []float32)
 
 	// State is the position after the last Next, for a checkpoint. Restore returns to it, in a
@@ -30,7 +31,22 @@ type Shape struct {
 	Input     int  // features a step, or symbols where OneHot
 	OneHot    bool // the input is one symbol a step
 	Output    int  // classes
+	Symbols   int  // rows of an embedding, which gives the first Embedding of Input; 0: none
+	Embedding int
+	Groups    int  // of classes, each with a softmax of its own; 0: one
+	Weighted  bool // some steps count for nothing; the loss is the mean over the others
 	Continues bool // each minibatch goes on where the one before ended, so that states are carried
+}
+
+// Given is how many values of x each step of a sequence has.
+func (s Shape) Given() int {
+	switch {
+	case s.OneHot:
+		return 1
+	case s.Symbols > 0:
+		return 1 + s.Input - s.Embedding
+	}
+	return s.Input
 }
 
 // Options are what a source is opened for.
@@ -55,8 +71,8 @@ func kinds() []kind {
 		{"adding", "classes=20", "", "add the two values that are marked (Hochreiter & Schmidhuber 1997), as one of some classes", openAdding},
 		{"text", "file=:vocabulary=255", "file", "the next character of a text; without a file, of Go's documentation and sources", openText},
 		{"words", "file=:vocabulary=10000", "file", "the next word of a text; without a file, of Go's documentation and sources", openWords},
-		{"events", "ahead=50:burnin=0:recordings=2000:threshold=16", "", "the event some way ahead, of a generated event camera that pans over digits", openEvents},
-		{"n-mnist", "dir=:ahead=50:burnin=0:recordings=2000", "dir", "the same of real N-MNIST recordings, in the folders Train and Test (Orchard et al. 2015)", openNMNIST},
+		{"events", "ahead=50:burnin=30:dimension=40:recordings=2000:threshold=16", "", "the place of the event some way ahead, of a generated event camera that pans over digits", openEvents},
+		{"n-mnist", "dir=:ahead=50:burnin=30:dimension=40:recordings=2000", "dir", "the same of real N-MNIST recordings, in the folders Train and Test (Orchard et al. 2015)", openNMNIST},
 	}
 }
 

@@ -175,7 +175,7 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	if s := source.Shape(); s.Input != l.Problem.Input || s.OneHot != l.Problem.OneHot || s.Output != l.Problem.Output {
+	if s := source.Shape(); train.Asked(l.Problem, s) != l.Problem {
 		return nil, fmt.Errorf("task %s has %d inputs and %d classes here, but the network has %d inputs and %d classes: use another text", n.Training.Data, s.Input, s.Output, l.Problem.Input, l.Problem.Output)
 	}
 	s := &session.Session{Plan: n.Training, Record: r}
