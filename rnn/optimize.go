@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -28,6 +30,10 @@ type Optimizer struct {
 	// Carry begins each run with the states after the last step of the run before:
 	// truncated backpropagation through time.
 	Carry bool
+
+	// Replicas, if it is not 0, is how many train together. Each has a part of a minibatch
+	// of Whole sequences, and the gradients are summed over all: see schedule.AllReduce.
+	Replicas, Whole int
 }
 
 // Check reports the first value that makes no sense.
@@ -43,6 +49,8 @@ func (o Optimizer) Check() error {
 		return fmt.Errorf("rnn: epsilon is %g: it must be above 0 and at most 1", o.Epsilon)
 	case !(o.LossScale >= 0 && o.LossScale <= 1<<30):
 		return fmt.Errorf("rnn: the loss's scale is %g: it must be at most 2³⁰, or 0 for none", o.LossScale)
+	case o.Replicas < 0 || o.Replicas > schedule.MaxReplicas || o.Replicas > 0 && o.Whole < o.Replicas:
+		return fmt.Errorf("rnn: %d replicas cannot share a minibatch of %d: each needs at least one sequence", o.Replicas, o.Whole)
 	}
 	return nil
 }
@@ -101,7 +109,12 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 		return nil, nil, err
 	}
 	plan.PrepareInRuns()
-	plan.ScaleLosses(float32(o.scale()))
+	part := 1.0
+	if o.Replicas > 0 {
+		part = float64(p.Batch) / float64(o.Whole) // losses are means over the whole minibatch
+		plan.AllReduce(plan.gradients(), o.Replicas)
+	}
+	plan.ScaleLosses(float32(o.scale() * part))
 	plan.update(o)
 	if o.Carry {
 		plan.carry()
@@ -160,6 +173,21 @@ func (p *Matrices) parameters() []parameter {
 		add("bias_out", h.B, h.DB)
 	}
 	return all
+}
+
+// gradients groups the gradients of parameters by layers, from the top: the order in which the
+// backward pass completes them.
+func (p *Matrices) gradients() [][]*schedule.Matrix {
+	var groups [][]*schedule.Matrix
+	layer := ""
+	for _, v := range p.parameters() {
+		if of := v.name[strings.LastIndex(v.name, "_")+1:]; of != layer || groups == nil {
+			groups, layer = append(groups, nil), of
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], v.grad)
+	}
+	slices.Reverse(groups)
+	return groups
 }
 
 // mostBands is how many workers, or blocks of a GPU, sum the squares of a gradient at most.

@@ -38,7 +38,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w: %w", l.total>>18, device.ErrMemory, err)
 	}
 	p := &program{
-		device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int32, s.Streams),
+		device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int32, s.Streams), reducing: reducing(s),
 	}
 	for i, m := range s.Matrices {
 		n := d.floats(m, f)

@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/cpuid/v2"
 
 	"rnnbench/device"
+	"rnnbench/device/allreduce"
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 )
@@ -28,6 +29,10 @@ import (
 type Options struct {
 	Threads int         // workers; 0: one per processor
 	Level   *simd.Level // instruction set; nil: the best there is
+
+	// Group has the other replicas that train with this one. They share the processors out:
+	// each has its part of them, and at least one worker.
+	Group *allreduce.Group
 }
 
 // A Device is the host.
@@ -48,6 +53,14 @@ func Open(o Options) (*Device, error) {
 		return nil, fmt.Errorf("cpu: %d threads: choose 1 to %d, or 0 for one per processor", o.Threads, MaxThreads)
 	}
 	allowed := processors()
+	spare := 1
+	if g := o.Group; g != nil {
+		allowed = allowed[len(allowed)*g.Rank()/g.Replicas() : len(allowed)*(g.Rank()+1)/g.Replicas()]
+		spare = 2 // sums run beside the workers
+		if o.Threads == 0 {
+			o.Threads = max(1, len(allowed))
+		}
+	}
 	if o.Threads == 0 {
 		if o.Threads = len(allowed); o.Threads == 0 {
 			o.Threads = runtime.NumCPU()
@@ -64,11 +77,11 @@ func Open(o Options) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
-	d := &Device{planner: planner{workers: o.Threads, kernels: kernels, gemm: gemm.New(kernels, gemm.DetectL2())}, meter: newRAPL()}
+	d := &Device{planner: planner{workers: o.Threads, kernels: kernels, gemm: gemm.New(kernels, gemm.DetectL2()), group: o.Group}, meter: newRAPL()}
 	// Workers hold their scheduler slots while they spin: with one more, other
 	// goroutines (signals, timers) never wait for a worker to be preempted.
-	if runtime.GOMAXPROCS(0) <= d.workers {
-		runtime.GOMAXPROCS(d.workers + 1)
+	if n := d.workers + spare; runtime.GOMAXPROCS(0) < n {
+		runtime.GOMAXPROCS(n)
 	}
 	d.pool = newPool(d.workers, allowed)
 	return d, nil

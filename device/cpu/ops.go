@@ -102,6 +102,8 @@ func (p *binder) work(op schedule.Op) (work, error) {
 		return p.squares(op), nil
 	case schedule.Update:
 		return p.update(op), nil
+	case schedule.AllReduce:
+		return p.allReduce(op)
 	}
 	return nil, unsupported(op)
 }

@@ -203,6 +203,8 @@ func (p *forecast) seconds(op schedule.Op, members, pieces, from int) (float64, 
 		return extra + p.mapLine*float64(ceil(op.A.Rows*op.A.Cols, line*parts)), nil
 	case schedule.Update:
 		return extra + (p.mapFunction+3*p.mapLine)*float64(ceil(op.Param.Rows*op.Param.Cols, line*parts)), nil
+	case schedule.AllReduce: // the others decide how long it takes
+		return extra + p.move(schedule.Bytes(op), 1), nil
 	}
 	return 0, unsupported(op)
 }

@@ -3,6 +3,7 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,10 @@ type program struct {
 	progress []counter // per stream, nodes done in all runs so far
 	runs     uint64    // runs done before this sample
 	team     []teamState
+
+	sums     bool    // over other replicas
+	reducing int     // the stream of sums over replicas; -1: there is none
+	begun    counter // sums that may begin, where one team runs everything else
 
 	meetings []*counter // of persistent operations and scans
 
@@ -144,6 +149,10 @@ func (p *program) Run(n int) (device.Sample, error) {
 	}
 	var start, end time.Time
 	ready := counter{}
+	var beside sync.WaitGroup
+	if p.reducing >= 0 {
+		beside.Go(func() { p.reduce(n) })
+	}
 	err := p.device.pool.do(func(w int) {
 		team := 0
 		for p.first(team+1) <= w {
@@ -157,8 +166,8 @@ func (p *program) Run(n int) (device.Sample, error) {
 		case w != p.first(team):
 			p.help(team, w)
 		case p.teams == 1:
-			for range n {
-				p.inOrder()
+			for r := range n {
+				p.inOrder(p.runs + uint64(r))
 			}
 			p.dismiss(team)
 		default:
@@ -176,9 +185,13 @@ func (p *program) Run(n int) (device.Sample, error) {
 			end = time.Now()
 		}
 	})
+	beside.Wait()
 	p.runs += uint64(n)
 	if err != nil {
 		p.reset()
+		return device.Sample{}, err
+	}
+	if err := p.failure(); err != nil {
 		return device.Sample{}, err
 	}
 	if p.badIndex.Swap(false) {
@@ -190,6 +203,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 // reset forgets what a failed sample left in the counters.
 func (p *program) reset() {
 	p.runs = 0
+	p.begun.Store(0)
 	for s := range p.progress {
 		p.progress[s].Store(0)
 	}

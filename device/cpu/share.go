@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"rnnbench/device/allreduce"
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/knob"
@@ -13,6 +14,7 @@ type planner struct {
 	workers int
 	kernels *simd.Kernels
 	gemm    *gemm.Engine
+	group   *allreduce.Group // of replicas that train together; nil: this one is alone
 }
 
 // forkFLOPs is the least work, in operations, that is worth handing to a
@@ -42,6 +44,8 @@ func (pl *planner) pieces(op schedule.Op) int {
 		if c >= stealFLOPs {
 			return stealPieces
 		}
+	case schedule.AllReduce: // it waits for other processes
+		return 0
 	case schedule.Persistent: // its workers meet at each step
 		c /= int64(op.Steps)
 	case schedule.PersistentBackward:
@@ -72,7 +76,7 @@ func (pl *planner) teams(s *schedule.Schedule, f simd.Format, k knob.Params) int
 	if n := k["teams"]; n > 0 {
 		return n
 	}
-	most := min(s.Streams, pl.workers/max(1, k["bands"]))
+	most := min(computing(s), pl.workers/max(1, k["bands"]))
 	if most <= 1 {
 		return 1
 	}

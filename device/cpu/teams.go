@@ -12,11 +12,25 @@ type teamState struct {
 func (p *program) first(team int) int   { return p.device.first(team, p.teams) }
 func (p *program) members(team int) int { return p.first(team+1) - p.first(team) }
 
-// inOrder runs every node in program order, which no wait contradicts.
-func (p *program) inOrder() {
-	for i := range p.nodes {
-		p.execute(0, &p.nodes[i])
+// inOrder runs every node in program order, which no wait contradicts. Sums over replicas
+// run beside.
+func (p *program) inOrder(run uint64) {
+	if p.reducing < 0 {
+		for i := range p.nodes {
+			p.execute(0, &p.nodes[i])
+		}
+		return
 	}
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		if n.stream == p.reducing {
+			p.begun.Add(1)
+			continue
+		}
+		p.summed(n.wait, run)
+		p.execute(0, n)
+	}
+	p.device.pool.await(&p.progress[p.reducing], (run+1)*uint64(len(p.queues[p.reducing])))
 }
 
 // execute runs a node as leader of a team.
@@ -103,7 +117,7 @@ func (p *program) byStream(team int, run uint64) {
 	for {
 		best, left := -1, false
 		for k, s := 0, team; s < len(p.queues); k, s = k+1, s+p.teams {
-			if next[k] == len(p.queues[s]) {
+			if next[k] == len(p.queues[s]) || s == p.reducing {
 				continue
 			}
 			left = true

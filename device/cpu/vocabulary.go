@@ -37,7 +37,7 @@ func Vocabulary() []knob.Knob {
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 	knobs := d.scanKnobs(s)
-	if most := min(s.Streams, d.workers); most > 1 {
+	if most := min(computing(s), d.workers); most > 1 {
 		knobs = append(knobs, offer("teams", most, choices(most)...))
 	}
 	if d.workers > 1 && persists(s) {

@@ -97,6 +97,7 @@ func (v values) eval(op schedule.Op) {
 		each(op.Src, func(i, j int) { *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) += *v.at(op.Src, i, j) })
 	case schedule.SoftmaxLoss:
 		v.softmaxLoss(op)
+	case schedule.AllReduce: // of one replica
 	case schedule.Squares:
 		v.squares(op)
 	case schedule.Update:

@@ -68,6 +68,9 @@ func simpleMakers() map[string]maker {
 		},
 		"update sgd":  func(t *trial) schedule.Op { return t.update(schedule.SGD, t.rng.IntN(2)) },
 		"update adam": func(t *trial) schedule.Op { return t.update(schedule.Adam, 2) },
+		"allreduce": func(t *trial) schedule.Op { // alone: sums over several replicas need as many devices
+			return schedule.AllReduce{Sums: []schedule.View{t.place(t.size(), t.size()), t.place(t.size(), t.size())}, Replicas: 1}
+		},
 		"softmaxloss": func(t *trial) schedule.Op {
 			rows, cols := t.size(), 4+t.size()
 			return t.softmaxLoss(rows, cols, 0)

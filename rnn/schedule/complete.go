@@ -39,6 +39,8 @@ func complete(op Op) error {
 		ok = present(op.A, op.Out)
 	case Update:
 		ok = op.Rule >= 0 && int(op.Rule) < len(Rules()) && present(op.Param, op.Grad, op.Rates) && present(op.Moment...)
+	case AllReduce:
+		ok = len(op.Sums) > 0 && present(op.Sums...)
 	case Persistent:
 		ok = op.Sequence.complete() && present(op.R...)
 	case PersistentBackward:

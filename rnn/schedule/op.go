@@ -53,6 +53,8 @@ func size(op Op) int64 {
 		n += int64(len(op.Steps)) * int64(unsafe.Sizeof(Map{}))
 	case Cell:
 		n += int64(len(op.Next)) * int64(unsafe.Sizeof(View{}))
+	case AllReduce:
+		n += int64(len(op.Sums)) * int64(unsafe.Sizeof(View{}))
 	}
 	return n
 }
