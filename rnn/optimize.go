@@ -101,6 +101,9 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if p.History > 0 && !o.Carry {
 		return nil, nil, fmt.Errorf("rnn: %w: history is %d, but minibatches do not go on where those before ended", schedule.ErrHistory, p.History)
 	}
+	if p.History > 0 && o.Replicas > 1 {
+		return nil, nil, fmt.Errorf("rnn: %w: a history of %d steps and %d replicas do not go together yet", schedule.ErrHistory, p.History, o.Replicas)
+	}
 	if p.History > 0 && p.Embedding > 0 {
 		return nil, nil, fmt.Errorf("rnn: %w: a history of %d steps and an embedding do not go together yet", schedule.ErrHistory, p.History)
 	}
@@ -111,7 +114,9 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	plan.PrepareInRuns()
 	part := 1.0
 	if o.Replicas > 0 {
-		part = float64(p.Batch) / float64(o.Whole) // losses are means over the whole minibatch
+		if !p.Weighted { // losses are means over the whole minibatch, as weights say themselves
+			part = float64(p.Batch) / float64(o.Whole)
+		}
 		plan.AllReduce(plan.gradients(), o.Replicas)
 	}
 	plan.ScaleLosses(float32(o.scale() * part))

@@ -43,14 +43,14 @@ func (t *Trainer) about() about {
 
 // rows is how many of m's first rows a checkpoint keeps: of the states of all steps, those
 // before the first step, and of what is kept from run to run, the steps of the history.
-func (t *Trainer) rows(name string, m *schedule.Matrix) int {
-	for _, k := range t.plan.Kept() {
+func (r replica) rows(name string, m *schedule.Matrix) int {
+	for _, k := range r.plan.Kept() {
 		if k.Matrix == m {
-			return k.Rows(t.Problem)
+			return k.Rows(r.plan.Problem)
 		}
 	}
-	if first, ok := t.plan.FirstStates()[name]; ok && first == m && t.plan.Whole == nil {
-		return t.Problem.Batch
+	if r.own(name) && r.plan.Whole == nil {
+		return r.part.N
 	}
 	return m.Rows
 }
@@ -65,14 +65,12 @@ func (t *Trainer) Save(path string) error {
 		return err
 	}
 	arrays := []torch.Array{numbers(aboutArray, text), numbers(positionArray, t.position)}
-	kept := t.kept()
-	for _, name := range slices.Sorted(maps.Keys(kept)) {
-		m := kept[name]
-		values, rows := make([]float32, m.Elements()), t.rows(name, m)
-		if err := t.program.Read(m, values); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(t.kept(t.replica))) {
+		values, cols, err := t.gather(name)
+		if err != nil {
 			return err
 		}
-		arrays = append(arrays, torch.Array{Name: name, Shape: []int{rows, m.Cols}, Values: values[:rows*m.Cols]})
+		arrays = append(arrays, torch.Array{Name: name, Shape: []int{len(values) / cols, cols}, Values: values})
 	}
 	if err := files.Write(path, func(w io.Writer) error { return torch.WriteNPZ(w, arrays) }); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", path, err)
@@ -154,31 +152,23 @@ func (t *Trainer) load(r *npz.Reader) ([]byte, error) {
 	case was.Optimizer != want.Optimizer:
 		return nil, fmt.Errorf("it was trained by %s, not by %s", was.Optimizer, want.Optimizer)
 	}
-	values := map[*schedule.Matrix][]float32{}
-	kept := t.kept()
-	for name, m := range kept {
+	values := map[string][]float32{}
+	for name := range t.kept(t.replica) {
 		var v []float32
 		if err := read(r, name, &v); err != nil {
 			return nil, err
 		}
-		if want := t.rows(name, m) * m.Cols; len(v) != want {
+		if want := t.values(name); len(v) != want {
 			return nil, fmt.Errorf("array %s has %d values, not %d", name, len(v), want)
 		}
-		values[m] = v
+		values[name] = v
 	}
 	position, err := bytesOf(r, positionArray)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range t.plan.Updates.Trained {
-		if one.Used != one.Param {
-			values[one.Used] = values[one.Param]
-		}
-	}
-	for m, v := range values {
-		if err := t.program.Write(m, v); err != nil {
-			return nil, err
-		}
+	if err := t.scatter(values); err != nil {
+		return nil, err
 	}
 	t.ready = true
 	t.iterations, t.took = was.Iterations, time.Duration(was.Seconds*float64(time.Second))

@@ -20,6 +20,7 @@ import (
 // A Setup is what is trained, how and on what.
 type Setup struct {
 	Device      device.Device
+	Replicas    []device.Device // that train together, each with a part of the minibatch; none: Device alone
 	Technique   rnn.Technique
 	Problem     rnn.Problem // its pass is Train; input and output are the source's; the source yields its Steps, new ones
 	Knobs       knob.Params // of the technique
@@ -32,13 +33,12 @@ type Setup struct {
 // A Trainer is a network on a device that is being trained. It is for one goroutine.
 type Trainer struct {
 	Setup
-	plan       *rnn.Plan
-	program    device.Program
+	replica    // the first one, whose parameters are those of all
+	replicas   []replica
 	feed       *feed
 	iterations int
 	took       time.Duration // of all iterations, feeding and reading included
 	position   []byte        // of the source, after the last iteration
-	loss       []float32     // buffer
 	ready      bool          // the steps of the history are of the data
 	counted    int           // steps of the last minibatch that count
 }
@@ -57,17 +57,13 @@ func New(s Setup) (*Trainer, error) {
 	s.Problem = Asked(s.Problem, shape)
 	s.Problem.Pass = rnn.Train
 	s.Optimizer.Carry = shape.Continues
-	plan, sched, err := rnn.LayoutTraining(s.Technique, s.Problem, s.Knobs, s.Optimizer.Optimizer)
-	if err != nil {
-		return nil, err
+	t := &Trainer{Setup: s}
+	err := t.compile()
+	if err == nil {
+		err = t.begin()
 	}
-	program, err := s.Device.Compile(sched, s.DeviceKnobs)
 	if err != nil {
-		return nil, err
-	}
-	t := &Trainer{Setup: s, plan: plan, program: program, loss: make([]float32, plan.Head.Loss.Elements())}
-	if err := t.begin(); err != nil {
-		return nil, errors.Join(err, program.Close())
+		return nil, errors.Join(err, t.closeReplicas())
 	}
 	t.position = s.Source.State()
 	t.feed = t.newFeed()
@@ -75,21 +71,23 @@ func New(s Setup) (*Trainer, error) {
 }
 
 func (t *Trainer) newFeed() *feed {
-	return newFeed(t.Source, t.input().Elements(), t.plan.Head.Target.Elements())
-}
-
-// input is where a minibatch is written.
-func (t *Trainer) input() *schedule.Matrix {
-	if t.plan.XN != nil {
-		return t.plan.XN
+	values, targets := 0, 0
+	for _, r := range t.replicas {
+		values, targets = values+r.input().Elements(), targets+r.plan.Head.Target.Elements()
 	}
-	return t.plan.Given
+	return newFeed(t.Source, values, targets)
 }
 
 // begin writes the first parameters.
 func (t *Trainer) begin() error {
 	first := t.first()
-	return errors.Join(t.plan.Write(t.program, first), t.plan.Updates.Begin(t.program, first), t.program.Prepare())
+	return t.each(func(r replica) error {
+		d := first
+		if len(t.replicas) > 1 {
+			d = first.Part(r.part)
+		}
+		return errors.Join(r.plan.Write(r.program, d), r.plan.Updates.Begin(r.program, d), r.program.Prepare())
+	})
 }
 
 // first are the first parameters.
@@ -120,7 +118,7 @@ func (t *Trainer) see() error {
 // Close frees what the trainer holds on its device.
 func (t *Trainer) Close() error {
 	t.feed.close()
-	return t.program.Close()
+	return t.closeReplicas()
 }
 
 // Iterations is how many there were, those before a checkpoint included.
@@ -151,10 +149,15 @@ func (t *Trainer) Step(ctx context.Context, n int) error {
 func (t *Trainer) Loss() (float64, error) {
 	start := time.Now()
 	defer func() { t.took += time.Since(start) }()
-	if err := t.program.Read(t.plan.Head.Loss, t.loss); err != nil {
-		return 0, err
+	var all []float32
+	for _, r := range t.replicas {
+		loss := make([]float32, r.plan.Head.Loss.Elements())
+		if err := r.program.Read(r.plan.Head.Loss, loss); err != nil {
+			return 0, err
+		}
+		all = append(all, loss...)
 	}
-	return sum(t.loss) / float64(max(1, t.counted)), nil
+	return sum(all) / float64(max(1, t.counted)), nil
 }
 
 // once makes an iteration.
@@ -169,10 +172,14 @@ func (t *Trainer) once() error {
 // run runs the schedule on the next minibatch.
 func (t *Trainer) run(rates []float32) error {
 	m := t.feed.next()
-	err := errors.Join(m.write(t.plan, t.program, t.input()), t.program.Write(t.plan.Updates.Rates, rates))
-	if err == nil {
-		_, err = t.program.Run(1)
-	}
+	err := t.each(func(r replica) error {
+		part := t.share(r, m)
+		err := errors.Join(part.write(r.plan, r.program, r.input()), r.program.Write(r.plan.Updates.Rates, rates))
+		if err == nil {
+			_, err = r.program.Run(1)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -190,21 +197,21 @@ func sum(values []float32) float64 {
 	return sum
 }
 
-// kept are the matrices that a checkpoint holds, by name: parameters, moments and, where they
-// are carried, states and the steps of the history.
-func (t *Trainer) kept() map[string]*schedule.Matrix {
+// kept are the matrices of a replica that a checkpoint holds, by name: parameters, moments and,
+// where they are carried, states and the steps of the history.
+func (t *Trainer) kept(r replica) map[string]*schedule.Matrix {
 	all := map[string]*schedule.Matrix{}
-	for _, one := range t.plan.Updates.Trained {
+	for _, one := range r.plan.Updates.Trained {
 		all[one.Name] = one.Param
 		for i, m := range one.Moment {
 			all[fmt.Sprintf("%s.moment%d", one.Name, i+1)] = m
 		}
 	}
-	for _, k := range t.plan.Kept() {
+	for _, k := range r.plan.Kept() {
 		all["kept "+k.Matrix.Name] = k.Matrix
 	}
-	if t.Optimizer.Carry && !t.plan.Continues {
-		for name, m := range t.plan.FirstStates() {
+	if t.Optimizer.Carry && !r.plan.Continues {
+		for name, m := range r.plan.FirstStates() {
 			all[name] = m
 		}
 	}

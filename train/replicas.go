@@ -1,0 +1,189 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"rnnbench/device"
+	"rnnbench/rnn"
+	"rnnbench/rnn/schedule"
+)
+
+// A replica is the network on one device, with its part of each minibatch.
+type replica struct {
+	plan    *rnn.Plan
+	program device.Program
+	part    rnn.Part
+}
+
+// compile readies the network on each device. Those that train together have sums in the same
+// order: what differs is an error of the first sum.
+func (t *Trainer) compile() error {
+	devices, o := t.Replicas, t.Optimizer.Optimizer
+	if len(devices) == 0 {
+		devices = []device.Device{t.Device}
+	} else {
+		o.Replicas, o.Whole = len(devices), t.Problem.Batch
+	}
+	parts, err := rnn.Parts(t.Problem.Batch, len(devices))
+	if err != nil {
+		return err
+	}
+	for i, d := range devices {
+		p := t.Problem
+		p.Batch = parts[i].N
+		plan, s, err := rnn.LayoutTraining(t.Technique, p, t.Knobs, o)
+		if err != nil {
+			return err
+		}
+		program, err := d.Compile(s, t.DeviceKnobs)
+		if err != nil {
+			return err
+		}
+		t.replicas = append(t.replicas, replica{plan, program, parts[i]})
+	}
+	t.replica = t.replicas[0]
+	return nil
+}
+
+func (t *Trainer) closeReplicas() error {
+	var errs []error
+	for _, r := range t.replicas {
+		errs = append(errs, r.program.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// each calls f for all replicas at the same time. One that fails has the others fail too, so
+// the error is that of the one whose device is to blame.
+func (t *Trainer) each(f func(r replica) error) error {
+	if len(t.replicas) == 1 {
+		return f(t.replica)
+	}
+	errs := make([]error, len(t.replicas))
+	var all sync.WaitGroup
+	for i, r := range t.replicas {
+		all.Go(func() {
+			if err := f(r); err != nil {
+				errs[i] = fmt.Errorf("replica %d of %d: %w", i+1, len(t.replicas), err)
+			}
+		})
+	}
+	all.Wait()
+	return rootOf(errs)
+}
+
+// rootOf is the error of a device that was lost, or else the first.
+func rootOf(errs []error) (first error) {
+	for _, err := range errs {
+		for _, lost := range []error{device.ErrKilled, device.ErrHang, device.ErrFault, device.ErrMemory} {
+			if errors.Is(err, lost) {
+				return err
+			}
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// share is the part of a minibatch that a replica trains on.
+func (t *Trainer) share(r replica, m *minibatch) *minibatch {
+	if len(t.replicas) == 1 {
+		return m
+	}
+	rows := func(values []float32, cols int) []float32 { return r.part.Rows(values, cols, t.Problem.Batch) }
+	part := &minibatch{x: rows(m.x, r.input().Cols), target: rows(m.target, 1)}
+	if m.weight != nil {
+		part.weight = rows(m.weight, 1)
+	}
+	return part
+}
+
+// input is where a minibatch is written.
+func (r replica) input() *schedule.Matrix {
+	if r.plan.XN != nil {
+		return r.plan.XN
+	}
+	return r.plan.Given
+}
+
+// own reports whether what a checkpoint keeps under that name differs between replicas: the
+// states of their sequences.
+func (r replica) own(name string) bool {
+	_, ok := r.plan.FirstStates()[name]
+	return ok
+}
+
+// bands is how many bands of rows, one for each layer, the states of a matrix have.
+func (r replica) bands() int {
+	if r.plan.Whole != nil {
+		return r.plan.Layers
+	}
+	return 1
+}
+
+// gather is what a checkpoint keeps under a name, of all replicas, and its columns.
+func (t *Trainer) gather(name string) (values []float32, cols int, err error) {
+	replicas := t.replicas
+	if !t.own(name) {
+		replicas = replicas[:1]
+	}
+	kept := make([][]float32, len(replicas))
+	for i, r := range replicas {
+		m := t.kept(r)[name]
+		kept[i], cols = make([]float32, m.Elements()), m.Cols
+		if err := r.program.Read(m, kept[i]); err != nil {
+			return nil, 0, err
+		}
+		kept[i] = kept[i][:r.rows(name, m)*cols]
+	}
+	if len(replicas) == 1 {
+		return kept[0], cols, nil
+	}
+	for band := range t.bands() {
+		for i, r := range replicas {
+			n := r.part.N * cols
+			values = append(values, kept[i][band*n:(band+1)*n]...)
+		}
+	}
+	return values, cols, nil
+}
+
+// values is how many values gather returns.
+func (t *Trainer) values(name string) (n int) {
+	for _, r := range t.replicas {
+		m := t.kept(r)[name]
+		n += r.rows(name, m) * m.Cols
+		if !r.own(name) {
+			break
+		}
+	}
+	return n
+}
+
+// scatter writes what a checkpoint keeps, by name, to all replicas.
+func (t *Trainer) scatter(values map[string][]float32) error {
+	for _, r := range t.replicas {
+		to := map[*schedule.Matrix][]float32{}
+		for name, m := range t.kept(r) {
+			to[m] = values[name]
+			if r.own(name) && len(t.replicas) > 1 {
+				to[m] = r.part.Rows(values[name], m.Cols, t.Problem.Batch)
+			}
+		}
+		for _, one := range r.plan.Updates.Trained {
+			if one.Used != one.Param {
+				to[one.Used] = to[one.Param]
+			}
+		}
+		for m, v := range to {
+			if err := r.program.Write(m, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
