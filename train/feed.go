@@ -1,8 +1,6 @@
 package train
 
 import (
-	"errors"
-
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
 	"rnnbench/train/data"
@@ -45,7 +43,10 @@ func (m *minibatch) next(source data.Source) {
 
 // write copies the minibatch to where a plan reads it, its x to input.
 func (m *minibatch) write(p *rnn.Plan, mem rnn.Memory, input *schedule.Matrix) error {
-	err := errors.Join(mem.Write(input, m.x), mem.Write(p.Head.Target, m.target))
+	err := mem.Write(input, m.x)
+	if err == nil {
+		err = mem.Write(p.Head.Target, m.target)
+	}
 	if err == nil && m.weight != nil {
 		err = mem.Write(p.Head.Weight, m.weight)
 	}

@@ -173,8 +173,10 @@ func (t *Trainer) once() error {
 func (t *Trainer) run(rates []float32) error {
 	m := t.feed.next()
 	err := t.each(func(r replica) error {
-		part := t.share(r, m)
-		err := errors.Join(part.write(r.plan, r.program, r.input()), r.program.Write(r.plan.Updates.Rates, rates))
+		err := t.share(r, m).write(r.plan, r.program, r.input())
+		if err == nil {
+			err = r.program.Write(r.plan.Updates.Rates, rates)
+		}
 		if err == nil {
 			_, err = r.program.Run(1)
 		}

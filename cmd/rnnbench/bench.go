@@ -77,6 +77,7 @@ func (s *settings) openCPU(c config.Config) (device.Device, error) {
 	if most := threadsEach * runtime.NumCPU(); o.Threads > most {
 		return nil, usage(fmt.Errorf("--threads: %d is too many for %s: use at most %d", o.Threads, plural(runtime.NumCPU(), "processor"), most), "")
 	}
+	o.Group = s.group
 	d, err := cpu.Open(o)
 	if err != nil {
 		return nil, &failure{exitNoDevice, err, "rnnbench doctor"}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/device/allreduce"
 	"rnnbench/device/cpu"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/tuner/config"
@@ -29,6 +30,8 @@ type settings struct {
 	wisdom string // file
 	vendor bool   // --with-vendor
 	auto   string // --auto
+
+	group *allreduce.Group // of a worker that is one of several replicas
 }
 
 // texts is a flag that can be given several times and is read by config.

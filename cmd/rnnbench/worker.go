@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/device"
+	"rnnbench/device/allreduce"
 	"rnnbench/device/worker"
 	"rnnbench/tuner/config"
 )
@@ -21,6 +22,7 @@ const workerVerb = "worker"
 
 func workerCommand(p *program) *cobra.Command {
 	s := &settings{}
+	var group, replica string
 	cmd := &cobra.Command{
 		Use: workerVerb, Hidden: true, Args: noArgs,
 		Short: "Answer the calls of device/worker for this machine's processor",
@@ -28,6 +30,8 @@ func workerCommand(p *program) *cobra.Command {
 	addGroup(cmd, "Device", func(f *pflag.FlagSet) {
 		s.add(f, "threads", "N", "")
 		s.simdFlag(f)
+		f.StringVar(&group, "group", "", "file shared by replicas")
+		f.StringVar(&replica, "replica", "", "which replica this is, as I/N")
 	})
 	return p.verb(cmd, func(context.Context, *cobra.Command, []string) error {
 		open := func(string) (device.Device, error) {
@@ -38,6 +42,13 @@ func workerCommand(p *program) *cobra.Command {
 				}
 			}
 			c, err := config.Resolve(flags)
+			if err != nil {
+				return nil, err
+			}
+			place, err := allreduce.ParsePlace(group, replica)
+			if err == nil {
+				s.group, err = place.Join()
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -69,6 +80,8 @@ func (s *settings) openIsolated(c config.Config) (device.Device, error) {
 func openWorker(name string, m config.Measure, program string, args ...string) (*worker.Device, error) {
 	return worker.Open(worker.Options{
 		Command: func() *exec.Cmd { return exec.Command(program, args...) }, Device: name,
-		Timeout: max(time.Minute, 2*m.PointTimeout),
+		Timeout: workerTimeout(m),
 	})
 }
+
+func workerTimeout(m config.Measure) time.Duration { return max(time.Minute, 2*m.PointTimeout) }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"rnnbench/device"
+	"rnnbench/device/allreduce"
+	"rnnbench/device/worker"
+	"rnnbench/tuner/config"
+)
+
+// replicas are worker processes that train together.
+type replicas struct {
+	devices []device.Device
+	started []*exec.Cmd // the process of each, the latest
+}
+
+// openReplicas starts n workers that train together: on a CPU each on its part of the
+// processors, on GPUs one on each, from the one that name says on.
+func (s *settings) openReplicas(c config.Config, name string, n int) (*replicas, error) {
+	path, err := allreduce.Create("", n)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--replicas: %w", err), "")
+	}
+	defer os.Remove(path) // by then all have it open, or none will
+	r := &replicas{started: make([]*exec.Cmd, n)}
+	for rank := range n {
+		of, program, args, err := s.replica(c, name, rank, n)
+		if err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+		args = append(args, allreduce.Place{Path: path, Rank: rank, Replicas: n}.Args()...)
+		d, err := worker.Open(worker.Options{
+			Command: func() *exec.Cmd {
+				r.started[rank] = exec.Command(program, args...)
+				return r.started[rank]
+			}, Device: of, Timeout: workerTimeout(c.Measure),
+		})
+		if err != nil {
+			return nil, errors.Join(&failure{exitNoDevice, fmt.Errorf("replica %d of %d: %w", rank+1, n, err), "set --replicas to the number of devices"}, r.close())
+		}
+		r.devices = append(r.devices, d)
+	}
+	return r, nil
+}
+
+// replica is the device, the program and the arguments of one worker.
+func (s *settings) replica(c config.Config, name string, rank, n int) (of, program string, args []string, err error) {
+	if isGPU(name) {
+		first := 0
+		if _, number, ok := strings.Cut(name, ":"); ok {
+			if first, err = strconv.Atoi(number); err != nil {
+				return "", "", nil, usage(fmt.Errorf("--device: unknown device %q", name), "rnnbench list devices")
+			}
+		}
+		if program, err = findWorker(); err != nil {
+			return "", "", nil, &failure{exitNoDevice, err, "build it with make cuda, or use --device cpu"}
+		}
+		return fmt.Sprintf("cuda:%d", first+rank), program, nil, nil
+	}
+	if program, err = os.Executable(); err != nil {
+		return "", "", nil, &failure{exitNoDevice, err, ""}
+	}
+	args = []string{workerVerb}
+	if all := c.Measure.Threads; all > 0 {
+		args = append(args, "--threads", strconv.Itoa(max(1, all/n)))
+	}
+	if s.simd != "" {
+		args = append(args, "--simd", s.simd)
+	}
+	return "cpu", program, args, nil
+}
+
+func (r *replicas) close() error {
+	var errs []error
+	for _, d := range r.devices {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
+}
