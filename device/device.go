@@ -150,6 +150,13 @@ type Hierarchy struct {
 	Pointwise float64  // sigmoids and hyperbolic tangents per second of one worker, in cells
 	Barrier   float64  // seconds from the last worker's arrival at a barrier to everybody's knowing of it
 	Exchange  float64  // bytes per second of one worker that writes its part of a vector and reads all of it
+	Replicas  Link     // between processes of this device that train together; zero: not measured
+}
+
+// A Link joins replicas of a device, in the terms of a ring: see model.Link.
+type Link struct {
+	Rate    float64 // bytes per second that each sends while it receives as many
+	Seconds float64 // until a neighbour has a short message
 }
 
 // A Memory is a cache, or the main memory. Its rate is that of a product with

@@ -38,6 +38,8 @@ type Machine struct {
 	GPU *GPU `toml:"gpu,omitempty" json:"gpu,omitempty"` // nil: blocks that hold a layer cannot be predicted
 
 	Levels []Level `toml:"level" json:"levels"` // from the innermost
+
+	Links []Link `toml:"link,omitempty" json:"links,omitempty"` // to other machines, from that of the fewest; none: unknown
 }
 
 // A Level is the tuple (p, b, c, m) of one level, section 3.1, with the latency
@@ -82,6 +84,11 @@ func (m *Machine) Check() error {
 	}
 	if m.GPU != nil {
 		if why := m.GPU.check(); why != "" {
+			return bad("%s", why)
+		}
+	}
+	for _, l := range m.Links {
+		if why := l.check(); why != "" {
 			return bad("%s", why)
 		}
 	}

@@ -168,11 +168,13 @@ func (g *Group) name(rank int) string {
 	return fmt.Sprintf("replica %d of %d", rank+1, g.replicas)
 }
 
-// How long a replica waits before it sleeps between looks, and looks for the others' locks.
+// How a replica waits: so many looks, then so many with its processor left to others in
+// between, and then asleep between looks. From time to time it looks for the others' locks.
 const (
-	spins = 2000
-	nap   = 20 * time.Microsecond
-	look  = 5 * time.Millisecond
+	spins  = 4000
+	yields = 400
+	nap    = 20 * time.Microsecond
+	look   = 5 * time.Millisecond
 )
 
 // joining is how long replicas wait for one that has never joined.
@@ -198,6 +200,12 @@ func (g *Group) await(rank int) error {
 		if here() {
 			return nil
 		}
+	}
+	for range yields {
+		if here() {
+			return nil
+		}
+		yield()
 	}
 	start := time.Now()
 	looked := start

@@ -61,6 +61,9 @@ func (g *Group) alive(rank int) (bool, error) {
 	return lock.Type != unix.F_UNLCK, nil
 }
 
+// yield lets another thread of the system have the processor.
+func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
 func (g *Group) unmap() error {
 	if g.memory == nil {
 		return nil

@@ -48,7 +48,9 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 	if h.Product, h.Pointwise, err = d.arithmetic(); err != nil {
 		return h, err
 	}
-	h.Barrier, h.Exchange, err = d.exchange()
+	if h.Barrier, h.Exchange, err = d.exchange(); err == nil {
+		h.Replicas, err = d.link()
+	}
 	return h, err
 }
 

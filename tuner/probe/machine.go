@@ -65,5 +65,8 @@ func machineOf(info device.Info, h device.Hierarchy) *model.Machine {
 		}
 		m.Levels = append(m.Levels, l)
 	}
+	if l := h.Replicas; l.Rate > 0 {
+		m.Links = []model.Link{{Name: "shared memory", Source: "measured between two processes' shares of this machine", B: l.Rate, L: l.Seconds}}
+	}
 	return m
 }
