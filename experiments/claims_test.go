@@ -69,7 +69,8 @@ func TestReduced(t *testing.T) {
 			}
 		}
 		for _, c := range rep.Claims {
-			if c.Outcome == experiments.Agrees || c.Outcome == experiments.Differs {
+			computed := strings.HasPrefix(c.Here, "by the model") // of the paper's own sizes
+			if !computed && (c.Outcome == experiments.Agrees || c.Outcome == experiments.Differs) {
 				t.Errorf("%s: %+v", e.ID, c)
 			}
 		}

@@ -272,6 +272,7 @@ func All() []Experiment {
 		appleyardWeightGrad,
 		diamosFig3,
 		diamosFig4,
+		diamosFig5,
 		diamosFig6,
 		diamosBarrier,
 		diamosMemory,

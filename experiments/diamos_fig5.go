@@ -1,0 +1,223 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// What the paper states of Figure 5, section 5.1.3: the minibatch of all devices together,
+// the most devices, and what they sustain, which is about 30 % of their peak.
+const (
+	fig5Minibatch = 512
+	fig5Devices   = 128
+	fig5FLOPS     = 250e12
+	fig5Knee      = 16 // devices up to which products scale well
+)
+
+// fig5Counts are the numbers of devices of the figure.
+func fig5Counts() (n []int) {
+	for d := 1; d <= fig5Devices; d *= 2 {
+		n = append(n, d)
+	}
+	return n
+}
+
+// fig5Point is the training of the stack on so many sequences, over the paper's average
+// utterance of 350 steps. The quick one has an eighth of the units.
+func fig5Point(size Size, batch int) results.Point {
+	p := results.Point{Cell: "rnn-relu", Pass: "train", Hidden: 1152, Layers: 48, Batch: batch, Steps: 350, Precision: "fp32"}
+	if size == Quick {
+		p.Hidden, p.Steps = 1152/8, 20
+	}
+	p.Input = p.Hidden
+	return p
+}
+
+// fig5Batches are the parts that are measured: those of 8 to 128 devices. The paper's GPUs
+// had memory for 64 sequences at most.
+func fig5Batches() []int { return []int{4, 8, 16, 32, 64} }
+
+var diamosFig5 = Experiment{
+	ID: "diamos-fig5", Title: "Data-parallel training of 48 layers over 1 to 128 devices, minibatch 512",
+	Source: "Diamos et al. 2016, Figure 5 and section 5.1.3",
+	Parts: func(size Size, on Target) []Part {
+		var list []results.Point
+		for _, b := range fig5Batches() {
+			list = append(list, fig5Point(size, b))
+		}
+		specs := []grid.Spec{persistentSpec("persistent", 1), gemmSpec("cudnnstyle", 1)}
+		return []Part{{list, on.beside(specs, byLibrary("cudnnstyle, cuBLAS", gemmSpec("", 1)))}}
+	},
+	Report: func(recs []results.Record, on Target) (*Report, error) {
+		rep := &Report{}
+		rep.fig5Paper()
+		all := scalings(recs)
+		if len(all) == 0 {
+			rep.Findings = append(rep.Findings, "No part of a minibatch was measured.")
+			return rep, nil
+		}
+		rep.fig5Parts(all, on)
+		rep.fig5Scaling(all, on)
+		if on.Reduced {
+			rep.mark(1, 0) // the first table is of the paper's sizes
+		}
+		return rep, nil
+	},
+	Model: reportFig5Model,
+}
+
+// A scaling is what one technique takes for parts of the minibatch on one device.
+type scaling struct {
+	label string
+	point results.Point   // of the parts, but for their sequences
+	took  map[int]float64 // seconds, by sequences
+}
+
+// scalings are those of recs, in order of appearance: of the size that most of them have.
+func scalings(recs []results.Record) (all []scaling) {
+	for _, size := range []Size{Full, Quick} {
+		for _, label := range labels(recs) {
+			s := scaling{label, fig5Point(size, fig5Minibatch), map[int]float64{}}
+			for _, b := range fig5Batches() {
+				if r := find(recs, label, func(p results.Point) bool { return p == fig5Point(size, b) }); r != nil {
+					s.took[b] = r.Seconds()
+				}
+			}
+			if len(s.took) > 0 {
+				all = append(all, s)
+			}
+		}
+		if len(all) > 0 {
+			return all
+		}
+	}
+	return nil
+}
+
+// A turn is how a device runs its part: so many sequences at a time, of which it adds the
+// gradients up.
+type turn struct {
+	sequences int
+	times     int
+	seconds   float64 // of all
+}
+
+// part is the fastest way of one of n devices; false where none was measured.
+func (s scaling) part(n int) (best turn, ok bool) {
+	for _, b := range fig5Batches() {
+		t, measured := s.took[b]
+		if of := fig5Minibatch / n; measured && of%b == 0 {
+			if sec := t * float64(of/b); !ok || sec < best.seconds {
+				best, ok = turn{b, of / b, sec}, true
+			}
+		}
+	}
+	return best, ok
+}
+
+// flops are those of the whole minibatch.
+func (s scaling) flops() float64 {
+	p, err := tuner.Problem(s.point)
+	if err != nil {
+		return math.NaN()
+	}
+	return float64(p.FLOPs())
+}
+
+// rate is the throughput of one of n devices while it computes.
+func (s scaling) rate(n int) float64 {
+	t, ok := s.part(n)
+	if !ok {
+		return math.NaN()
+	}
+	return s.flops() / float64(n) / t.seconds
+}
+
+// kept is the share of a device's throughput with a minibatch to itself that it has as one of n.
+func (s scaling) kept(n int) float64 { return s.rate(n) / s.rate(1) }
+
+// fig5Parts shows what one device makes of its part.
+func (r *Report) fig5Parts(all []scaling, on Target) {
+	p := all[0].point
+	t := &table.Table{
+		Title: fmt.Sprintf("Training %d layers of %d units: one device's part of minibatch %d", p.Layers, p.Hidden, fig5Minibatch),
+		Columns: []table.Column{
+			{Name: "Devices", Key: "devices", Right: true}, {Name: "Part", Key: "sequences", Right: true}, {Name: "Technique", Key: "technique"},
+			{Name: "At a time", Key: "at_a_time", Right: true}, {Name: "time", Key: "time_s", Right: true},
+			{Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "of 1 device, %", Key: "kept_percent", Right: true},
+		},
+		Notes: []string{
+			"measured on one device, without sums over devices",
+			"at a time: a device runs its part in turns of so many sequences, and adds the gradients up; the fastest measured number of them",
+		},
+	}
+	ch := &plots.Chart{Title: "Diamos Figure 5: one device's throughput on its part", Subtitle: fmt.Sprintf("%s · %s · %s · H=%d · L=%d · T=%d", on.Name, p.Cell, p.Pass, p.Hidden, p.Layers, p.Steps),
+		X: plots.Axis{Title: "Devices that share a minibatch of 512", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput of one device (FLOP/s)", Zero: true},
+		Notes: []string{"Measured on one device, without sums over devices. With few devices, a part is run in turns."}}
+	var panel plots.Panel
+	for _, s := range all {
+		panel.Series = append(panel.Series, plots.Series{Label: s.label})
+	}
+	for _, n := range fig5Counts() {
+		ch.X.Places = append(ch.X.Places, float64(n))
+		for i, s := range all {
+			best, ok := s.part(n)
+			if !ok {
+				panel.Series[i].Points = append(panel.Series[i].Points, plots.Point{X: float64(n), Missing: true})
+				continue
+			}
+			panel.Series[i].Points = append(panel.Series[i].Points, plots.Point{X: float64(n), Y: s.rate(n)})
+			t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Int(fig5Minibatch / n), table.Text(s.label), table.Int(best.sequences),
+				table.Number(best.seconds, quantity.SI(best.seconds, "s")), table.Number(s.rate(n), quantity.SI(s.rate(n), "FLOP/s")), number(100*s.kept(n), "%.0f")})
+		}
+	}
+	ch.Panels = []plots.Panel{panel}
+	r.Tables = append(r.Tables, t)
+	r.add("diamos-fig5-part", ch, nil)
+}
+
+// What the paper's words mean here: so much of a device's throughput is kept where a
+// technique scales well, and at most so much where it does substantially worse.
+const (
+	scalesWell  = 0.75
+	scalesWorse = 0.5
+)
+
+// fig5Scaling sets what small parts cost each technique beside the paper's finding.
+func (r *Report) fig5Scaling(all []scaling, on Target) {
+	for _, s := range all {
+		knee, end := s.kept(fig5Knee), s.kept(fig5Devices)
+		if math.IsNaN(knee) || math.IsNaN(end) {
+			r.Findings = append(r.Findings, s.label+": parts of too few sizes were measured to tell how it scales.")
+			continue
+		}
+		here := fmt.Sprintf("%s keeps %.0f %% of one device's throughput with %d devices and %.0f %% with %d, without sums", s.label, 100*knee, fig5Knee, 100*end, fig5Devices)
+		if s.label == "persistent" {
+			agrees := end >= scalesWell
+			r.Findings = append(r.Findings, here+". The paper's persistent kernels scale nearly linearly."+on.agree(agrees))
+			r.claim(on, "persistent kernels scale nearly linearly to 128 GPUs", here, agrees,
+				on.say("with 4 sequences a device reads each weight for fewer products, and packs as many weights for them", "with 4 sequences a device's layers wait for their steps more than for their products"))
+			continue
+		}
+		agrees := knee >= scalesWell && end <= scalesWorse
+		r.Findings = append(r.Findings, here+". The paper's products scale well up to 16 GPUs, and substantially worse beyond."+on.agree(agrees))
+		r.claim(on, "products scale well up to 16 GPUs and do substantially worse with more", here, agrees, "")
+	}
+	first := slices.IndexFunc(all, func(s scaling) bool { return s.label == "persistent" })
+	if first < 0 || len(all) < 2 {
+		return
+	}
+	for _, s := range all {
+		if up := all[first].rate(fig5Devices) / s.rate(fig5Devices); s.label != "persistent" && !math.IsNaN(up) {
+			r.Findings = append(r.Findings, fmt.Sprintf("With 4 sequences, the part of each of 128 devices, persistent trains at %.2f× the throughput of %s.", up, s.label))
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/model"
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+// backwardShare is the part of an iteration that its backward pass takes: of three equal
+// products of each weight, two are gradients, of the input and of the weight.
+const backwardShare = 2.0 / 3
+
+// layerBytes are the gradients of one layer: of input and recurrent weights and of biases.
+func layerBytes(p results.Point) float64 {
+	h := float64(p.Hidden)
+	return 4 * (2*h*h + 2*h)
+}
+
+// iteration is one of s by n devices, as each of them runs its part. Only the last of its
+// turns has sums to hide.
+func (s scaling) iteration(n int) (model.Iteration, bool) {
+	t, ok := s.part(n)
+	return model.Iteration{
+		Compute: t.seconds, Backward: backwardShare * t.seconds / float64(max(1, t.times)),
+		Layers: s.point.Layers, Bytes: layerBytes(s.point),
+	}, ok
+}
+
+// fig5Paper checks by the model what the paper says of its own cluster: with the time that
+// 250 TFLOP/s are, do its links hide the sums?
+func (r *Report) fig5Paper() {
+	m, err := model.Load("titanx")
+	if err != nil {
+		r.Findings = append(r.Findings, "The paper's cluster is unknown: "+err.Error()+".")
+		return
+	}
+	p := fig5Point(Full, fig5Minibatch)
+	t := &table.Table{
+		Title: "The paper's cluster, computed: sums over GPUs beside the backward pass",
+		Columns: []table.Column{
+			{Name: "GPUs", Key: "devices", Right: true}, {Name: "Link", Key: "link"}, {Name: "Gradients", Key: "gradient_bytes", Right: true},
+			{Name: "Sums", Key: "sums_s", Right: true}, {Name: "Backward pass", Key: "backward_s", Right: true}, {Name: "Waiting", Key: "waiting_s", Right: true},
+		},
+		Notes: []string{
+			"computed, not measured: the time of an iteration is that of 250 TFLOP/s over 128 GPUs, or as much for each of fewer GPUs",
+			"links: those that the paper names, with the bandwidth of their standards",
+		},
+	}
+	var share float64
+	for _, n := range fig5Counts()[1:] {
+		l, ok := m.Across(n)
+		if !ok {
+			continue
+		}
+		s := scaling{point: p}
+		compute := s.flops() / (fig5FLOPS / fig5Devices) / float64(n)
+		it := model.Iteration{Compute: compute, Backward: backwardShare * compute, Layers: p.Layers, Bytes: layerBytes(p)}
+		_, waiting := it.Over(l, n)
+		sums := float64(p.Layers) * l.AllReduce(it.Bytes, n)
+		share = waiting / compute
+		t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Text(l.Name), table.Number(float64(p.Layers)*it.Bytes, quantity.SI(float64(p.Layers)*it.Bytes, "B")),
+			table.Number(sums, quantity.SI(sums, "s")), table.Number(it.Backward, quantity.SI(it.Backward, "s")), table.Number(waiting, quantity.SI(waiting, "s"))})
+	}
+	r.Tables = append(r.Tables, t)
+	here := fmt.Sprintf("by the model of a ring over its links, %d GPUs wait for sums for %.1f %% of an iteration", fig5Devices, 100*share)
+	r.claim(Target{}, "the sums overlap completely with the backward pass", here, share < 0.02, "")
+	r.Findings = append(r.Findings,
+		"The paper says that its system is fast enough to overlap the sums completely with the backward pass. "+upper(here)+", since the lowest layer's gradients have nothing behind them.",
+		"The paper says that each of 16 GPUs has a minibatch of 64. Of 512 sequences, each of 16 has 32, and each of 8 has 64. Its text prints one throughput, 250 TFLOP/s on 128 GPUs, of 61 layers. The 48 recurrent ones are measured here.")
+}
+
+// reportFig5Model draws the curve over devices that the links of this machine join.
+func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
+	all := scalings(recs)
+	if _, ok := here.Across(2); !ok || len(all) == 0 {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("The machine file of %s has no links, so nothing is modelled for several devices.", here.Name))
+		return
+	}
+	on := Target{Reduced: rep.Reduced}
+	p := all[0].point
+	t := &table.Table{
+		Title: fmt.Sprintf("Training by several devices, modelled: %d layers of %d units, minibatch %d", p.Layers, p.Hidden, fig5Minibatch),
+		Columns: []table.Column{
+			{Name: "Devices", Key: "devices", Right: true}, {Name: "Technique", Key: "technique"}, {Name: "Link", Key: "link"},
+			{Name: "Sums", Key: "sums_s", Right: true}, {Name: "Iteration", Key: "iteration_s", Right: true}, {Name: "waiting, %", Key: "waiting_percent", Right: true},
+			{Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "of linear, %", Key: "linear_percent", Right: true}, {Name: "Paper, FLOP/s", Key: "paper_flops_per_s", Right: true},
+		},
+		Notes: []string{
+			"one device: the measured time of a turn, as often as it has one; several: modelled from one device's time on its part and a ring over the links, 2(n−1)/n·bytes/bandwidth + 2(n−1)·latency for each layer",
+			"waiting: for sums that the backward pass does not hide",
+		},
+	}
+	for _, l := range here.Links {
+		t.Notes = append(t.Notes, fmt.Sprintf("%s: %s and %s a step; %s", l.Name, quantity.SI(l.B, "B/s"), quantity.SI(l.L, "s"), l.Source))
+	}
+	ch := &plots.Chart{Title: "Diamos Figure 5: throughput over devices, modelled from one", Subtitle: fmt.Sprintf("%s · %s · H=%d · L=%d · T=%d · minibatch %d", here.Name, p.Cell, p.Hidden, p.Layers, p.Steps, fig5Minibatch),
+		X: plots.Axis{Title: "Devices", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput of all devices (FLOP/s)", Scale: plots.Log},
+		Notes: []string{"One device was measured. All else on the lines is modelled: its time on a smaller part, and sums over links that overlap with the backward pass."}}
+	var panel plots.Panel
+	for _, n := range fig5Counts() {
+		ch.X.Places = append(ch.X.Places, float64(n))
+	}
+	for _, s := range all {
+		panel.Series = append(panel.Series, rep.fig5Curve(t, here, s)...)
+	}
+	panel.Series = append(panel.Series, plots.Series{Label: "paper: persistent, 128 TitanX", Reference: true, Scatter: true,
+		Points: []plots.Point{{X: fig5Devices, Y: fig5FLOPS}}})
+	ch.Panels = []plots.Panel{panel}
+	rep.Tables = append(rep.Tables, t)
+	rep.add("diamos-fig5", ch, nil)
+	rep.fig5Claims(here, all, on)
+}
+
+// fig5Curve adds the rows of a technique, and returns what was measured of it, what is
+// modelled, and a line as if throughput grew with the devices.
+func (r *Report) fig5Curve(t *table.Table, here *model.Machine, s scaling) []plots.Series {
+	curve := plots.Series{Label: s.label + ", modelled", Like: s.label}
+	linear := plots.Series{Label: s.label + ", linear", Like: s.label, Reference: true}
+	one := plots.Series{Label: s.label, Scatter: true}
+	for _, n := range fig5Counts() {
+		it, ok := s.iteration(n)
+		l, joined := here.Across(n)
+		if !ok || !joined {
+			continue
+		}
+		seconds, waiting := it.Over(l, n)
+		rate, base := s.flops()/seconds, s.rate(1)
+		pt := plots.Point{X: float64(n), Y: rate}
+		name, sums := l.Name, table.Number(float64(it.Layers)*l.AllReduce(it.Bytes, n), quantity.SI(float64(it.Layers)*l.AllReduce(it.Bytes, n), "s"))
+		if n == 1 {
+			one.Points = append(one.Points, pt)
+			name, sums = "none: measured", missing()
+		}
+		curve.Points = append(curve.Points, pt)
+		if !math.IsNaN(base) {
+			linear.Points = append(linear.Points, plots.Point{X: float64(n), Y: base * float64(n)})
+		}
+		paper := missing()
+		if n == fig5Devices && s.label == "persistent" {
+			paper = table.Number(fig5FLOPS, quantity.SI(fig5FLOPS, "FLOP/s"))
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Text(s.label), table.Text(name), sums, table.Number(seconds, quantity.SI(seconds, "s")),
+			number(100*waiting/seconds, "%.1f"), table.Number(rate, quantity.SI(rate, "FLOP/s")), number(100*rate/base/float64(n), "%.0f"), paper})
+	}
+	return []plots.Series{curve, one, linear}
+}
+
+// fig5Claims sets the modelled curve beside the paper's words.
+func (r *Report) fig5Claims(here *model.Machine, all []scaling, on Target) {
+	for _, s := range all {
+		l, joined := here.Across(fig5Devices)
+		it, ok := s.iteration(fig5Devices)
+		base := s.rate(1)
+		if !ok || !joined || math.IsNaN(base) {
+			continue
+		}
+		seconds, waiting := it.Over(l, fig5Devices)
+		of := s.flops() / seconds / base / fig5Devices
+		said := fmt.Sprintf("modelled over %s, %d devices reach %s by %s, %.0f %% of linear, and wait for sums for %.0f %% of the time", l.Name, fig5Devices, quantity.SI(s.flops()/seconds, "FLOP/s"), s.label, 100*of, 100*waiting/seconds)
+		r.Findings = append(r.Findings, upper(said)+".")
+		if s.label == "persistent" {
+			why := fmt.Sprintf("here a device trains faster than the paper's, so that sums over %s take longer than the backward pass", l.Name)
+			if hidden := waiting/seconds < 0.25; hidden {
+				why = "small parts keep less of a device's throughput"
+			}
+			r.claim(on, "250 TFLOP/s on 128 GPUs, nearly linear from 1", said, of >= scalesWell, why)
+		}
+	}
+}
+
+// upper begins a sentence.
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return string(s[0]&^0x20) + s[1:]
+}
