@@ -110,18 +110,20 @@ func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
 	}
 	panel.Series = append(panel.Series, plots.Series{Label: "paper: persistent, 128 TitanX", Reference: true, Scatter: true,
 		Points: []plots.Point{{X: fig5Devices, Y: fig5FLOPS}}})
+	if base := all[0].rate(1); !math.IsNaN(base) {
+		panel.Guides = []plots.Guide{{Label: "linear", X0: 1, Y0: base, X1: fig5Devices, Y1: base * fig5Devices}}
+	}
 	ch.Panels = []plots.Panel{panel}
 	rep.Tables = append(rep.Tables, t)
 	rep.add("diamos-fig5", ch, nil)
 	rep.fig5Claims(here, all, on)
 }
 
-// fig5Curve adds the rows of a technique, and returns what was measured of it, what is
-// modelled, and a line as if throughput grew with the devices.
+// fig5Curve adds the rows of a technique, and returns what is modelled of it and what was
+// measured.
 func (r *Report) fig5Curve(t *table.Table, here *model.Machine, s scaling) []plots.Series {
 	curve := plots.Series{Label: s.label + ", modelled", Like: s.label}
-	linear := plots.Series{Label: s.label + ", linear", Like: s.label, Reference: true}
-	one := plots.Series{Label: s.label, Scatter: true}
+	one := plots.Series{Label: s.label + ", measured", Like: s.label, Scatter: true}
 	for _, n := range fig5Counts() {
 		it, ok := s.iteration(n)
 		l, joined := here.Across(n)
@@ -137,9 +139,6 @@ func (r *Report) fig5Curve(t *table.Table, here *model.Machine, s scaling) []plo
 			name, sums = "none: measured", missing()
 		}
 		curve.Points = append(curve.Points, pt)
-		if !math.IsNaN(base) {
-			linear.Points = append(linear.Points, plots.Point{X: float64(n), Y: base * float64(n)})
-		}
 		paper := missing()
 		if n == fig5Devices && s.label == "persistent" {
 			paper = table.Number(fig5FLOPS, quantity.SI(fig5FLOPS, "FLOP/s"))
@@ -147,7 +146,7 @@ func (r *Report) fig5Curve(t *table.Table, here *model.Machine, s scaling) []plo
 		t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Text(s.label), table.Text(name), sums, table.Number(seconds, quantity.SI(seconds, "s")),
 			number(100*waiting/seconds, "%.1f"), table.Number(rate, quantity.SI(rate, "FLOP/s")), number(100*rate/base/float64(n), "%.0f"), paper})
 	}
-	return []plots.Series{curve, one, linear}
+	return []plots.Series{curve, one}
 }
 
 // fig5Claims sets the modelled curve beside the paper's words.
