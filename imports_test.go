@@ -13,7 +13,7 @@ var layers = [][]string{
 	{"rnn/cell", "rnn/knob"},
 	{"rnn/schedule", "rnn/graph"},
 	{"rnn", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
-	{"impl", "results", "model", "train/data"},
+	{"impl", "results", "model", "train/data", "rival"},
 	{"tuner", "plots", "train"},
 	{"experiments"},
 	{"report"},

@@ -144,6 +144,7 @@ const (
 	ReasonHang        = "worker_hang"
 	ReasonLost        = "worker_lost" // the worker was killed from outside, or did not start again
 	ReasonCUDA        = "cuda_error"
+	ReasonRival       = "rival_failed" // a program from elsewhere crashed or broke the protocol
 	ReasonMismatch    = "numeric_mismatch"
 	ReasonInterrupted = "interrupted"
 	ReasonPanic       = "panic"

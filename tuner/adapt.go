@@ -24,6 +24,7 @@ func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	if l, err = LayOutWithin(d, techniques, p, spec, limit); err != nil || l.Reason != "" {
 		return l, err
 	}
+	d = l.host(d)
 	offered := d.Knobs(l.Schedule)
 	l.Spec.Knobs = accepted(fixed, append(offered, l.offered...))
 	_, theirs := l.Spec.Knobs.Split(offered)

@@ -84,7 +84,7 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	if err := started(d); err != nil {
 		return l, err
 	}
-	return l, l.settleDevice(d, l.rest)
+	return l, l.settleDevice(l.host(d), l.rest)
 }
 
 // launches reports whether d launches operations: it is no CPU.
@@ -134,6 +134,7 @@ func (l *Layout) weigh(d device.Device) error {
 		return nil
 	}
 	var err error
+	d = l.host(d)
 	l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
 	if errors.Is(err, device.ErrKilled) {
 		l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)

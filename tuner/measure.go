@@ -148,7 +148,7 @@ func (s *Sweep) load(c *candidate) error {
 // load compiles c and writes its inputs.
 func (c *candidate) load(d device.Device) error {
 	var err error
-	if c.prog, err = d.Compile(c.Schedule, c.DeviceKnobs); err != nil {
+	if c.prog, err = c.host(d).Compile(c.Schedule, c.DeviceKnobs); err != nil {
 		return err
 	}
 	kernels := c.prog.Kernels()
@@ -165,6 +165,8 @@ func (s *Sweep) fail(c *candidate, err error) {
 	switch {
 	case errors.Is(err, schedule.ErrUnsupported):
 		c.decline(results.Skipped, ReasonOf(err, results.ReasonResource), err.Error())
+	case c.record.Rival != nil:
+		c.failGuest(err)
 	case lost(err):
 		s.lose(c, err)
 	case errors.Is(err, device.ErrHang):

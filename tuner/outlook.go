@@ -246,9 +246,13 @@ func (o *outlook) ask(ctx context.Context, list []*contender) error {
 
 // expect predicts c, which is laid out as l, and weighs it unless it is sure to be dropped.
 func (o *outlook) expect(c *contender, l *Layout) error {
-	p, err := o.model.Predict(l.Schedule, l.DeviceKnobs)
-	if errors.Is(err, device.ErrKilled) {
+	var p device.Prediction
+	var err error
+	if l.host(o.tune.Device) == o.tune.Device { // of a guest nothing is known
 		p, err = o.model.Predict(l.Schedule, l.DeviceKnobs)
+		if errors.Is(err, device.ErrKilled) {
+			p, err = o.model.Predict(l.Schedule, l.DeviceKnobs)
+		}
 	}
 	if errors.Is(err, schedule.ErrUnsupported) {
 		c.layout.refuse(ReasonOf(err, results.ReasonResource), err.Error())

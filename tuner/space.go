@@ -102,14 +102,15 @@ func (t *Tune) settings(ctx context.Context, p results.Point, specs []grid.Spec,
 			if err := l.Schedule.Dump(hash); err != nil {
 				return nil, 0, err
 			}
-			offered := t.Device.Knobs(l.Schedule)
+			host := l.host(t.Device)
+			offered := host.Knobs(l.Schedule)
 			page.offered = offered
 			theirs := slices.DeleteFunc(slices.Clone(offered), func(k knob.Knob) bool { _, fixed := spec.Knobs[k.Name]; return fixed })
 			for _, more := range knob.Combinations(theirs, t.Depth-len(own)) {
 				s := with(s, more)
 				at := *l
 				_, settings := s.Knobs.Split(offered)
-				if err := at.settleOffered(t.Device, offered, settings); err != nil {
+				if err := at.settleOffered(host, offered, settings); err != nil {
 					return nil, 0, err
 				}
 				if weighed {

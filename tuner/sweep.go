@@ -155,7 +155,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 			if s.Skip != nil && s.Skip(c.record.Key()) {
 				continue
 			}
-			if c.Reason == "" && ahead != nil {
+			if c.Reason == "" && ahead != nil && c.record.Rival == nil {
 				ahead.Precompile(c.Schedule, c.DeviceKnobs)
 			}
 			all = append(all, c)
@@ -275,9 +275,10 @@ func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 func (s *Sweep) enter(l *Layout, spec grid.Spec) *candidate {
 	c := &candidate{Layout: l, record: results.Record{
 		Point: l.Point, Device: s.Device.Info().Key, Status: results.OK, Warnings: []string{},
-		Impl: results.Impl{Name: spec.Name, Label: spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: spec.Choice},
-		Mode: results.Mode{Order: s.Settings.Order, Cache: s.Settings.Cache, Timer: "wall", Data: s.Settings.Data, Seed: s.Settings.Seed},
-		Work: results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
+		Impl:  results.Impl{Name: spec.Name, Label: spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: spec.Choice},
+		Mode:  results.Mode{Order: s.Settings.Order, Cache: s.Settings.Cache, Timer: "wall", Data: s.Settings.Data, Seed: s.Settings.Seed},
+		Work:  results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
+		Rival: rivalOf(l.Technique),
 	}}
 	if l.Reason != "" {
 		c.decline(results.Skipped, l.Code, l.Reason)

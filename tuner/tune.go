@@ -298,7 +298,7 @@ func (c *contest) precompile() {
 		if c.verdict.Records[i] != nil || e.dropped || e.ops > large {
 			continue
 		}
-		if l, err := draft(c.Device, c.Techniques, c.verdict.Point, e.spec, c.memory()); err == nil && l.Reason == "" {
+		if l, err := draft(c.Device, c.Techniques, c.verdict.Point, e.spec, c.memory()); err == nil && l.Reason == "" && l.host(c.Device) == c.Device {
 			d.Precompile(l.Schedule, l.DeviceKnobs)
 		}
 	}

@@ -309,7 +309,8 @@ func (v *verification) shorter(s *Sweep, c *candidate) error {
 	if err != nil {
 		return err
 	}
-	prog, err := s.Device.Compile(sched, fewer(c.DeviceKnobs, s.Device.Knobs(sched)))
+	d := c.host(s.Device)
+	prog, err := d.Compile(sched, fewer(c.DeviceKnobs, d.Knobs(sched)))
 	if err != nil {
 		return err
 	}

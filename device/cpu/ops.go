@@ -113,6 +113,8 @@ func unsupported(op schedule.Op) error {
 	switch op.(type) {
 	case schedule.Vendor, schedule.VendorBackward:
 		return fmt.Errorf("cpu: %w: the vendor library runs on GPUs only", schedule.ErrDevice)
+	case schedule.Foreign:
+		return fmt.Errorf("cpu: %w: a rival runs in its own process only", schedule.ErrDevice)
 	}
 	return fmt.Errorf("cpu: %s: %w: the CPU does not support this operation", op.Name(), schedule.ErrDevice)
 }

@@ -25,7 +25,7 @@ type process struct {
 	enc     *gob.Encoder
 	dec     *gob.Decoder
 	bounded bounded
-	errors  tail
+	errors  Tail
 	waited  sync.Once
 	state   string
 }
@@ -42,7 +42,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	}
 	cmd.Stderr = &p.errors
 	cmd.WaitDelay = heirs
-	if err := startTied(cmd); err != nil {
+	if err := StartTied(cmd); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	p.stdin, p.stdout, p.in, p.out = stdin, stdout, bufio.NewReaderSize(stdout, 1<<16), bufio.NewWriterSize(stdin, 1<<16)
@@ -145,15 +145,15 @@ func (p *process) end() {
 	p.reap()
 }
 
-// A tail keeps the last of what is written to it.
-type tail struct {
+// A Tail keeps the last of what is written to it.
+type Tail struct {
 	mu sync.Mutex
 	b  []byte
 }
 
 const tailBytes = 2048
 
-func (t *tail) Write(b []byte) (int, error) {
+func (t *Tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, b...)
@@ -163,7 +163,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (t *tail) String() string {
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.b)

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// startTied starts cmd so that it is killed when this process ends, even where it is
+// StartTied starts cmd so that it is killed when this process ends, even where it is
 // stopped or hangs in a system call. The kernel ties it to the thread that starts it:
 // one thread, which never ends, starts them all.
-func startTied(cmd *exec.Cmd) error {
+func StartTied(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

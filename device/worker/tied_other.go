@@ -4,5 +4,5 @@ package worker
 
 import "os/exec"
 
-// startTied starts cmd. When this process ends, its pipes tell cmd so.
-func startTied(cmd *exec.Cmd) error { return cmd.Start() }
+// StartTied starts cmd. When this process ends, its pipes tell cmd so.
+func StartTied(cmd *exec.Cmd) error { return cmd.Start() }

@@ -215,6 +215,8 @@ func Reason(r *results.Record) string {
 			return "worker killed"
 		case results.ReasonCUDA:
 			return "CUDA error"
+		case results.ReasonRival:
+			return "rival failed"
 		case results.ReasonMismatch:
 			return "wrong answer"
 		case results.ReasonInterrupted:

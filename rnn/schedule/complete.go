@@ -53,6 +53,8 @@ func complete(op Op) error {
 		ok = op.Stack.complete()
 	case VendorBackward:
 		ok = op.Stack.complete()
+	case Foreign:
+		ok = op.complete()
 	}
 	if !ok {
 		return fmt.Errorf("schedule: an operation (%T) lacks something that it needs", op)

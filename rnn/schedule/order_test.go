@@ -184,6 +184,12 @@ func TestBuilderRejects(t *testing.T) {
 			s := stack(b)
 			b.Do(0, VendorBackward{Stack: s.Stack, DY: s.Y, DX: s.X, DFirst: s.Last, DW: s.W, DR: s.R, DBX: s.BX, DBR: s.BR})
 		},
+		"array of another shape": func(b *Builder, m, _ *Matrix) {
+			b.Do(0, Foreign{Program: "rival", In: []Array{{"x", []int{4, 4}, m.All()}}, Out: []Array{{"y", []int{4, 3}, m.All()}}})
+		},
+		"array of part": func(b *Builder, m, _ *Matrix) {
+			b.Do(0, Foreign{Program: "rival", In: []Array{{"x", []int{2, 4}, m.Band(0, 2)}}, Out: []Array{{"y", []int{4, 4}, m.All()}}})
+		},
 		"kept read": func(b *Builder, m, _ *Matrix) {
 			s := stack(b)
 			s.Kept = b.Packed("kept", 4, 4).All()

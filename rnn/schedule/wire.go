@@ -16,7 +16,7 @@ func kinds() []Op {
 	return []Op{
 		Gemm{}, Pack{}, Map{}, MapChain{}, SumRows{}, Cell{}, CellBackward{}, Gather{}, Scatter{}, SoftmaxLoss{}, Squares{}, Update{}, AllReduce{},
 		Persistent{}, PersistentBackward{}, Scan{}, ScanBackward{},
-		Vendor{}, VendorBackward{},
+		Vendor{}, VendorBackward{}, Foreign{},
 	}
 }
 
@@ -185,7 +185,9 @@ func (e *encoder) value(v reflect.Value) {
 		}
 	case reflect.Bool:
 		e.bool(v.Bool())
-	case reflect.Int:
+	case reflect.String:
+		e.string(v.String())
+	case reflect.Int, reflect.Int64:
 		e.int(int(v.Int()))
 	case reflect.Uint8:
 		e.int(int(v.Uint()))
@@ -292,7 +294,9 @@ func (d *decoder) value(v reflect.Value) {
 		}
 	case reflect.Bool:
 		v.SetBool(d.bool())
-	case reflect.Int:
+	case reflect.String:
+		v.SetString(d.string())
+	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(d.int()))
 	case reflect.Uint8:
 		v.SetUint(uint64(d.within(0, math.MaxUint8)))

@@ -32,6 +32,10 @@ func everyOperation(t testing.TB, streams int) *Schedule {
 		scan.State = append(scan.State, m("s", (steps+1)*batch, hidden))
 	}
 	b.Do(0, scan)
+	b.Do(1, Foreign{
+		Program: "rival", Request: "{}", Products: 1 << 40,
+		In: []Array{{Name: "input", Shape: []int{steps, batch, 4 * hidden}, All: x}}, Out: []Array{{Name: "bias", Shape: []int{4 * hidden}, All: row}},
+	})
 	s, err := b.Schedule()
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ type Config struct {
 	Grid    grid.Request
 	Measure Measure
 	Dir     string // where runs are kept
+	Rivals  []Rival
 }
 
 // A Key is one setting.
@@ -141,6 +142,7 @@ type Layer struct {
 	values  map[string][]string // by the name of the flag
 	zips    []grid.Zip
 	exclude [][]string
+	rivals  []Rival
 }
 
 // maxLabel is the length of the longest label of a run, in bytes.
@@ -253,6 +255,7 @@ func Resolve(layers ...Layer) (Config, error) {
 	maxSet := false
 	for _, l := range slices.Backward(layers) {
 		l.applyGrid(&c.Grid)
+		c.Rivals = merge(l.rivals, c.Rivals)
 		if v, ok := l.values["label"]; ok {
 			c.Label = v[0]
 		}

@@ -30,6 +30,7 @@ type document struct {
 	Output  table     `toml:"output,omitempty" json:"output,omitempty"`
 	Zip     []zip     `toml:"zip,omitempty" json:"zip,omitempty"`
 	Exclude []exclude `toml:"exclude,omitempty" json:"exclude,omitempty"`
+	Rival   []rival   `toml:"rival,omitempty" json:"rival,omitempty"`
 }
 
 // A table is checked against Keys.
@@ -122,6 +123,7 @@ func Parse(data []byte, name string) (Layer, error) {
 		}
 		l.exclude = append(l.exclude, rule)
 	}
+	l.addRivals(d.Rival, &s)
 	return l, s.verdict()
 }
 
@@ -261,7 +263,7 @@ func unknownKey(path string) string {
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {
 		tableOf, last = path[:i], path[i+1:]
 	}
-	top := []string{"version", "label", "preset", "device", "point", "where", "axes", "measure", "output", "zip", "exclude"}
+	top := []string{"version", "label", "preset", "device", "point", "where", "axes", "measure", "output", "zip", "exclude", "rival"}
 	here, elsewhere := []string{}, []string{}
 	if tableOf == "" {
 		here = top
@@ -404,6 +406,7 @@ func (c Config) document() document {
 	for _, rule := range c.Grid.Exclude {
 		d.Exclude = append(d.Exclude, exclude{rule})
 	}
+	d.Rival = documents(c.Rivals)
 	return d
 }
 

@@ -1,0 +1,231 @@
+package rival
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/rnn/torch"
+)
+
+// A host is a Rival as a device: it runs each program in a process.
+type host Rival
+
+// Info implements device.Device: it is the device that the rival runs beside.
+func (h *host) Info() device.Info { return h.o.On }
+
+// Knobs implements device.Device: a rival's knobs are those of the technique.
+func (h *host) Knobs(*schedule.Schedule) []knob.Knob { return nil }
+
+// Vocabulary implements device.Device.
+func (h *host) Vocabulary() []knob.Knob { return nil }
+
+// Memory implements device.Device. It is that of the arrays, here and at the rival: what
+// that needs besides is not known.
+func (h *host) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
+	if !runsOn(h.devices, h.o.On.Name) {
+		return 0, fmt.Errorf("%s: %w: it runs on %s, not %s", h.o.Name, schedule.ErrDevice, listed(h.devices), h.o.On.Name)
+	}
+	return 2 * s.Memory(), nil
+}
+
+// Compile implements device.Device. Nothing goes to the rival before its inputs are there.
+func (h *host) Compile(s *schedule.Schedule, _ knob.Params) (device.Program, error) {
+	f, err := foreign(s)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{host: h, op: f, values: map[*schedule.Matrix][]float32{}}
+	for n := len(h.idle); n > 0; n = len(h.idle) {
+		p.process, h.idle = h.idle[n-1], h.idle[:n-1]
+		if p.process.alive() {
+			return p, nil
+		}
+	}
+	p.process, _, err = (*Rival)(h).launch()
+	return p, err
+}
+
+// Close implements device.Device.
+func (h *host) Close() error { return (*Rival)(h).Close() }
+
+// file is the path of a new file.
+func (h *host) file(name string) string {
+	h.files++
+	return filepath.Join(h.dir, fmt.Sprintf("%d-%s.npz", h.files, name))
+}
+
+// A program is a point that a process computes.
+type program struct {
+	host     *host
+	process  *process
+	op       schedule.Foreign
+	values   map[*schedule.Matrix][]float32
+	prepared bool
+	ran      bool
+	answered bool          // values are those of the last run
+	perRun   time.Duration // of the samples so far, the longest
+}
+
+// Write implements device.Program.
+func (p *program) Write(m *schedule.Matrix, src []float32) error {
+	if len(src) == 0 || len(src)%m.Cols != 0 || len(src) > m.Elements() {
+		return fmt.Errorf("rival: matrix %s is %d×%d: %d elements are not whole rows of it", m.Name, m.Rows, m.Cols, len(src))
+	}
+	if p.values[m] == nil {
+		p.values[m] = make([]float32, m.Elements())
+	}
+	device.Copy(p.values[m], src)
+	return nil
+}
+
+// transfer is how long n elements may take through a file: 40 MB/s at least.
+func transfer(n int64) time.Duration { return time.Duration(n) * 100 * time.Nanosecond }
+
+// preparing may take this many times longer than a run: compilers are slow.
+const preparing = 10
+
+// Prepare implements device.Program: it hands over the inputs, of which no copy is kept.
+func (p *program) Prepare() error {
+	q := prepare{Data: p.host.file("in")}
+	if err := json.Unmarshal([]byte(p.op.Request), &q.work); err != nil {
+		return err
+	}
+	defer os.Remove(q.Data)
+	n, err := p.handOver(q.Data)
+	if err != nil {
+		return err
+	}
+	clear(p.values)
+	a, _, err := p.process.ask(preparing*p.host.o.Timeout+transfer(n), request{Prepare: &q})
+	switch {
+	case err != nil:
+		return err
+	case a.Unsupported != "":
+		return fmt.Errorf("%s: %w: %s", p.host.o.Name, schedule.ErrLibrary, a.Unsupported)
+	case !a.OK:
+		return p.process.end(fmt.Errorf("%s sent an invalid answer to prepare and was killed: it has neither ok nor unsupported", p.host.o.Name), device.ErrFault)
+	}
+	p.prepared, p.ran = true, false
+	return nil
+}
+
+// handOver writes the inputs to a file and returns how many values there are.
+func (p *program) handOver(path string) (n int64, err error) {
+	var list []torch.Array
+	for _, a := range p.op.In {
+		v := p.values[a.All.M]
+		if v == nil {
+			return 0, fmt.Errorf("rival: input %s was not written", a.Name)
+		}
+		list = append(list, torch.Array{Name: a.Name, Shape: a.Shape, Values: v})
+		n += int64(len(v))
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	return n, errors.Join(torch.WriteNPZ(f, list), f.Close())
+}
+
+// Kernels implements device.Program: they are not known.
+func (p *program) Kernels() []device.Kernel { return nil }
+
+// Run implements device.Program. It waits ten times as long as the runs of the slowest
+// sample so far would take, and the timeout besides.
+func (p *program) Run(n int) (device.Sample, error) {
+	if !p.prepared {
+		return device.Sample{}, errors.New("rival: it was not prepared")
+	}
+	p.answered = false
+	clear(p.values)
+	q := request{Run: n}
+	a, took, err := p.process.ask(p.host.o.Timeout+time.Duration(n)*10*p.perRun, q)
+	if err != nil {
+		return device.Sample{}, err
+	}
+	if a.Unsupported != "" {
+		return device.Sample{}, fmt.Errorf("%s: %w: %s", p.host.o.Name, schedule.ErrLibrary, a.Unsupported)
+	}
+	wall, own, err := a.times(took)
+	if err != nil {
+		return device.Sample{}, p.process.end(fmt.Errorf("%s sent an invalid answer to run and was killed: %w", p.host.o.Name, err), device.ErrFault)
+	}
+	p.ran = true
+	p.perRun = max(p.perRun, wall/time.Duration(max(1, n)))
+	return device.Sample{Wall: wall, Device: own}, nil
+}
+
+// Read implements device.Program. The first matrix after a run brings all of them.
+func (p *program) Read(m *schedule.Matrix, dst []float32) error {
+	if !slices.ContainsFunc(p.op.Out, func(a schedule.Array) bool { return a.All.M == m }) || len(dst) != m.Elements() {
+		return fmt.Errorf("rival: matrix %s is no answer of %d elements", m.Name, len(dst))
+	}
+	if !p.ran {
+		return errors.New("rival: nothing has run")
+	}
+	if !p.answered {
+		if err := p.fetch(); err != nil {
+			return err
+		}
+		p.answered = true
+	}
+	device.Copy(dst, p.values[m])
+	return nil
+}
+
+// fetch reads the answer of the last run.
+func (p *program) fetch() error {
+	path := p.host.file("out")
+	defer os.Remove(path)
+	var places []torch.Place
+	var n int64
+	for _, a := range p.op.Out {
+		p.values[a.All.M] = make([]float32, a.All.M.Elements())
+		places = append(places, torch.Place{Name: a.Name, Shape: a.Shape, Values: p.values[a.All.M]})
+		n += int64(a.All.M.Elements())
+	}
+	a, _, err := p.process.ask(p.host.o.Timeout+transfer(n), request{Read: path})
+	if err != nil {
+		return err
+	}
+	wrong := func(why error) error {
+		return p.process.end(fmt.Errorf("%s gave an invalid answer and was killed: %w", p.host.o.Name, why), device.ErrFault)
+	}
+	if !a.OK {
+		return wrong(fmt.Errorf("its answer to read has no ok: %s", reason(a)))
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return wrong(errors.New("it wrote no file"))
+	}
+	if most := 8*n + int64(len(places)+64)<<12; !info.Mode().IsRegular() || info.Size() > most {
+		return wrong(fmt.Errorf("its file has %d bytes, more than the %d that the answer may take, or is no file", info.Size(), most))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return wrong(err)
+	}
+	defer f.Close()
+	if err := torch.ReadNPZ(f, info.Size(), places); err != nil {
+		return wrong(err)
+	}
+	return nil
+}
+
+// Close implements device.Program: the next program may have the process.
+func (p *program) Close() error {
+	if p.process != nil && p.process.broken == nil {
+		p.host.idle = append(p.host.idle, p.process)
+	}
+	p.process = nil
+	clear(p.values)
+	return nil
+}

@@ -1,0 +1,163 @@
+package rival
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/worker"
+)
+
+// heirs is for how long processes that a killed one has started may hold its pipes.
+const heirs = time.Second
+
+// A process is a running rival. It is stopped while it is not asked, so that it takes no
+// time from others.
+type process struct {
+	name   string // of the rival, for messages
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *os.File
+	in     *bufio.Reader
+	said   worker.Tail   // on standard error
+	ended  chan struct{} // closed when the process has ended
+	broken error         // why it is of no use any more; nil: it is
+}
+
+// start starts a rival's command.
+func start(name string, command []string) (*process, error) {
+	p := &process{name: name, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
+	fail := func(err error) (*process, error) {
+		return nil, fmt.Errorf("%s cannot be started: %w: %w", name, err, device.ErrStart)
+	}
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return fail(err)
+	}
+	var theirs *os.File
+	if p.stdout, theirs, err = os.Pipe(); err != nil {
+		return fail(err)
+	}
+	defer theirs.Close()
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = theirs, &p.said, heirs
+	own(p.cmd)
+	if err := worker.StartTied(p.cmd); err != nil {
+		_ = p.stdout.Close()
+		return fail(err)
+	}
+	go p.wait()
+	p.in = bufio.NewReaderSize(p.stdout, mostLine)
+	return p, nil
+}
+
+// wait waits for the end of the process. What it has written can still be read for a
+// while, also where a process that it has started holds the pipe.
+func (p *process) wait() {
+	_ = p.cmd.Wait() // the state says more
+	close(p.ended)
+	time.AfterFunc(heirs, func() { _ = p.stdout.Close() })
+}
+
+// ask sends a request and waits for the answer, so long at most. took is the time from
+// one to the other. Whatever goes wrong ends the process, but for work that it declines:
+// then the answer says so.
+func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Duration, err error) {
+	if p.broken != nil {
+		return nil, 0, p.broken
+	}
+	if p.in.Buffered() > 0 {
+		line, _ := p.in.Peek(p.in.Buffered())
+		return nil, 0, p.end(fmt.Errorf("%s sent a line that nobody asked for and was killed: %s", p.name, quoted(line)), device.ErrFault)
+	}
+	text, err := json.Marshal(&q)
+	if err != nil {
+		return nil, 0, err
+	}
+	resume(p.cmd)
+	timer := time.AfterFunc(limit, p.kill)
+	start := time.Now()
+	_, err = p.stdin.Write(append(text, '\n'))
+	var line []byte
+	if err == nil {
+		line, err = p.in.ReadSlice('\n')
+	}
+	took = time.Since(start)
+	if late := !timer.Stop(); late {
+		return nil, 0, p.end(fmt.Errorf("%s did not answer %s within %v and was killed", p.name, q.verb(), limit), device.ErrHang)
+	}
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil, 0, p.end(fmt.Errorf("%s answered %s with more than %d bytes and was killed", p.name, q.verb(), mostLine), device.ErrFault)
+	case err != nil:
+		state := p.reap()
+		return nil, 0, p.end(fmt.Errorf("%s ended during %s (%s)", p.name, q.verb(), state), device.ErrFault)
+	}
+	pause(p.cmd)
+	a, err = parse(line)
+	if err != nil {
+		return nil, 0, p.invalid(q, line, err)
+	}
+	if a.Error != "" {
+		return nil, 0, p.end(fmt.Errorf("%s failed during %s: %s", p.name, q.verb(), a.Error), device.ErrFault)
+	}
+	return a, took, nil
+}
+
+// invalid ends a process whose answer makes no sense.
+func (p *process) invalid(q request, line []byte, why error) error {
+	return p.end(fmt.Errorf("%s sent an invalid answer to %s and was killed: %s: %w", p.name, q.verb(), quoted(line), why), device.ErrFault)
+}
+
+func quoted(line []byte) string {
+	const most = 120
+	return strconv.Quote(oneLine(string(line[:min(len(line), most)]), most))
+}
+
+// end kills the process and says what it said at last.
+func (p *process) end(err, cause error) error {
+	p.kill()
+	p.reap()
+	if said := oneLine(p.said.String(), mostText); said != "" {
+		err = fmt.Errorf("%w; it printed: %s", err, said)
+	}
+	p.broken = fmt.Errorf("%w: %w", err, cause)
+	return p.broken
+}
+
+// kill ends the process and those that it has started.
+func (p *process) kill() {
+	killAll(p.cmd)
+	_ = p.stdout.Close() // those that live on may hold it
+}
+
+// reap waits for the end of the process and says how it ended.
+func (p *process) reap() string {
+	timer := time.AfterFunc(heirs, p.kill)
+	defer timer.Stop()
+	<-p.ended
+	return p.cmd.ProcessState.String()
+}
+
+// close asks the process to end, and kills it if it does not within a few seconds.
+func (p *process) close() {
+	if p.broken != nil {
+		return
+	}
+	p.broken = fmt.Errorf("%s is closed", p.name)
+	resume(p.cmd)
+	timer := time.AfterFunc(5*time.Second, p.kill)
+	defer timer.Stop()
+	_, _ = p.stdin.Write([]byte(`{"close":1}` + "\n")) // it may have ended
+	_ = p.stdin.Close()
+	<-p.ended
+}
+
+// alive reports whether the process can be asked.
+func (p *process) alive() bool { return p.broken == nil }

@@ -1,0 +1,200 @@
+package rival
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"rnnbench/internal/safe"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+)
+
+// version is that of the protocol.
+const version = 1
+
+// A request is one line to a rival: one of its fields is set.
+type request struct {
+	Hello   int      `json:"hello,omitempty"`
+	Open    string   `json:"open,omitempty"`    // device
+	Threads int      `json:"threads,omitempty"` // open: that the rival may use
+	Prepare *prepare `json:"prepare,omitempty"`
+	Run     int      `json:"run,omitempty"`  // how many times, back to back
+	Read    string   `json:"read,omitempty"` // file that the answer of the last run is written to
+	Close   int      `json:"close,omitempty"`
+}
+
+// verb names a request.
+func (q *request) verb() string {
+	switch {
+	case q.Hello > 0:
+		return "hello"
+	case q.Open != "":
+		return "open"
+	case q.Prepare != nil:
+		return "prepare"
+	case q.Run > 0:
+		return "run"
+	case q.Read != "":
+		return "read"
+	}
+	return "close"
+}
+
+// prepare says what the next runs compute.
+type prepare struct {
+	work
+	Data string `json:"data"` // .npz file of the inputs
+}
+
+// work is a prepare without its file.
+type work struct {
+	Point point       `json:"point"`
+	Knobs knob.Params `json:"knobs"`
+}
+
+// point is a problem in words and sizes.
+type point struct {
+	Cell      string   `json:"cell"`
+	Gates     []string `json:"gates"`  // in the order of the rows of weights
+	States    []string `json:"states"` // the output first
+	Peepholes []string `json:"peepholes,omitempty"`
+	Recurrent int      `json:"recurrent"` // gates with a recurrent product, the first ones
+	Window    int      `json:"window"`    // input steps that a gate reads
+	Pass      string   `json:"pass"`
+	Precision string   `json:"precision"`
+	Input     int      `json:"input"`
+	Hidden    int      `json:"hidden"`
+	Layers    int      `json:"layers"`
+	Batch     int      `json:"batch"`
+	Steps     int      `json:"steps"`
+}
+
+func pointOf(p rnn.Problem) point {
+	return point{
+		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window,
+		Pass: p.Pass.String(), Precision: p.Precision.String(),
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
+	}
+}
+
+// An answer is one line from a rival. What a request does not ask for is not looked at.
+type answer struct {
+	Name       string      `json:"name"`
+	Version    string      `json:"version"`
+	Devices    []string    `json:"devices"`
+	Knobs      []knobOffer `json:"knobs"`
+	Precisions []string    `json:"precisions"`
+
+	OK     bool     `json:"ok"`
+	WallS  *float64 `json:"wall_s"`
+	Device any      `json:"device"` // open: its name
+	OwnS   *float64 `json:"device_s"`
+
+	Unsupported string `json:"unsupported"` // why it declines
+	Error       string `json:"error"`       // why it failed
+}
+
+type knobOffer struct {
+	Name   string `json:"name"`
+	Doc    string `json:"doc"`
+	Values []int  `json:"values"` // the default first
+}
+
+// mostLine is the length of the longest answer, in bytes.
+const mostLine = 1 << 16
+
+// parse reads an answer. A rival may send anything.
+func parse(line []byte) (*answer, error) {
+	var a answer
+	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
+		return nil, errors.New("it is no JSON object")
+	}
+	if err := json.Unmarshal(line, &a); err != nil {
+		return nil, errors.New("it is no JSON that the protocol knows")
+	}
+	a.Unsupported, a.Error, a.Version = oneLine(a.Unsupported, mostText), oneLine(a.Error, mostText), oneLine(a.Version, mostVersion)
+	return &a, nil
+}
+
+// Lengths of texts that go into records, in bytes.
+const (
+	mostText    = 400
+	mostVersion = 60
+)
+
+// oneLine is the end of s, if it is longer than n bytes, without what would act on a
+// terminal instead of showing.
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(safe.Text(s)), " ")
+	if len(s) > n {
+		s = "… " + strings.ToValidUTF8(s[len(s)-n:], "")
+	}
+	return s
+}
+
+// times are those of a sample that took so long with all that was around it.
+func (a *answer) times(took time.Duration) (wall, own time.Duration, err error) {
+	if a.WallS == nil {
+		return 0, 0, errors.New("it has no wall_s")
+	}
+	seconds := func(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
+	v, d := *a.WallS, 0.0
+	if a.OwnS != nil {
+		d = *a.OwnS
+	}
+	switch most := (took + time.Millisecond).Seconds(); {
+	case !(v > 0) || d < 0:
+		return 0, 0, errors.New("its times are not positive")
+	case v > most || d > most:
+		return 0, 0, fmt.Errorf("it says that the runs took %.3g s, but the answer came after %.3g s", max(v, d), took.Seconds())
+	case 2*v+1 < took.Seconds():
+		return 0, 0, fmt.Errorf("it says that the runs took %.3g s, but the answer came only after %.3g s", v, took.Seconds())
+	}
+	return max(1, seconds(v)), seconds(d), nil
+}
+
+// What a hello may offer.
+var knobName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,30}$`)
+
+const (
+	mostKnobs  = 32
+	mostValues = 64
+)
+
+// knobs are those of a hello.
+func (a *answer) knobs() ([]knob.Knob, error) {
+	if len(a.Knobs) > mostKnobs {
+		return nil, fmt.Errorf("it has %d knobs, more than %d", len(a.Knobs), mostKnobs)
+	}
+	var out []knob.Knob
+	for _, k := range a.Knobs {
+		switch {
+		case !knobName.MatchString(k.Name) || k.Name == "streams":
+			return nil, fmt.Errorf("knob %q must be a word of small letters, and not streams", oneLine(k.Name, mostVersion))
+		case knob.Find(out, k.Name) != nil:
+			return nil, fmt.Errorf("knob %s is there twice", k.Name)
+		case len(k.Values) == 0 || len(k.Values) > mostValues:
+			return nil, fmt.Errorf("knob %s has %d values: it needs 1 to %d", k.Name, len(k.Values), mostValues)
+		}
+		for i, v := range k.Values {
+			if v > math.MaxInt32 || v < math.MinInt32 || slices.Contains(k.Values[:i], v) {
+				return nil, fmt.Errorf("knob %s has the value %d twice, or it is too large", k.Name, v)
+			}
+		}
+		out = append(out, knob.Knob{Name: k.Name, Doc: oneLine(k.Doc, mostText), Values: k.Values})
+	}
+	return out, nil
+}
+
+// runsOn reports whether one of devices is of that name or kind: cuda stands for cuda:0.
+func runsOn(devices []string, name string) bool {
+	kind, _, _ := strings.Cut(name, ":")
+	return slices.Contains(devices, name) || slices.Contains(devices, kind)
+}

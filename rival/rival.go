@@ -1,0 +1,219 @@
+// Package rival has programs from elsewhere run as techniques.
+//
+// A rival is a process that computes whole passes: PyTorch, oneDNN, somebody's own kernel.
+// It is asked by one line of JSON a message on its standard input and answers on its
+// standard output. Arrays travel in .npz files, by the names and in the layouts of package
+// rnn/torch. docs/rivals.md describes the protocol.
+//
+// A Rival is a technique: its plan is one operation, schedule.Foreign, with the arrays that
+// go in and come out. It is a device too, which alone runs such plans, each in a process.
+// What a rival says is checked, and it is killed where it says nothing in time: it is a
+// stranger's program.
+package rival
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Options say what to start and how long to wait for it.
+type Options struct {
+	Name    string      // as --impl takes it
+	Command []string    // program and arguments
+	Devices []string    // names or kinds of devices that it is to run on; none: as it says
+	On      device.Info // the device that it runs beside
+
+	Timeout time.Duration // for a run or a file before it is taken for hung; 0: a minute
+	Start   time.Duration // for its first answers; 0: two minutes, for libraries take long to load
+}
+
+// A Rival is a program from elsewhere. It is a technique of package rnn, and the device
+// that its plans run on.
+type Rival struct {
+	o          Options
+	version    string
+	knobs      []knob.Knob
+	devices    []string
+	precisions []string
+	idle       []*process // open, with nothing prepared that anybody wants
+	dir        string     // for files
+	files      int        // so far
+}
+
+// Open starts a rival, asks what it can do and has it open the device.
+func Open(o Options) (*Rival, error) {
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	if o.Start == 0 {
+		o.Start = 2 * time.Minute
+	}
+	r := &Rival{o: o}
+	p, a, err := r.launch()
+	if err != nil {
+		return nil, err
+	}
+	r.version, r.devices, r.precisions = a.Version, a.Devices, a.Precisions
+	if len(o.Devices) > 0 && !runsOn(o.Devices, o.On.Name) {
+		r.devices = o.Devices
+	}
+	if r.knobs, err = a.knobs(); err != nil {
+		return nil, p.end(fmt.Errorf("%s sent an invalid answer to hello: %w", o.Name, err), device.ErrStart)
+	}
+	if r.dir, err = os.MkdirTemp("", "rnnbench-rival-"); err != nil {
+		p.close()
+		return nil, err
+	}
+	r.idle = append(r.idle, p)
+	return r, nil
+}
+
+// launch starts a process and opens the device, if it can run there. The answer is that to
+// hello.
+func (r *Rival) launch() (*process, *answer, error) {
+	p, err := start(r.o.Name, r.o.Command)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, _, err := p.ask(r.o.Start, request{Hello: version})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", err, device.ErrStart)
+	}
+	if a.Unsupported != "" {
+		return nil, nil, p.end(fmt.Errorf("%s: %s", r.o.Name, a.Unsupported), device.ErrStart)
+	}
+	if !runsOn(a.Devices, r.o.On.Name) { // every point is declined, without the process
+		return p, a, nil
+	}
+	opened, _, err := p.ask(r.o.Start, request{Open: r.o.On.Name, Threads: r.o.On.Workers})
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("%w: %w", err, device.ErrStart)
+	case !opened.OK:
+		return nil, nil, p.end(fmt.Errorf("%s cannot open %s: %s", r.o.Name, r.o.On.Name, reason(opened)), device.ErrStart)
+	}
+	return p, a, nil
+}
+
+func reason(a *answer) string {
+	if a.Unsupported != "" {
+		return a.Unsupported
+	}
+	return "it did not say why"
+}
+
+// Close ends its processes.
+func (r *Rival) Close() error {
+	for _, p := range r.idle {
+		p.close()
+	}
+	r.idle = nil
+	return os.RemoveAll(r.dir)
+}
+
+// Version is what the rival says of itself; "" if nothing.
+func (r *Rival) Version() string { return r.version }
+
+// Name implements rnn.Technique.
+func (r *Rival) Name() string { return r.o.Name }
+
+// Doc implements rnn.Technique.
+func (r *Rival) Doc() string { return strings.TrimSpace("a rival: " + r.version) }
+
+// Knobs implements rnn.Technique.
+func (r *Rival) Knobs(rnn.Problem) []knob.Knob { return r.knobs }
+
+// Host is the device that the rival's plans run on.
+func (r *Rival) Host() device.Device { return (*host)(r) }
+
+// Plan implements rnn.Technique.
+func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
+	switch {
+	case p.OneHot:
+		return fmt.Errorf("%w: rivals take features, not one-hot input", schedule.ErrInput)
+	case p.Output > 0:
+		return fmt.Errorf("%w: rivals compute recurrent layers alone, not the output layer", schedule.ErrUnsupported)
+	case !slices.Contains(r.precisions, p.Precision.String()):
+		return fmt.Errorf("%w: %s computes in %s, not %v", schedule.ErrPrecision, r.o.Name, listed(r.precisions), p.Precision)
+	}
+	text, err := json.Marshal(work{pointOf(p.Problem), k})
+	if err != nil {
+		return err
+	}
+	f := schedule.Foreign{Program: r.o.Name, Request: string(text), Products: p.FLOPs()}
+	f.In, f.Out = arrays(p, p.AsWhole())
+	p.Do(0, f)
+	return nil
+}
+
+func listed(words []string) string {
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return oneLine(strings.Join(words, ", "), mostText)
+}
+
+// arrays are those that go in and come out, as package rnn/torch names and shapes them.
+func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
+	train := p.Pass == rnn.Train
+	h, gh, rh := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
+	add := func(list *[]schedule.Array, name string, m *schedule.Matrix, shape ...int) {
+		if m != nil {
+			*list = append(*list, schedule.Array{Name: name, Shape: shape, All: m.All()})
+		}
+	}
+	add(&in, "input", p.X, p.Steps, p.Batch, p.Input)
+	add(&out, "output", w.Y, p.Steps, p.Batch, h)
+	if train {
+		add(&in, "grad_output", p.DY, p.Steps, p.Batch, h)
+		add(&out, "grad_input", p.DX, p.Steps, p.Batch, p.Input)
+	}
+	for n, l := range p.Layer {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, n) }
+		for _, a := range []struct {
+			name    string
+			m, grad *schedule.Matrix
+			shape   []int
+		}{
+			{"weight_ih", l.W, l.Grad.W, []int{gh, p.FanIn(n)}},
+			{"weight_hh", l.R, l.Grad.R, []int{rh, h}},
+			{"bias_ih", l.BX, l.Grad.BX, []int{gh}},
+			{"bias_hh", l.BR, l.Grad.BR, []int{rh}},
+			{"peephole", l.Peep, l.Grad.Peep, []int{len(p.Cell.Peeps), h}},
+		} {
+			add(&in, name(a.name), a.m, a.shape...)
+			add(&out, "grad_"+name(a.name), a.grad, a.shape...)
+		}
+	}
+	for i, s := range p.Cell.States {
+		add(&in, s+"_0", w.First[i], p.Layers, p.Batch, h)
+		add(&out, s+"_n", w.Last[i], p.Layers, p.Batch, h)
+		if train {
+			add(&out, "grad_"+s+"_0", w.Grad[i], p.Layers, p.Batch, h)
+		}
+	}
+	return in, out
+}
+
+// errForeign says that a schedule is none of a rival's.
+var errForeign = errors.New("rival: a rival runs its own plans only")
+
+// foreign is the operation of a plan.
+func foreign(s *schedule.Schedule) (schedule.Foreign, error) {
+	if len(s.Nodes) == 1 {
+		if f, ok := s.Nodes[0].Op.(schedule.Foreign); ok {
+			return f, nil
+		}
+	}
+	return schedule.Foreign{}, errForeign
+}

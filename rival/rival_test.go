@@ -1,0 +1,275 @@
+package rival_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/rival"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+// options are those of a stranger that does something wrong. Requests that are to hang
+// may take a moment; a busy machine needs more for the others.
+func options(t *testing.T, how string) rival.Options {
+	t.Helper()
+	t.Setenv(asRival, how)
+	o := rival.Options{Name: "stranger", Command: []string{os.Args[0]}, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 1}}
+	if strings.HasPrefix(how, "hang") {
+		o.Timeout, o.Start = time.Second, 3*time.Second
+	}
+	return o
+}
+
+func open(t *testing.T, how string) *rival.Rival {
+	t.Helper()
+	r, err := rival.Open(options(t, how))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func problem(c *cell.Cell, pass rnn.Pass) rnn.Problem {
+	return rnn.Problem{Cell: c, Input: 3, Hidden: 5, Layers: 2, Batch: 2, Steps: 4, Pass: pass}
+}
+
+// compute has a rival compute p and holds the answer to the reference's.
+func compute(r *rival.Rival, p rnn.Problem, k knob.Params) (dev rnn.Deviation, err error) {
+	plan, s, err := rnn.Layout(r, p, k)
+	if err != nil {
+		return dev, err
+	}
+	if _, err := r.Host().Memory(s, nil); err != nil {
+		return dev, err
+	}
+	prog, err := r.Host().Compile(s, nil)
+	if err != nil {
+		return dev, err
+	}
+	defer func() { err = errors.Join(err, prog.Close()) }()
+	d := rnn.NewData(p, seed, p.Batch, "normal")
+	if err := errors.Join(plan.Write(prog, d), prog.Prepare()); err != nil {
+		return dev, err
+	}
+	sample, err := prog.Run(3)
+	if err != nil {
+		return dev, err
+	}
+	if sample.Wall < 60*time.Microsecond {
+		return dev, errors.New("it took less time than it said")
+	}
+	dev, _, err = plan.Check(prog, rnn.Reference(d))
+	return dev, err
+}
+
+// TestHonest: every cell and pass goes to a rival and comes back by the names of export.
+func TestHonest(t *testing.T) {
+	r := open(t, "honest")
+	if r.Version() != "1.0" || r.Name() != "stranger" {
+		t.Errorf("it is %s %s", r.Name(), r.Version())
+	}
+	for _, c := range cell.All() {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			p := problem(c, pass)
+			dev, err := compute(r, p, nil)
+			if err != nil || !dev.OK() {
+				t.Errorf("%v: %v, %v", p, dev, err)
+			}
+		}
+	}
+	if dev, err := compute(r, problem(cell.LSTM, rnn.Forward), knob.Params{"off": 1}); err != nil || dev.OK() {
+		t.Errorf("a knob that spoils the answer: %v, %v", dev, err)
+	}
+}
+
+// TestStrangers: whatever a rival does costs the point, says what it was and ends in time.
+func TestStrangers(t *testing.T) {
+	for _, c := range []struct {
+		how, want string
+		cause     error
+	}{
+		{"hang prepare", "stranger did not answer prepare within ", device.ErrHang},
+		{"hang run", "stranger did not answer run within ", device.ErrHang},
+		{"hang read", "it printed: still thinking", device.ErrHang},
+		{"crash prepare", `stranger ended during prepare (exit status 7); it printed: first line Segmentation fault \x1b[31m`, device.ErrFault},
+		{"crash run", "stranger ended during run (exit status 7)", device.ErrFault},
+		{"crash read", "stranger ended during read", device.ErrFault},
+		{"garbage prepare", `invalid answer to prepare and was killed: "Loading libraries …": it is no JSON object`, device.ErrFault},
+		{"garbage run", "invalid answer to run", device.ErrFault},
+		{"list run", "it is no JSON object", device.ErrFault},
+		{"types run", "it is no JSON that the protocol knows", device.ErrFault},
+		{"empty prepare", "it has neither ok nor unsupported", device.ErrFault},
+		{"empty run", "it has no wall_s", device.ErrFault},
+		{"empty read", "its answer to read has no ok", device.ErrFault},
+		{"flood run", "answered run with more than 65536 bytes", device.ErrFault},
+		{"endless run", "answered run with more than 65536 bytes", device.ErrFault},
+		{"twice run", "sent a line that nobody asked for", device.ErrFault},
+		{"error run", "stranger failed during run: no kernel for this", device.ErrFault},
+		{"error prepare", "stranger failed during prepare: no kernel for this", device.ErrFault},
+		{"unsupported prepare", "no such layers here", schedule.ErrUnsupported},
+		{"unsupported run", "no such layers here", schedule.ErrUnsupported},
+		{"late run", "it says that the runs took 1e+09 s", device.ErrFault},
+		{"early run", "it says that the runs took 1e-06 s, but the answer came only after", device.ErrFault},
+		{"negative run", "its times are not positive", device.ErrFault},
+		{"shape", "array output: its shape is (40), not (4, 2, 5)", device.ErrFault},
+		{"missing", "there is no array output", device.ErrFault},
+		{"nofile", "it wrote no file", device.ErrFault},
+		{"folder", "is no file", device.ErrFault},
+		{"huge", "more than the", device.ErrFault},
+		{"nozip", "it is no .npz file", device.ErrFault},
+	} {
+		t.Run(c.how, func(t *testing.T) {
+			if testing.Short() && c.how == "hang prepare" {
+				t.Skip("preparing may take long")
+			}
+			_, err := compute(open(t, c.how), problem(cell.GRU, rnn.Forward), nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.cause) {
+				t.Errorf("%v, want %q and %v", err, c.want, c.cause)
+			}
+		})
+	}
+	for _, how := range []string{"wrong", "nan"} {
+		if dev, err := compute(open(t, how), problem(cell.GRU, rnn.Forward), nil); err != nil || dev.OK() {
+			t.Errorf("%s: %v, %v", how, dev, err)
+		}
+	}
+}
+
+// TestHeirs: a rival whose child holds its pipes does not hold the program up.
+func TestHeirs(t *testing.T) {
+	if _, err := exec.LookPath("sleep"); err != nil {
+		t.Skip("there is no sleep here")
+	}
+	start := time.Now()
+	_, err := compute(open(t, "heir run"), problem(cell.GRU, rnn.Forward), nil)
+	if !errors.Is(err, device.ErrHang) && !errors.Is(err, device.ErrFault) || time.Since(start) > 50*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+}
+
+// TestFirstAnswers: a rival that cannot say what it does is no technique, and says why.
+func TestFirstAnswers(t *testing.T) {
+	for how, want := range map[string]string{
+		"hang hello":        "did not answer hello within",
+		"crash hello":       "ended during hello (exit status 7); it printed: first line Segmentation fault",
+		"garbage hello":     "invalid answer to hello",
+		"crash open":        "ended during open",
+		"unsupported hello": "stranger: no such layers here",
+		"unsupported open":  "cannot open cpu: no such layers here",
+		"error open":        "failed during open: no kernel for this",
+	} {
+		if r, err := rival.Open(options(t, how)); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, device.ErrStart) {
+			t.Errorf("%s: %v, %v, want %q", how, r, err, want)
+		}
+	}
+	o := options(t, "honest")
+	o.Command = []string{filepath.Join(t.TempDir(), "nobody")}
+	if _, err := rival.Open(o); err == nil || !errors.Is(err, device.ErrStart) {
+		t.Errorf("a command that is not there: %v", err)
+	}
+}
+
+// TestDeclines: what a rival cannot do is declined before anything is sent.
+func TestDeclines(t *testing.T) {
+	r := open(t, "honest")
+	hot, head, half := problem(cell.LSTM, rnn.Forward), problem(cell.LSTM, rnn.Forward), problem(cell.LSTM, rnn.Forward)
+	hot.OneHot, head.Output, half.Precision = true, 7, rnn.FP16
+	for _, c := range []struct {
+		p     rnn.Problem
+		cause error
+	}{{hot, schedule.ErrInput}, {head, schedule.ErrUnsupported}, {half, schedule.ErrPrecision}} {
+		if _, err := compute(r, c.p, nil); !errors.Is(err, c.cause) {
+			t.Errorf("%v: %v", c.p, err)
+		}
+	}
+	o := options(t, "honest")
+	o.Devices = []string{"cuda"}
+	elsewhere, err := rival.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere.Close()
+	if _, err := compute(elsewhere, problem(cell.LSTM, rnn.Forward), nil); !errors.Is(err, schedule.ErrDevice) {
+		t.Errorf("a rival of other devices: %v", err)
+	}
+}
+
+// TestSweep: rivals are verified and measured among techniques, and one that breaks costs
+// its own points alone.
+func TestSweep(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for how, want := range map[string][2]string{ // status and reason of the rival's points
+		"honest":              {"ok", ""},
+		"crash run":           {"failed", results.ReasonRival},
+		"hang run":            {"timeout", results.ReasonHang},
+		"wrong":               {"incorrect", results.ReasonMismatch},
+		"nan":                 {"incorrect", results.ReasonMismatch},
+		"unsupported prepare": {"skipped", results.ReasonLibrary},
+	} {
+		r := open(t, how)
+		m := config.Default()
+		m.Rounds, m.MaxRounds, m.Warmup, m.MinTime, m.Seed = 3, 3, 0, time.Millisecond, seed
+		var recs []results.Record
+		s := tuner.Sweep{Device: d, Techniques: append(impl.All(), r), Settings: m, Emit: func(rec *results.Record) error {
+			recs = append(recs, *rec)
+			return nil
+		}}
+		p := results.Point{Cell: "gru", Pass: "train", Input: 5, Hidden: 7, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
+		q := p
+		q.Hidden = 9
+		specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "stranger", Label: "stranger"}, {Name: "stranger", Label: "off", Knobs: knob.Params{"off": 1}}}
+		if err := s.Run(context.Background(), []tuner.Task{{Point: p, Specs: specs}, {Point: q, Specs: specs}}); err != nil {
+			t.Fatal(err)
+		}
+		if len(recs) != 6 {
+			t.Fatalf("%s: %d records", how, len(recs))
+		}
+		for i := range recs {
+			rec := &recs[i]
+			code := ""
+			if rec.ReasonCode != nil {
+				code = *rec.ReasonCode
+			}
+			got := [2]string{string(rec.Status), code}
+			switch {
+			case rec.Impl.Name == "naive":
+				if got != [2]string{"ok", ""} || rec.Rival != nil {
+					t.Errorf("%s: naive is %v, rival %v", how, got, rec.Rival)
+				}
+			case rec.Rival == nil || rec.Rival.Version != "1.0" || rec.Rival.Name != "stranger":
+				t.Errorf("%s: the record does not name the rival: %v", how, rec.Rival)
+			case rec.Impl.Label == "off" && want[0] == "ok":
+				if got[0] != "incorrect" {
+					t.Errorf("%s: a knob that spoils the answer: %v", how, got)
+				}
+			case got != want && rec.Impl.Label != "off":
+				t.Errorf("%s: %v: %v %v, want %v", how, rec.Point, got, rec.Reason, want)
+			}
+		}
+	}
+}

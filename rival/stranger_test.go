@@ -1,0 +1,234 @@
+package rival_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/torch"
+)
+
+// asRival has the test binary be a rival. Its value is what the rival does wrong, and at
+// which request: "hang run", "crash prepare"; "honest" does all as it should.
+const asRival = "RNNBENCH_TEST_RIVAL"
+
+// seed is that of the inputs, which the rival knows.
+const seed = 3
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(asRival); how != "" {
+		what, at, _ := strings.Cut(how, " ")
+		(&stranger{what: what, at: at}).serve()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A stranger is a rival that answers with the reference's own values.
+type stranger struct {
+	what, at string
+	off      bool          // the answer is
+	arrays   []torch.Array // the inputs and the answer
+}
+
+type message struct {
+	Hello, Run, Close int
+	Open, Read        string
+	Prepare           *struct {
+		Data  string
+		Knobs map[string]int
+		Point struct {
+			Cell, Pass, Precision               string
+			Input, Hidden, Layers, Batch, Steps int
+		}
+	}
+}
+
+func (s *stranger) serve() {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var m message
+		if err := json.Unmarshal(in.Bytes(), &m); err != nil {
+			s.die(err)
+		}
+		switch {
+		case m.Hello == 1:
+			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"]}`)
+		case m.Open != "":
+			s.say("open", `{"ok":true,"device":"a processor"}`)
+		case m.Prepare != nil:
+			s.prepare(&m)
+		case m.Run > 0:
+			start := time.Now()
+			for time.Since(start) < time.Duration(m.Run)*20*time.Microsecond {
+			}
+			s.say("run", fmt.Sprintf(`{"wall_s":%g,"device_s":null}`, time.Since(start).Seconds()))
+		case m.Read != "":
+			s.write(m.Read)
+			s.say("read", `{"ok":true}`)
+		default:
+			return
+		}
+	}
+}
+
+func (s *stranger) die(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// say answers a request, or does what is wrong.
+func (s *stranger) say(verb, line string) {
+	if s.at != verb {
+		fmt.Println(line)
+		return
+	}
+	switch s.what {
+	case "hang":
+		fmt.Fprintln(os.Stderr, "still thinking")
+		for {
+			time.Sleep(time.Hour)
+		}
+	case "crash":
+		fmt.Fprintln(os.Stderr, "first line\nSegmentation fault \x1b[31m")
+		os.Exit(7)
+	case "heir": // its child holds the pipes
+		child := exec.Command("sleep", "60")
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			s.die(err)
+		}
+		os.Exit(7)
+	case "garbage":
+		fmt.Println("Loading libraries …")
+	case "list":
+		fmt.Println("[1,2]")
+	case "types":
+		fmt.Println(`{"ok":"yes","wall_s":"1","devices":3}`)
+	case "empty":
+		fmt.Println("{}")
+	case "flood":
+		fmt.Println(`{"ok":"` + strings.Repeat("x", 1<<17) + `"}`)
+	case "endless":
+		for {
+			_, _ = os.Stdout.WriteString(strings.Repeat("x", 1<<16))
+		}
+	case "twice":
+		fmt.Printf("%s\n%s\n", line, line)
+	case "error":
+		fmt.Println(`{"error":"no kernel\nfor this"}`)
+	case "unsupported":
+		fmt.Println(`{"unsupported":"no such layers here"}`)
+	case "late":
+		fmt.Println(`{"wall_s":1e9}`)
+	case "early":
+		time.Sleep(1500 * time.Millisecond)
+		fmt.Println(`{"wall_s":1e-6}`)
+	case "negative":
+		fmt.Println(`{"wall_s":-1}`)
+	default:
+		fmt.Println(line)
+	}
+}
+
+// prepare computes the answer and holds the inputs to those that were meant.
+func (s *stranger) prepare(m *message) {
+	q := m.Prepare.Point
+	p := rnn.Problem{
+		Cell: cell.Lookup(q.Cell), Input: q.Input, Hidden: q.Hidden, Layers: q.Layers, Batch: q.Batch, Steps: q.Steps,
+		Pass: rnn.Pass(slices.Index(rnn.Passes(), q.Pass)), Precision: rnn.Precision(slices.Index(rnn.Precisions(), q.Precision)),
+	}
+	d := rnn.NewData(p, seed, p.Batch, "normal")
+	answer := rnn.Reference(d)
+	var err error
+	if s.arrays, err = torch.Arrays(d, answer, torch.Source{}); err != nil {
+		s.die(err)
+	}
+	f, err := os.Open(m.Prepare.Data)
+	if err != nil {
+		s.die(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		s.die(err)
+	}
+	for _, a := range s.arrays {
+		want, ok := a.Values.([]float32)
+		if !ok {
+			continue // part of the answer
+		}
+		have := torch.Place{Name: a.Name, Shape: a.Shape, Values: make([]float32, len(want))}
+		if err := torch.ReadNPZ(f, info.Size(), []torch.Place{have}); err != nil {
+			s.die(err)
+		}
+		if !slices.Equal(have.Values, want) {
+			s.die(fmt.Errorf("%s is not what the seed says", a.Name))
+		}
+	}
+	s.off = m.Prepare.Knobs["off"] == 1
+	s.say("prepare", `{"ok":true,"memory":12345}`)
+}
+
+// write writes the answer, or what is none.
+func (s *stranger) write(path string) {
+	list := slices.Clone(s.arrays)
+	i := slices.IndexFunc(list, func(a torch.Array) bool { return a.Name == "output" })
+	out := &list[i]
+	values := slices.Clone(out.Values.([]float64))
+	out.Values = values
+	if s.off {
+		values[0] += 0.1
+	}
+	switch s.what {
+	case "wrong":
+		values[len(values)-1] += 0.1
+	case "nan":
+		values[0] = math.NaN()
+	case "shape":
+		out.Shape = []int{len(values)}
+	case "missing":
+		out.Name = "outputs"
+	case "nofile":
+		return
+	case "folder":
+		if err := os.Mkdir(path, 0o777); err != nil {
+			s.die(err)
+		}
+		return
+	case "huge":
+		f, err := os.Create(path)
+		if err == nil {
+			err = f.Truncate(1 << 36) // with holes
+		}
+		if err != nil {
+			s.die(err)
+		}
+		return
+	case "nozip":
+		if err := os.WriteFile(path, []byte("PK\x03\x04 and so on"), 0o666); err != nil {
+			s.die(err)
+		}
+		return
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		s.die(err)
+	}
+	if err := torch.WriteNPZ(io.Writer(f), list); err != nil {
+		s.die(err)
+	}
+	if err := f.Close(); err != nil {
+		s.die(err)
+	}
+}

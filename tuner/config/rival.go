@@ -1,0 +1,120 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"rnnbench/internal/tomlfile"
+)
+
+// A Rival is a program from elsewhere that may run as a technique.
+type Rival struct {
+	Name    string
+	Command []string // program and arguments, as from the folder where rnnbench runs
+	Devices []string // that it is to run on; none: as it says
+}
+
+// rival is a [[rival]] of a file.
+type rival struct {
+	Name    any `toml:"name" json:"name"`
+	Command any `toml:"command" json:"command"`
+	Devices any `toml:"devices,omitempty" json:"devices,omitempty"`
+}
+
+const (
+	mostRivals = 32
+	mostWords  = 256 // of a command
+)
+
+var rivalName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
+
+// parse reads a rival of a file.
+func (r rival) parse() (Rival, error) {
+	out := Rival{}
+	name, ok := r.Name.(string)
+	if !ok || !rivalName.MatchString(name) {
+		return out, errors.New("its name must be a word of small letters, digits and hyphens: write name = \"pytorch\"")
+	}
+	out.Name = name
+	var err error
+	if out.Command, err = texts(r.Command); err != nil || out.Command[0] == "" || len(out.Command) > mostWords {
+		return out, fmt.Errorf("the command of %s is missing or no list of words: write command = [\"python3\", \"rivals/pytorch.py\"]", name)
+	}
+	if r.Devices != nil {
+		if out.Devices, err = texts(r.Devices); err != nil {
+			return out, fmt.Errorf("devices: %w", err)
+		}
+	}
+	for _, d := range out.Devices {
+		if kind, _, _ := strings.Cut(d, ":"); kind != "cpu" && kind != "cuda" {
+			return out, fmt.Errorf("devices: %q is unknown: write cpu, cuda or cuda:0", d)
+		}
+	}
+	return out, nil
+}
+
+// addRivals reads the rivals of a file.
+func (l *Layer) addRivals(list []rival, s *source) {
+	for i, r := range list {
+		path := fmt.Sprintf("rival[%d]", i)
+		parsed, err := r.parse()
+		switch {
+		case err != nil:
+		case slices.ContainsFunc(l.rivals, func(o Rival) bool { return o.Name == parsed.Name }):
+			err = fmt.Errorf("%s is there twice: remove one", parsed.Name)
+		case len(l.rivals) == mostRivals:
+			err = fmt.Errorf("there are more than %d rivals", mostRivals)
+		}
+		if err != nil {
+			s.report(path, err)
+			continue
+		}
+		l.rivals = append(l.rivals, parsed)
+	}
+}
+
+// ReadRivals reads a file that has rivals alone.
+func ReadRivals(path string) (Layer, error) {
+	data, err := tomlfile.ReadFile(path)
+	if err != nil {
+		return Layer{}, fmt.Errorf("config: %w", err)
+	}
+	l, err := Parse(data, path)
+	switch {
+	case err != nil:
+		return l, err
+	case len(l.values) > 0 || l.zips != nil || l.exclude != nil:
+		return l, fmt.Errorf("config: %s: a file of --rival has [[rival]] tables alone: read other settings with --config", path)
+	case len(l.rivals) == 0:
+		return l, fmt.Errorf("config: %s: it has no [[rival]]", path)
+	}
+	return l, nil
+}
+
+// merge puts the rivals of a stronger layer before those of weaker ones. A name
+// is that of the strongest.
+func merge(stronger, weaker []Rival) []Rival {
+	out := slices.Clone(stronger)
+	for _, r := range weaker {
+		if !slices.ContainsFunc(out, func(o Rival) bool { return o.Name == r.Name }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// documents are rivals as a file has them.
+func documents(rivals []Rival) []rival {
+	var out []rival
+	for _, r := range rivals {
+		d := rival{Name: r.Name, Command: r.Command}
+		if len(r.Devices) > 0 {
+			d.Devices = r.Devices
+		}
+		out = append(out, d)
+	}
+	return out
+}
