@@ -74,6 +74,9 @@ type Energy struct {
 	Reason      *string   `json:"reason"`  // why there is none
 }
 
+// RivalFact is what the facts of a device about its rivals begin with: the name follows.
+const RivalFact = "rival "
+
 // A Rival is a program from elsewhere that ran as a technique.
 type Rival struct {
 	Name    string `json:"name"`

@@ -30,6 +30,7 @@ type bench struct {
 	machine   *model.Machine // nil: not measured
 	maxMemory int64          // that the user grants a technique; 0: as the device says
 	oracle    *auto.Oracle
+	rivals    guests
 }
 
 // open opens the device that c names.
@@ -129,6 +130,7 @@ func (b *bench) record() results.Device {
 	if f := b.limits.FLOPS; f > 0 {
 		d.Peak = &f
 	}
+	b.rivals.note(d.Facts)
 	for _, r := range b.limits.More {
 		d.Facts[r.Name] = quantity.SI(r.Value, r.Unit)
 	}
@@ -144,13 +146,13 @@ func (b *bench) record() results.Device {
 // vocabulary is what grids speak of here.
 func (b *bench) vocabulary() grid.Vocabulary {
 	return grid.Vocabulary{
-		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Impls: append(implNames(), autoName), All: b.usual(),
+		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Impls: append(append(implNames(), b.rivals.names()...), autoName), All: b.usual(),
 		Derive: b.derive,
 	}
 }
 
-// usual are the techniques of this program and, of the vendors' libraries, those
-// that the device has.
+// usual are the techniques of this program, of the vendors' libraries those that the
+// device has, and rivals.
 func (b *bench) usual() []string {
 	var names []string
 	for _, t := range impl.Own() {
@@ -161,7 +163,7 @@ func (b *bench) usual() []string {
 			names = append(names, t.Name())
 		}
 	}
-	return names
+	return append(names, b.rivals.names()...)
 }
 
 func cellNames() []string {
@@ -205,5 +207,5 @@ func (b *bench) layOut(p results.Point, s grid.Spec) (*tuner.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tuner.LayOutWithin(b.Device, impl.All(), p, s, b.free())
+	return tuner.LayOutWithin(b.Device, b.techniques(), p, s, b.free())
 }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
-	"rnnbench/impl"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
@@ -13,7 +13,14 @@ import (
 // open opens the device that c names, which may be in a worker that has to start.
 func (p *program) open(s *settings, c config.Config) (*bench, error) {
 	defer busy(p, late, "opening "+c.Devices[0])()
-	return s.open(c)
+	b, err := s.open(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := openRivals(p, s, c, b); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
 }
 
 // planFor makes a plan of a request.
@@ -27,7 +34,7 @@ const patience = 500 * time.Millisecond
 
 // estimator estimates what measuring takes.
 func (b *bench) estimator(m config.Measure) *plan.Estimator {
-	return &plan.Estimator{Device: b.info, Limits: b.limits, Free: b.free(), Techniques: impl.All(), Measure: m, LayOut: b.layOut}
+	return &plan.Estimator{Device: b.info, Limits: b.limits, Free: b.free(), Techniques: b.techniques(), Measure: m, LayOut: b.layOut}
 }
 
 // forecast looks ahead for a moment, as measuring does.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"rnnbench/impl"
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -42,7 +41,7 @@ func (j *job) run(ctx context.Context) error {
 		tasks = tuner.Spread(tasks)
 	}
 	s := &tuner.Sweep{
-		Device: j.bench.Device, Techniques: impl.All(), Settings: j.measure, Limits: j.bench.limits, Machine: j.bench.known(), MaxMemory: j.bench.maxMemory,
+		Device: j.bench.Device, Techniques: j.bench.techniques(), Settings: j.measure, Limits: j.bench.limits, Machine: j.bench.known(), MaxMemory: j.bench.maxMemory,
 		Skip: j.skip, Emit: j.emit, Watch: j.show.Watch,
 	}
 	return s.Run(ctx, tasks)

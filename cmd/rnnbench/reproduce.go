@@ -87,6 +87,7 @@ func (f *sweepFlags) reproduceFlags(cmd *cobra.Command, quick *bool, from *strin
 		fs.BoolVar(&f.hideHost, "no-hostname", false, "omit the host name from the run")
 	})
 	f.measureFlags(cmd)
+	f.rivalFlag(cmd)
 	f.device(cmd)
 	f.source(cmd)
 	f.format = "table"

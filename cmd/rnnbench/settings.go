@@ -32,6 +32,9 @@ type settings struct {
 	auto   string // --auto
 
 	group *allreduce.Group // of a worker that is one of several replicas
+	rivals []string // files of --rival
+	guests bool     // the command measures rivals
+	race   bool     // --with-rival
 }
 
 // texts is a flag that can be given several times and is read by config.
@@ -170,7 +173,11 @@ func (s *settings) resolve(p *program, base ...config.Layer) (config.Config, err
 	for _, w := range warnings {
 		p.warn("%s", w)
 	}
-	layers := []config.Layer{flags, env}
+	rivals, err := s.rivalLayers()
+	if err != nil {
+		return config.Config{}, err
+	}
+	layers := append([]config.Layer{flags, env}, rivals...)
 	if s.file != "" {
 		file, err := config.ReadFile(s.file)
 		if err != nil {

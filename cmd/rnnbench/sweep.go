@@ -54,6 +54,7 @@ continues the run.`,
 	}
 	f := &sweepFlags{}
 	f.grid(cmd)
+	f.rivalFlag(cmd)
 	f.measureFlags(cmd)
 	f.device(cmd)
 	f.source(cmd)

@@ -68,6 +68,10 @@ would have taken, and its regret.`,
 	}
 	f := &tuneFlags{}
 	f.grid(cmd)
+	f.rivalFlag(cmd)
+	addGroup(cmd, "Techniques", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.race, "with-rival", false, "race the rivals too; a rival that wins is no wisdom")
+	})
 	addGroup(cmd, "Search", func(fs *pflag.FlagSet) {
 		f.search, f.depth, f.tie, f.margin = search.Strategies()[0], "2", "1%", "2%"
 		fs.Var(choice{&f.search, "strategy", search.Strategies()}, "search", "how to search: "+strings.Join(search.Strategies(), ", "))
@@ -141,7 +145,8 @@ func (f *tuneFlags) knobs() (int, error) {
 }
 
 // candidates has the request name techniques that may win.
-func (f *tuneFlags) candidates(r *grid.Request) error {
+func (f *tuneFlags) candidates(c *config.Config) error {
+	r := &c.Grid
 	for _, list := range r.Impl {
 		for word := range strings.SplitSeq(list, ",") {
 			s, err := grid.ParseSpec(word, nil)
@@ -151,6 +156,9 @@ func (f *tuneFlags) candidates(r *grid.Request) error {
 			if err == nil && !f.vendor && isVendor(s.Name) {
 				return fmt.Errorf("%s is a vendor library: add --with-vendor to tune it", s.Name)
 			}
+			if err == nil && !f.race && isRival(*c, s.Name) {
+				return fmt.Errorf("%s is a rival: add --with-rival to race it", s.Name)
+			}
 		}
 	}
 	if len(r.Impl) == 0 || slices.Contains(r.Impl, "all") {
@@ -159,6 +167,9 @@ func (f *tuneFlags) candidates(r *grid.Request) error {
 				r.SkipImpl = append(r.SkipImpl, t.Name())
 			}
 		}
+	}
+	if !f.race {
+		c.Rivals = nil
 	}
 	return nil
 }
@@ -219,7 +230,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 	if f.print {
 		return config.Print(p.out, c)
 	}
-	if err := f.candidates(&c.Grid); err != nil {
+	if err := f.candidates(&c); err != nil {
 		return misused(cmd, err)
 	}
 	book, path, err := f.book()
@@ -276,7 +287,7 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	}
 	b, m := t.bench, t.config.Measure
 	tune := &tuner.Tune{
-		Sweep:  tuner.Sweep{Device: b.Device, Techniques: impl.All(), Settings: m, Limits: b.limits, Machine: b.known(), MaxMemory: b.maxMemory},
+		Sweep:  tuner.Sweep{Device: b.Device, Techniques: b.techniques(), Settings: m, Limits: b.limits, Machine: b.known(), MaxMemory: b.maxMemory},
 		Depth:  depth,
 		Search: o,
 	}

@@ -139,6 +139,7 @@ func (t *tuneRun) recall() error {
 		m.ReadAll(t.config.Dir)
 	}
 	t.session.Known = m.Records()
+	maps.DeleteFunc(t.session.Known, func(_ string, r *results.Record) bool { return t.bench.rivals.outdate(r) })
 	return nil
 }
 

@@ -33,6 +33,7 @@ and saves nothing. It exits with 3 if an answer is wrong.`,
 	}
 	f := &sweepFlags{}
 	f.grid(cmd)
+	f.rivalFlag(cmd)
 	f.measure(cmd, "seed", "data", "on-error")
 	f.device(cmd)
 	f.source(cmd)

@@ -83,7 +83,7 @@ func (s *Session) point(ctx context.Context, at results.Point, specs []grid.Spec
 		}
 	}
 	s.Winners.Add(v)
-	if v.Winner < 0 || s.Instead != nil {
+	if v.Winner < 0 || s.Instead != nil || v.WinnerRecord().Rival != nil { // auto cannot choose a rival
 		return nil
 	}
 	return s.keep(v)

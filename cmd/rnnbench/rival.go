@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/rival"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+// rivalFlag adds the flag that names programs from elsewhere as techniques.
+func (s *settings) rivalFlag(cmd *cobra.Command) {
+	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) {
+		f.StringArrayVar(&s.rivals, "rival", nil, "read [[rival]] tables from a TOML `FILE`: programs to run as techniques (see docs/rivals.md); repeatable")
+	})
+	_ = cmd.MarkFlagFilename("rival", "toml") // the flag is there
+	s.guests = true
+}
+
+// rivalLayers read the files of --rival.
+func (s *settings) rivalLayers() ([]config.Layer, error) {
+	var layers []config.Layer
+	for _, file := range s.rivals {
+		l, err := config.ReadRivals(file)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	return layers, nil
+}
+
+// choosing says which of the configured rivals a command needs: those that the grid
+// names or, if it names no technique, all that start.
+func (s *settings) choosing(c config.Config, r config.Rival) (wanted, named bool) {
+	all := len(c.Grid.Impl) == 0
+	for _, word := range c.Grid.Impl {
+		spec, err := grid.ParseSpec(word, nil)
+		named = named || err == nil && spec.Name == r.Name
+		all = all || word == "all"
+	}
+	skipped := slices.Contains(c.Grid.SkipImpl, r.Name)
+	return (named || all) && !skipped, named
+}
+
+// openRivals starts the rivals that are needed beside b. One that nobody named may fail
+// to start.
+func openRivals(p *program, s *settings, c config.Config, b *bench) error {
+	if !s.guests {
+		return nil
+	}
+	for _, r := range c.Rivals {
+		if name := r.Name; impl.Lookup(name) != nil || name == autoName || name == referenceName || name == "all" {
+			return usage(fmt.Errorf("a rival is called %s, as a technique is: give it another name", name), "rnnbench list techniques")
+		}
+		wanted, named := s.choosing(c, r)
+		if !wanted {
+			continue
+		}
+		started, err := rival.Open(rival.Options{
+			Name: r.Name, Command: r.Command, Devices: r.Devices, On: b.info, Timeout: max(time.Minute, 2*c.Measure.PointTimeout),
+		})
+		switch {
+		case err != nil && named:
+			return &failure{exitNoDevice, err, "check the command of the [[rival]], or omit " + r.Name + " from --impl"}
+		case err != nil:
+			p.warn("rival %s is left out: %v", r.Name, err)
+		default:
+			b.rivals = append(b.rivals, started)
+		}
+	}
+	return nil
+}
+
+// techniques are those of this program and the rivals.
+func (b *bench) techniques() []rnn.Technique {
+	list := impl.All()
+	for _, r := range b.rivals {
+		list = append(list, r)
+	}
+	return list
+}
+
+// guests are the rivals that have started.
+type guests []*rival.Rival
+
+func (g guests) names() []string {
+	var names []string
+	for _, r := range g {
+		names = append(names, r.Name())
+	}
+	return names
+}
+
+// Close ends the rivals, then the device.
+func (b *bench) Close() error {
+	var err error
+	for _, r := range b.rivals {
+		err = errors.Join(err, r.Close())
+	}
+	return errors.Join(err, b.Device.Close())
+}
+
+// note adds to a manifest's facts which rivals there are, of which version and
+// with which knobs: "rival pytorch" is "2.11.0 compile=0,1".
+func (g guests) note(facts map[string]string) {
+	for _, r := range g {
+		words := []string{strings.Join(strings.Fields(r.Version()), "_")}
+		for _, k := range r.Knobs(rnn.Problem{}) {
+			words = append(words, k.Name+"="+strings.ReplaceAll(knob.Knob{Values: k.Values}.Offer(), " ", ""))
+		}
+		facts[results.RivalFact+r.Name()] = strings.Join(words, " ")
+	}
+}
+
+// outdate reports whether r was measured of another version of its rival.
+func (g guests) outdate(r *results.Record) bool {
+	return r.Rival != nil && !slices.ContainsFunc(g, func(x *rival.Rival) bool {
+		return x.Name() == r.Rival.Name && x.Version() == r.Rival.Version
+	})
+}
+
+// isRival reports whether a configuration has a rival of that name.
+func isRival(c config.Config, name string) bool {
+	return slices.ContainsFunc(c.Rivals, func(r config.Rival) bool { return r.Name == name })
+}

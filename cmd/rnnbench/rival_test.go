@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// exampleRival builds the rival that docs/rivals.md shows, and writes the file that names it,
+// and one that names a command that is not there.
+func exampleRival(t *testing.T) (file, absent string) {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "example")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if out, err := exec.Command("go", "build", "-o", program, "../../rival/testdata/example").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	write := func(name, command string) string {
+		path := filepath.Join(dir, name+".toml")
+		text := fmt.Sprintf("version = 1\n[[rival]]\nname = %q\ncommand = [%q]\n", name, command)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return write("example", program), write("absent", filepath.Join(dir, "nobody"))
+}
+
+// TestRival: the rival of the documentation is verified, measured, resumed and raced by
+// the commands that take techniques.
+func TestRival(t *testing.T) {
+	file, absent := exampleRival(t)
+	t.Chdir(t.TempDir())
+	with := " --rival " + file
+	const odd = " --cell rnn-tanh,lstm -H 13 --input 7 -B 3 -T 5"
+	rnnbench(t, "verify"+with+odd+" --impl naive,example -o csv").want(t, exitDone,
+		[]string{"rnn-tanh forward H=13 B=3 T=5 L=1 I=7,example,ok"}, []string{"example: 1 skipped: it computes one layer of rnn-tanh, forward"})
+	rnnbench(t, "verify"+with+" --cell rnn-tanh --pass train -H 3 -B 1 -T 2 --impl example").want(t, exitError, nil, []string{"no point succeeded: 1 skipped"})
+	sweep := "sweep" + with + odd + quickly
+	rnnbench(t, sweep+" -o csv").want(t, exitDone, []string{"naive", "example", "scan"}, nil)
+	rnnbench(t, "sweep --resume out").want(t, exitDone, []string{"example"}, nil)
+	rnnbench(t, "show --where impl=example --where cell=rnn-tanh -o csv").want(t, exitDone, []string{"example"}, nil)
+	rnnbench(t, sweep+" --print-config").want(t, exitDone, []string{"[[rival]]", "name = 'example'"}, nil)
+	rnnbench(t, sweep+" --impl example --dry-run").want(t, exitDone, []string{"2 points = 2 cell × 1 technique"}, nil)
+	rnnbench(t, "tune"+with+" --with-rival --cell rnn-tanh -H 5 -B 1 -T 2 --impl naive,example --effort quick --no-wisdom").want(t, exitDone, []string{"| example"}, nil)
+	rnnbench(t, "report -f report.html").want(t, exitDone, nil, nil)
+	rnnbench(t, "plot --y time -f plot.svg").want(t, exitDone, nil, nil)
+
+	for _, c := range []struct {
+		line    string
+		code    int
+		message string
+	}{
+		{"sweep -H 3 --rival nothere.toml", exitUsage, "nothere.toml"},
+		{"sweep -H 3 --impl example", exitUsage, `unknown technique "example"`},
+		{"sweep -H 3 --impl example:fast=1" + with, exitUsage, `unknown knob "fast"`},
+		{"sweep -H 3 --impl absent --rival " + absent, exitNoDevice, "absent cannot be started"},
+		{"tune -H 3 --impl example" + with, exitUsage, "example is a rival: add --with-rival to race it"},
+		{"export -H 3 --impl example" + with, exitUsage, "has no flag --rival: it belongs to reproduce, sweep, tune, verify"},
+	} {
+		rnnbench(t, c.line).want(t, c.code, nil, []string{c.message})
+	}
+	rnnbench(t, tinyGrid+" --rival "+absent).want(t, exitDone, nil, []string{"rival absent is left out: absent cannot be started"})
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("taken.toml", []byte(strings.Replace(string(text), `"example"`, `"naive"`, 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, tinyGrid+" --rival taken.toml").want(t, exitUsage, nil, []string{"a rival is called naive, as a technique is: give it another name"})
+}
