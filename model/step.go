@@ -202,18 +202,18 @@ func (s *Step) finish(overlap bool, batch int) {
 // rows, and what lies below a core is divided as suits it best.
 func (m *Machine) Bands(w Work) (Step, error) {
 	at := m.Private()
-	return m.best(w, func(s Step) bool { return s.Tiling[at].Rows == min(m.Levels[at].P, w.Rows) })
+	return best(m, w, func(s Step) bool { return s.Tiling[at].Rows == min(m.Levels[at].P, w.Rows) })
 }
 
 // Best is the fastest tiling.
 func (m *Machine) Best(w Work) (Step, error) {
-	return m.best(w, func(Step) bool { return true })
+	return best(m, w, func(Step) bool { return true })
 }
 
 // Persistent is the fastest tiling whose weights stay in the cores. ok is false
 // where there is none.
 func (m *Machine) Persistent(w Work) (s Step, ok bool, err error) {
-	s, err = m.best(w, func(s Step) bool { return s.Resident })
+	s, err = best(m, w, func(s Step) bool { return s.Resident })
 	return s, s.Tiling != nil, err
 }
 
@@ -247,7 +247,7 @@ func (m *Machine) Room(c *cell.Cell, bytes float64) (room float64, hidden int, e
 }
 
 // best is the fastest step that passes a test; one without tiling if none does.
-func (m *Machine) best(w Work, ok func(Step) bool) (Step, error) {
+func best(m *Machine, w Work, ok func(Step) bool) (Step, error) {
 	best := Step{Time: math.Inf(1)}
 	for t := range m.Tilings(w) {
 		s, err := m.Predict(w, t)

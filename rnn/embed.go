@@ -18,7 +18,7 @@ type Embedding struct {
 func (p *Matrices) symbols() schedule.View { return p.Given.All().Columns(0, 1) }
 
 // embed forms X: rows of the table, and beside them what is given with the symbols.
-func (p *Plan) embed() {
+func embed(p *Plan) {
 	if p.Embed == nil {
 		return
 	}
@@ -30,7 +30,7 @@ func (p *Plan) embed() {
 }
 
 // embeddingGradient sums the gradient of X into the rows of the table, in the order of steps.
-func (p *Plan) embeddingGradient() {
+func embeddingGradient(p *Plan) {
 	if p.Embed == nil || p.Pass != Train {
 		return
 	}

@@ -122,7 +122,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	plan.ScaleLosses(float32(o.scale() * part))
 	plan.update(o)
 	if o.Carry {
-		plan.carry()
+		carryOn(plan)
 	}
 	s, err := plan.Schedule()
 	if err != nil {
@@ -139,7 +139,7 @@ func LayoutForward(t Technique, p Problem, carry bool) (*Plan, *schedule.Schedul
 		return nil, nil, err
 	}
 	if carry {
-		plan.carry()
+		carryOn(plan)
 	}
 	s, err := plan.Schedule()
 	if err != nil {
@@ -251,7 +251,7 @@ func (o Optimizer) Rates(t int, rate, limit float64) []float32 {
 
 // feedNew has a run begin with copying the inputs of new steps behind those of the history, so
 // that they alone need to be written.
-func (p *Plan) feedNew() {
+func feedNew(p *Plan) {
 	p.XN = p.Matrix("new x", p.Steps*p.Batch, p.X.Cols)
 	p.Do(0, schedule.Map{Op: cell.Copy, Out: p.Rows(p.X, p.History, p.Steps), A: p.XN.All()})
 }
@@ -259,9 +259,9 @@ func (p *Plan) feedNew() {
 // Runs is how many runs it takes until all steps of the history are of a minibatch.
 func (p Problem) Runs() int { return (p.History + p.Steps - 1) / p.Steps }
 
-// carry appends the copies of the last states to where the first ones are, and of the last steps
+// carryOn appends the copies of the last states to where the first ones are, and of the last steps
 // to where those of the history are.
-func (p *Plan) carry() {
+func carryOn(p *Plan) {
 	if p.Continues {
 		for _, k := range p.kept {
 			for at := 0; at < k.Lead+p.History; at += p.Steps { // a copy's ends do not overlap

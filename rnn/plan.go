@@ -135,7 +135,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	plan := newPlan(p, max(1, k["streams"]))
 	if continues {
 		plan.Continues = true
-		plan.feedNew()
+		feedNew(plan)
 	}
 	if p.Frames() > many {
 		if whole, err := foresee(t, p, k); err == nil { // else planning tells why
@@ -155,11 +155,11 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 
 // by has t lay the pass out, between the embedding and its gradient.
 func (p *Plan) by(t Technique, k knob.Params) error {
-	p.embed()
+	embed(p)
 	if err := t.Plan(p, k); err != nil {
 		return err
 	}
-	p.embeddingGradient()
+	embeddingGradient(p)
 	return nil
 }
 
