@@ -29,4 +29,8 @@ type TrainingPlan struct {
 	Loss       float64 `json:"loss"`       // at which it stops, held-out where that is evaluated; 0: never
 	Every      int     `json:"every"`      // iterations from record to record
 	Batches    int     `json:"batches"`    // held-out minibatches that each record evaluates
+
+	// HeldBatch divides held-out minibatches, as large as those of training, among so many
+	// sequences, so that networks of other batches are evaluated on the same data; 0: as training.
+	HeldBatch int `json:"held_batch,omitempty"`
 }

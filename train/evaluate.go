@@ -27,13 +27,14 @@ type Score struct {
 	Top1, Top5, Top20 float64
 }
 
-// NewEvaluator readies forward passes of t's network over so many minibatches of source.
-func (t *Trainer) NewEvaluator(source data.Source, batches int) (*Evaluator, error) {
+// NewEvaluator readies forward passes of t's network over so many minibatches of source, which
+// yields so many steps of so many sequences.
+func (t *Trainer) NewEvaluator(source data.Source, batch, steps, batches int) (*Evaluator, error) {
 	if got, want := source.Shape(), t.Source.Shape(); got != want {
 		return nil, errors.New("train: the data to evaluate on has another shape than the data to train on")
 	}
 	p := t.Problem
-	p.Pass, p.History = rnn.Forward, 0
+	p.Pass, p.Batch, p.Steps, p.History = rnn.Forward, batch, steps, 0
 	plan, s, err := rnn.LayoutForward(t.Technique, p, t.Optimizer.Carry)
 	if err != nil {
 		return nil, err

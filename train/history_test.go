@@ -83,14 +83,13 @@ func TestHistory(t *testing.T) {
 func TestEvaluateCarries(t *testing.T) {
 	d, spec := open(t), someText(t)
 	loss := func(tech string, steps, batches int) float64 {
-		o := data.Options{Batch: 3, Steps: steps}
-		held := o
-		held.Held = true
+		o := data.Options{Batch: 2, Steps: 8} // of training
+		held := data.Options{Batch: 3, Steps: steps, Held: true}
 		tr := newTrainer(t, train.Setup{
 			Device: d, Technique: impl.Lookup(tech), Optimizer: train.Optimizer{Rate: 1}, Seed: 3, Source: openData(t, spec, o),
-			Problem: rnn.Problem{Cell: cell.LSTM, Hidden: 11, Layers: 2, Batch: 3, Steps: steps},
+			Problem: rnn.Problem{Cell: cell.LSTM, Hidden: 11, Layers: 2, Batch: o.Batch, Steps: o.Steps},
 		})
-		e, err := tr.NewEvaluator(openData(t, spec, held), batches)
+		e, err := tr.NewEvaluator(openData(t, spec, held), 3, steps, batches)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -166,7 +166,7 @@ func TestTrainerLearns(t *testing.T) {
 		if tr.Iterations() != 250 || math.Abs(first-math.Log(symbols)) > 0.3 || !(last < 0.3) {
 			t.Errorf("%v: the loss is %.3f, and %.3f after %d iterations", c, first, last, tr.Iterations())
 		}
-		e, err := tr.NewEvaluator(&echo{batch: 4, steps: 8, seed: 8}, 5)
+		e, err := tr.NewEvaluator(&echo{batch: 4, steps: 8, seed: 8}, 4, 8, 5)
 		if err != nil {
 			t.Fatal(err)
 		}

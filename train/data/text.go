@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -19,17 +20,38 @@ type text struct {
 	at      int // of the first sequence, below the length of a stretch
 }
 
+// A form is what is made of a text.
+type form struct {
+	vocabulary int // the most frequent parts have a number each, all others share the next one
+	classes    int // to tell apart: the rarer numbers share the last; 0: all
+	shuffle    int // parts that stay together where their order is shuffled; 0: it is not
+}
+
+// readForm reads the options of a text, and the text.
+func readForm(s settings) (f form, read string, err error) {
+	if f.vocabulary, err = s.whole("vocabulary", 1, 1<<20); err != nil {
+		return f, "", err
+	}
+	if f.classes, err = s.whole("classes", 0, 1<<20); err != nil {
+		return f, "", err
+	}
+	if f.classes == 1 {
+		return f, "", errors.New("classes is 1: there must be 2 to tell apart, or 0 for all")
+	}
+	if f.shuffle, err = s.whole("shuffle", 0, 1<<30); err != nil {
+		return f, "", err
+	}
+	read, err = readText(s["file"])
+	return f, read, err
+}
+
 // openText reads characters, or bytes if the text is not in UTF-8.
 func openText(s settings, o Options) (Source, error) {
-	size, err := s.whole("vocabulary", 1, 1<<20)
+	f, read, err := readForm(s)
 	if err != nil {
 		return nil, err
 	}
-	read, err := readText(s["file"])
-	if err != nil {
-		return nil, err
-	}
-	return newText(characters(read), size, o)
+	return newText(characters(read), f, o)
 }
 
 func characters(read string) []rune {
@@ -45,15 +67,11 @@ func characters(read string) []rune {
 
 // openWords reads words: letters, digits and underscores in a row, or any other character but space.
 func openWords(s settings, o Options) (Source, error) {
-	size, err := s.whole("vocabulary", 1, 1<<20)
+	f, read, err := readForm(s)
 	if err != nil {
 		return nil, err
 	}
-	read, err := readText(s["file"])
-	if err != nil {
-		return nil, err
-	}
-	return newText(words(read), size, o)
+	return newText(words(read), f, o)
 }
 
 func words(read string) []string {
@@ -88,7 +106,7 @@ func inWord(r rune) bool {
 
 // newText numbers the parts of a text. The last tenth is held out. The most frequent of the rest
 // get a number each, and all others share one.
-func newText[T cmp.Ordered](parts []T, vocabulary int, o Options) (Source, error) {
+func newText[T cmp.Ordered](parts []T, f form, o Options) (Source, error) {
 	cut := len(parts) - len(parts)/10
 	number := map[T]int32{} // in order of appearance
 	symbols := make([]int32, len(parts))
@@ -116,7 +134,7 @@ func newText[T cmp.Ordered](parts []T, vocabulary int, o Options) (Source, error
 	slices.SortFunc(order, func(a, b int32) int {
 		return cmp.Or(count[b]-count[a], cmp.Compare(different[a], different[b]))
 	})
-	order = order[:min(vocabulary, len(order))]
+	order = order[:min(f.vocabulary, len(order))]
 	rank := slices.Repeat([]int32{int32(len(order))}, len(different))
 	for i, n := range order {
 		rank[n] = int32(i)
@@ -124,17 +142,35 @@ func newText[T cmp.Ordered](parts []T, vocabulary int, o Options) (Source, error
 	if o.Held {
 		symbols = symbols[cut:]
 	} else {
-		symbols = symbols[:cut]
+		symbols = shuffled(symbols[:cut], f.shuffle, o.Seed)
 	}
 	for i, n := range symbols {
 		symbols[i] = rank[n]
 	}
-	return openStreams(symbols, len(order)+1, o)
+	size := len(order) + 1
+	if f.classes > size {
+		return nil, fmt.Errorf("classes is %d, but the text has %d symbols: set fewer, or 0 for all", f.classes, size)
+	}
+	return openStreams(symbols, Shape{Input: size, OneHot: true, Output: cmp.Or(f.classes, size), Continues: true}, o)
 }
 
+// shuffled are symbols in pieces of so many, in another order; 0: as they are.
+func shuffled(symbols []int32, piece int, seed uint64) []int32 {
+	if piece == 0 {
+		return symbols
+	}
+	pieces := slices.Collect(slices.Chunk(symbols, piece))
+	rng := rand.New(rand.NewPCG(seed, shuffleStream))
+	rng.Shuffle(len(pieces), func(i, j int) { pieces[i], pieces[j] = pieces[j], pieces[i] })
+	return slices.Concat(pieces...)
+}
+
+// shuffleStream tells the generator of an order from those of other things with the same seed.
+const shuffleStream = 0x7e87
+
 // openStreams divides symbols among the sequences of a batch.
-func openStreams(symbols []int32, size int, o Options) (Source, error) {
-	t := &text{Options: o, shape: Shape{Input: size, OneHot: true, Output: size, Continues: true}, symbols: symbols}
+func openStreams(symbols []int32, shape Shape, o Options) (Source, error) {
+	t := &text{Options: o, shape: shape, symbols: symbols}
 	if t.stretch() < o.Steps+1 {
 		part := "to train on"
 		if o.Held {
@@ -157,7 +193,7 @@ func (t *text) Next(x, target []float32) {
 	for b := range t.Batch {
 		from := t.symbols[b*t.stretch()+t.at:]
 		for i := range t.Steps {
-			x[i*t.Batch+b], target[i*t.Batch+b] = float32(from[i]), float32(from[i+1])
+			x[i*t.Batch+b], target[i*t.Batch+b] = float32(from[i]), float32(min(int(from[i+1]), t.shape.Output-1))
 		}
 	}
 	t.at += t.Steps

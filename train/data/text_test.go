@@ -142,3 +142,52 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// TestClasses: inputs of rare words are told apart where their classes are not.
+func TestClasses(t *testing.T) {
+	path := write(t, strings.Repeat("the cat_1, the mat. ", 50))
+	o := data.Options{Batch: 1, Steps: 5}
+	s := open(t, "words:classes=3:file="+path, o)
+	if shape := s.Shape(); shape.Input != 6 || shape.Output != 3 {
+		t.Errorf("the shape is %+v", shape)
+	}
+	m := next(s, o)
+	if !slices.Equal(m.x, []float32{0, 3, 1, 0, 4}) || !slices.Equal(m.target, []float32{2, 1, 0, 2, 2}) {
+		t.Errorf("%v", m)
+	}
+	for spec, want := range map[string]string{"classes=7": "has 6 symbols", "classes=1": "2 to tell apart", "classes=-1": "whole number", "shuffle=x": "whole number"} {
+		if _, err := data.Open("words:"+spec+":file="+path, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", spec, err, want)
+		}
+	}
+}
+
+// TestShuffle: pieces of a text come in another order, which the seed decides. What is held out
+// stays.
+func TestShuffle(t *testing.T) {
+	text := ""
+	for i := range 100 {
+		text += string(rune('A' + i))
+	}
+	read := func(spec string, seed uint64, held bool) []float32 {
+		o := data.Options{Batch: 1, Steps: 9, Seed: seed, Held: held}
+		s := open(t, "text:"+spec+"file="+write(t, text), o)
+		all := next(s, o).x
+		for range 8 {
+			all = append(all, next(s, o).x...)
+		}
+		return all
+	}
+	plain, once, again, other := read("", 1, false), read("shuffle=10:", 1, false), read("shuffle=10:", 1, false), read("shuffle=10:", 2, false)
+	if !slices.Equal(once, again) || slices.Equal(once, other) || slices.Equal(once, plain) {
+		t.Errorf("in order %v, shuffled %v, again %v, by another seed %v", plain, once, again, other)
+	}
+	for i := range once[:80] {
+		if inside := i%10 < 9; inside && once[i+1] != once[i]+1 {
+			t.Errorf("a piece is torn at %d: %v", i, once)
+		}
+	}
+	if !slices.Equal(read("", 1, true), read("shuffle=10:", 1, true)) {
+		t.Error("what is held out is shuffled")
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rnnbench/results"
+	"rnnbench/rnn"
 	"rnnbench/train"
 	"rnnbench/train/data"
 )
@@ -73,8 +74,17 @@ func (s *Session) begin() error {
 		return nil
 	}
 	var err error
-	s.evaluator, err = s.Trainer.NewEvaluator(s.HeldOut, s.Plan.Batches)
+	batch, steps := HeldOut(s.Plan, s.Trainer.Problem)
+	s.evaluator, err = s.Trainer.NewEvaluator(s.HeldOut, batch, steps, s.Plan.Batches)
 	return err
+}
+
+// HeldOut is how many sequences and steps held-out minibatches have.
+func HeldOut(t results.TrainingPlan, p rnn.Problem) (batch, steps int) {
+	if t.HeldBatch == 0 {
+		return p.Batch, p.Steps
+	}
+	return t.HeldBatch, max(1, p.Batch*p.Steps/t.HeldBatch)
 }
 
 func (s *Session) now() mark { return mark{s.Trainer.Iterations(), s.Trainer.Took()} }

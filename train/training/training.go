@@ -193,5 +193,9 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record) (*sessi
 
 // source opens the task for a problem's batch and steps, or its held-out part.
 func (j *Job) source(n plan.Network, p rnn.Problem, held bool) (data.Source, error) {
-	return data.Open(n.Training.Data, data.Options{Batch: p.Batch, Steps: p.Steps, Seed: j.Seed, Held: held})
+	o := data.Options{Batch: p.Batch, Steps: p.Steps, Seed: j.Seed, Held: held}
+	if held {
+		o.Batch, o.Steps = session.HeldOut(n.Training, p)
+	}
+	return data.Open(n.Training.Data, o)
 }
