@@ -282,6 +282,7 @@ func All() []Experiment {
 		hwangGraph,
 		martinFig1,
 		martinKernel,
+		martinTrain,
 		scanRates,
 		deepbench,
 		cudnnStacks,

@@ -1,0 +1,259 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// A martinNetwork is one of Martin and Cundy (2017), Table 1, with what the paper measured of it:
+// cross entropies in nats, and shares in percent.
+type martinNetwork struct {
+	label, cell          string
+	hidden, batch, steps int
+	train, test          float64
+	top5, top20          float64
+	paper                int // steps of the paper's network that it stands for
+}
+
+// martinNetworks are those of the table, the LS-LSTM first. Quick ones are an eighth as wide, and
+// their sequences are a quarter as long, or half for the shortest, which must outlast the burn-in.
+func martinNetworks(s Size) []martinNetwork {
+	all := []martinNetwork{
+		{"", "ls-lstm", 234, 16, 1024, 4.567, 4.856, 10.51, 36.70, 1024},
+		{"", "lstm", 256, 256, 128, 4.664, 4.846, 10.62, 37.08, 128},
+		{"", "lstm", 256, 256, 256, 4.620, 4.906, 10.11, 35.40, 256},
+		{"", "lstm", 256, 256, 512, 4.602, 4.883, 10.45, 36.32, 512},
+		{"", "lstm", 256, 256, 1024, 4.611, 4.880, 10.32, 35.92, 1024},
+	}
+	if s == Quick {
+		all = slices.Delete(all, 1, 2)
+		for i := range all {
+			n := &all[i]
+			n.hidden, n.batch, n.steps = n.hidden/8, max(4, n.batch/8), n.steps/4
+		}
+	}
+	for i := range all {
+		name := "LSTM"
+		if all[i].cell == "ls-lstm" {
+			name = "LS-LSTM"
+		}
+		all[i].label = fmt.Sprintf("%s, T=%d", name, all[i].steps)
+	}
+	return all
+}
+
+// point is where the network is trained: pixels embedded in 40 features beside the polarity, and
+// two softmaxes over pixels.
+func (n martinNetwork) point() results.Point {
+	const pixels = 34 * 34
+	return results.Point{
+		Cell: n.cell, Pass: "train", Input: 41, Hidden: n.hidden, Layers: 2, Output: 2 * pixels, Steps: n.steps, Batch: n.batch, Precision: "fp32",
+		Symbols: pixels + 1, Embedding: 40, Groups: 2, Weighted: true,
+	}
+}
+
+// spec is how the network is trained: by the fastest way that is known ahead.
+func (n martinNetwork) spec(on Target) grid.Spec {
+	switch {
+	case n.cell == "ls-lstm" && on.GPU:
+		return spec(n.label, "scan", knob.Params{"inputbatch": max(1, scanRows/n.batch), "graph": 1})
+	case n.cell == "ls-lstm":
+		return spec(n.label, "scan", nil)
+	case on.GPU:
+		return graphed(n.label, spec("", "persistent", nil))
+	}
+	return stepByStep(n.label)
+}
+
+// What the passes alone are called, and those of an LSTM that runs as the paper's did.
+func passOf(label string) string   { return label + ", pass" }
+func slowPass(label string) string { return label + ", pass step by step" }
+
+// martinData has as many recordings as N-MNIST has to train on.
+const martinData = "events:ahead=50:burnin=30:recordings=60000"
+
+// training is how n is trained. Each network has the same time. The paper does not
+// state Adam's learning rate; 0.001 is that of Adam's authors.
+func (n martinNetwork) training(s Size, on Target) results.TrainingPlan {
+	t := results.TrainingPlan{Data: martinData, Optimizer: "adam:lr=0.001", Time: 480, Every: 1, Batches: max(1, 1<<17/(n.batch*n.steps))}
+	switch {
+	case s == Quick: // a minute in all
+		t.Data, t.Optimizer, t.Time = "events:ahead=50:burnin=30:recordings=500", "adam:lr=0.01", 15
+		t.Batches, t.Every = max(1, 1<<13/(n.batch*n.steps)), max(2, 1<<15/(n.batch*n.steps))
+	case on.GPU && n.cell == "ls-lstm": // some forty records each
+		t.Every = 6000
+	case on.GPU:
+		t.Every = 384_000 / n.steps
+	}
+	return t
+}
+
+var martinTrain = Experiment{
+	ID: "martin-train", Title: "Training an LS-LSTM and LSTMs to forecast events: loss over time",
+	Source: "Martin & Cundy 2017, Table 1 and Figure 2",
+	Parts: func(s Size, on Target) []Part {
+		var parts []Part
+		for _, n := range martinNetworks(s) {
+			pass := n.spec(on)
+			pass.Label = passOf(n.label)
+			specs := []grid.Spec{pass}
+			if n.cell == "lstm" && on.GPU {
+				specs = append(specs, stepByStep(slowPass(n.label)))
+			}
+			parts = append(parts, Part{[]results.Point{n.point()}, specs})
+		}
+		return parts
+	},
+	Trainings: func(s Size, on Target) []Training {
+		var all []Training
+		for _, n := range martinNetworks(s) {
+			all = append(all, Training{Part{[]results.Point{n.point()}, []grid.Spec{n.spec(on)}}, n.training(s, on)})
+		}
+		return all
+	},
+	Report: reportMartinTrain,
+}
+
+// A learned network is one with its records, in the order in which it learned.
+type learned struct {
+	martinNetwork
+	records []results.Record
+	pass    *results.Record // forward and backward alone; nil: not measured
+	slow    *results.Record // the same as the paper's ran it
+}
+
+// learnedOf sorts what was trained by network, the LS-LSTM first.
+func learnedOf(recs []results.Record) []learned {
+	size := Full
+	known := func(s Size) []martinNetwork {
+		return slices.DeleteFunc(martinNetworks(s), func(n martinNetwork) bool {
+			return !slices.ContainsFunc(recs, func(r results.Record) bool { return r.Point == n.point() })
+		})
+	}
+	if len(known(Quick)) > len(known(Full)) {
+		size = Quick
+	}
+	var all []learned
+	for _, n := range known(size) {
+		l := learned{martinNetwork: n}
+		here := func(p results.Point) bool { return p == n.point() }
+		for _, r := range recs {
+			if r.Training != nil && r.Status == results.OK && r.Impl.Label == n.label && here(r.Point) {
+				l.records = append(l.records, r)
+			}
+		}
+		slices.SortStableFunc(l.records, func(a, b results.Record) int { return a.Training.Iterations - b.Training.Iterations })
+		if len(l.records) > 0 {
+			l.pass, l.slow = find(recs, passOf(n.label), here), find(recs, slowPass(n.label), here)
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// last is the latest record.
+func (l learned) last() *results.Training { return l.records[len(l.records)-1].Training }
+
+// trainLoss is the training loss at the end: the mean of the last quarter of records, since each is
+// of one minibatch.
+func (l learned) trainLoss() float64 {
+	from, sum := len(l.records)*3/4, 0.0
+	for _, r := range l.records[from:] {
+		sum += r.Training.Loss
+	}
+	return sum / float64(len(l.records)-from)
+}
+
+// heldOut is the held-out loss at record i; not a number: it was not evaluated.
+func (l learned) heldOut(i int) float64 {
+	if s := l.records[i].Training.HeldOut; s != nil {
+		return s.Loss
+	}
+	return math.NaN()
+}
+
+// reaches is the time after which the held-out loss has fallen to level, between two records as on
+// a line; infinite: it has not.
+func (l learned) reaches(level float64) float64 {
+	for i, r := range l.records {
+		now := l.heldOut(i)
+		if !(now <= level) {
+			continue
+		}
+		if i == 0 || now >= l.heldOut(i-1) {
+			return r.Training.Wall
+		}
+		before := l.records[i-1].Training.Wall
+		return before + (r.Training.Wall-before)*(l.heldOut(i-1)-level)/(l.heldOut(i-1)-now)
+	}
+	return math.Inf(1)
+}
+
+// least is the lowest held-out loss.
+func (l learned) least() float64 {
+	best := math.Inf(1)
+	for i := range l.records {
+		if v := l.heldOut(i); v < best {
+			best = v
+		}
+	}
+	return best
+}
+
+// sooner is by how much sooner a reaches the lowest held-out loss that both a and b reach.
+func sooner(a, b learned) float64 {
+	level := max(a.least(), b.least())
+	return b.reaches(level) / a.reaches(level)
+}
+
+// seconds is that of an iteration, feeding and optimiser included: the median over the records.
+func (l learned) seconds() float64 {
+	var all []float64
+	for _, r := range l.records {
+		if s := r.Seconds(); s > 0 {
+			all = append(all, s)
+		}
+	}
+	if len(all) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func reportMartinTrain(recs []results.Record, on Target) (*Report, error) {
+	all := learnedOf(recs)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("experiments: no network has been trained")
+	}
+	rep := &Report{}
+	rep.Tables = append(rep.Tables, lossTable(all), speedTable(all))
+	if all[0].cell == "ls-lstm" && len(all) > 1 {
+		rep.Tables = slices.Insert(rep.Tables, 1, soonerTable(all[0], all[1:]))
+		rep.soonerFindings(all[0], all[1:], on)
+	}
+	rep.lengthFindings(all, on)
+	rep.comparable(all, on)
+	var trained []results.Record
+	for _, l := range all {
+		trained = append(trained, l.records...)
+	}
+	for _, f := range []struct{ name, y, title string }{
+		{"martin-train-train", "loss", "Martin & Cundy Figure 2: training loss over time"},
+		{"martin-train-heldout", "held-out", "Held-out loss over time"},
+		{"martin-train-top20", "top20", "Held-out events among the 20 most likely pixels, over time"},
+	} {
+		fig, err := plots.Lines(trained, plots.Spec{X: "wall", Y: f.y, Machine: on.Name, Title: f.title})
+		if fig != nil && f.y != "top20" { // all losses are far from 0
+			fig.Y.Zero = false
+		}
+		rep.add(f.name, fig, err)
+	}
+	return rep, nil
+}

@@ -1,0 +1,188 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+// column is one of numbers.
+func column(name, key string) table.Column { return table.Column{Name: name, Key: key, Right: true} }
+
+// lossTable is Table 1, with the paper's numbers in brackets.
+func lossTable(all []learned) *table.Table {
+	t := &table.Table{
+		Title: "Losses in nats and accuracies in %, with the paper's after up to 18 hours in brackets",
+		Columns: []table.Column{{Name: "Network", Key: "network"}, column("H", "hidden"), column("B", "batch"), column("Seconds", "wall_s"), column("Iterations", "iterations"),
+			column("Million events", "events"), column("Train", "train_loss"), column("Held-out", "held_out_loss"), column("Top-1", "top1"), column("Top-5", "top5"), column("Top-20", "top20")},
+	}
+	with := func(l learned, v float64, format string, paper float64) table.Cell {
+		c := number(v, format)
+		if !math.IsNaN(v) && paper > 0 && l.paper == l.steps { // else it is of another size
+			c.Text += fmt.Sprintf(" ("+format+")", paper)
+		}
+		return c
+	}
+	for _, l := range all {
+		last, s := l.last(), results.Score{Loss: math.NaN(), Top1: math.NaN(), Top5: math.NaN(), Top20: math.NaN()}
+		if last.HeldOut != nil {
+			s = *last.HeldOut
+		}
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Text(l.label), table.Int(l.hidden), table.Int(l.batch), number(last.Wall, "%.0f"), table.Int(last.Iterations), number(float64(last.Frames)/1e6, "%.3g"),
+			with(l, l.trainLoss(), "%.3f", l.train), with(l, s.Loss, "%.3f", l.test),
+			with(l, 100*s.Top1, "%.2f", 0), with(l, 100*s.Top5, "%.2f", l.top5), with(l, 100*s.Top20, "%.2f", l.top20),
+		})
+	}
+	return t
+}
+
+// soonerTable is how much sooner the LS-LSTM learns than each LSTM.
+func soonerTable(ls learned, lstms []learned) *table.Table {
+	t := &table.Table{
+		Title: "Time to equal loss: the lowest held-out loss that both reach",
+		Columns: []table.Column{{Name: "LSTM", Key: "network"}, column("Loss", "held_out_loss"), column("LS-LSTM, s", "ls_lstm_s"), column("LSTM, s", "lstm_s"), column("×", "sooner"),
+			column("× step by step", "sooner_slow")},
+	}
+	for _, l := range lstms {
+		level := max(ls.least(), l.least())
+		t.Rows = append(t.Rows, []table.Cell{table.Text(l.label), number(level, "%.3f"), number(ls.reaches(level), "%.3g"), number(l.reaches(level), "%.3g"),
+			number(sooner(ls, l), "%.2f"), number(sooner(ls, l)*l.slower(), "%.2f")})
+	}
+	return t
+}
+
+// slower is how much longer an iteration takes if the LSTM runs as the paper's did; not a number:
+// it was not measured.
+func (l learned) slower() float64 {
+	if l.pass == nil || l.slow == nil {
+		return math.NaN()
+	}
+	return (l.seconds() + l.slow.Seconds() - l.pass.Seconds()) / l.seconds()
+}
+
+// speedTable sets whole iterations beside forward and backward alone.
+func speedTable(all []learned) *table.Table {
+	t := &table.Table{
+		Title: "Iterations: feeding, update and reading the loss included, beside forward and backward alone",
+		Columns: []table.Column{{Name: "Network", Key: "network"}, column("Iterations/s", "iterations_per_s"), column("1000 events/s", "events_per_s"), column("ms an iteration", "iteration_ms"),
+			column("ms a pass", "pass_ms"), column("Rest, %", "rest_pct")},
+	}
+	for _, l := range all {
+		each, pass := l.seconds(), math.NaN()
+		if l.pass != nil {
+			pass = l.pass.Seconds()
+		}
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Text(l.label), number(1/each, "%.4g"), number(float64(l.batch*l.steps)/each/1000, "%.4g"), number(1000*each, "%.4g"),
+			number(1000*pass, "%.4g"), number(100*(each/pass-1), "%.1f"),
+		})
+	}
+	return t
+}
+
+// soonerFindings sets the time to equal loss beside the paper's.
+func (rep *Report) soonerFindings(ls learned, lstms []learned, on Target) {
+	lo, hi := math.Inf(1), 0.0
+	var each, slow []string
+	for _, l := range lstms {
+		x := sooner(ls, l)
+		if math.IsNaN(x) {
+			continue // one of them was not evaluated
+		}
+		lo, hi = min(lo, x), max(hi, x)
+		each = append(each, fmt.Sprintf("%.2f× for %s", x, l.label))
+		if x *= l.slower(); !math.IsNaN(x) {
+			slow = append(slow, fmt.Sprintf("%.2f× for %s", x, l.label))
+		}
+	}
+	if each == nil {
+		return
+	}
+	rep.Findings = append(rep.Findings, fmt.Sprintf("Time of an LSTM to the lowest held-out loss that both reach, over that of the LS-LSTM: %s. The paper: the LS-LSTM reaches in about 4.5 hours a better training loss than any LSTM in 18. Held-out losses are compared here, since each training loss is of one minibatch.%s",
+		strings.Join(each, ", "), on.agree(lo >= 4)))
+	here := fmt.Sprintf("%.2f×", lo)
+	if hi > lo {
+		here = fmt.Sprintf("%.2f× to %.2f×", lo, hi)
+	}
+	rep.claim(on, "an LS-LSTM reaches a better loss than any LSTM in a quarter of the time", here, lo >= 4,
+		on.say("", "the LSTMs here keep their weights on chip, and the paper's ran step by step in TensorFlow"))
+	if slow != nil {
+		rep.Findings = append(rep.Findings, "If the LSTMs ran step by step, as the paper's did: "+strings.Join(slow, ", ")+". This is computed from the times of the passes; the losses are the same.")
+	}
+	var better []string
+	for _, l := range lstms {
+		if ls.least() < l.least() {
+			better = append(better, l.label)
+		}
+	}
+	of := "no LSTM"
+	if better != nil {
+		of = strings.Join(better, "; ")
+	}
+	rep.Findings = append(rep.Findings, "The lowest held-out loss of the LS-LSTM is below that of: "+of+".")
+}
+
+// lengthFindings say whether shorter sequences learn faster at first and end at a higher loss.
+func (rep *Report) lengthFindings(all []learned, on Target) {
+	lstms := slices.DeleteFunc(slices.Clone(all), func(l learned) bool { return l.cell != "lstm" || math.IsInf(l.least(), 1) })
+	if len(lstms) < 2 {
+		return
+	}
+	// A loss that all reach early: midway between the highest first one and the worst of the lowest.
+	first, last := 0.0, 0.0
+	for _, l := range lstms {
+		first, last = max(first, l.heldOut(0)), max(last, l.least())
+	}
+	level := (first + last) / 2
+	var times, ends []string
+	faster, higher := true, true
+	for i, l := range lstms {
+		at, end := l.reaches(level), l.trainLoss()
+		times, ends = append(times, fmt.Sprintf("%.3g s (%s)", at, l.label)), append(ends, fmt.Sprintf("%.3f (%s)", end, l.label))
+		if i > 0 {
+			faster = faster && lstms[i-1].reaches(level) <= at
+			higher = higher && lstms[i-1].trainLoss() >= end
+		}
+	}
+	rep.Findings = append(rep.Findings, fmt.Sprintf("Time of the LSTMs to a held-out loss of %.3f: %s. The paper: the shorter the sequences, the faster the LSTM learns at first.%s", level, strings.Join(times, ", "), on.agree(faster)))
+	rep.claim(on, "the shorter the sequences, the faster the LSTM learns at first", strings.Join(times, ", "), faster, "")
+	rep.Findings = append(rep.Findings, fmt.Sprintf("Training losses of the LSTMs at the end: %s. The paper: the shorter the sequences, the higher the final loss.%s", strings.Join(ends, ", "), on.agree(higher)))
+	rep.claim(on, "the shorter the sequences, the higher the LSTM's final loss", strings.Join(ends, ", "), higher, fmt.Sprintf("no network is near its final loss after %.0f s", lstms[0].last().Wall))
+}
+
+// comparable says what cannot be compared with the paper.
+func (rep *Report) comparable(all []learned, on Target) {
+	longest := 0.0
+	for _, l := range all {
+		longest = max(longest, l.last().Wall)
+	}
+	why := fmt.Sprintf("the events are of a generated camera, not of N-MNIST, and a network trains for %.0f s, not for up to 18 hours", longest)
+	rep.Findings = append(rep.Findings,
+		"Losses and accuracies are not comparable with the paper's: "+why+"."+map[bool]string{false: " The brackets show the paper's for orientation."}[on.Reduced],
+		"A held-out loss is the mean over the steps after the burn-in of sequences as long as those trained on. Networks of short sequences see less of the past.",
+		"Not stated by the paper, and chosen here: Adam's learning rate, one for all networks, and initial states of 0. First weights are uniform within 1/√H; the paper's are Glorot's. For an LSTM of 256 units these bounds are 0.063 and 0.067.")
+	if s := all[0].last().HeldOut; s != nil {
+		rep.Claims = append(rep.Claims, Claim{
+			Paper: fmt.Sprintf("%s: test loss %.3f, top-5 %.2f %%, top-20 %.2f %%", strings.Split(all[0].label, ",")[0], all[0].test, all[0].top5, all[0].top20),
+			Here:  fmt.Sprintf("%.3f, %.2f %%, %.2f %%", s.Loss, 100*s.Top5, 100*s.Top20), Outcome: Irreproducible, Why: why,
+		})
+	}
+	var rest []string
+	for _, l := range all {
+		if l.pass != nil && !math.IsNaN(l.seconds()) {
+			more := fmt.Sprintf("%.1f %%", 100*(l.seconds()/l.pass.Seconds()-1))
+			if l.seconds() < l.pass.Seconds() {
+				more = "nothing that noise does not hide"
+			}
+			rest = append(rest, more+" for "+l.label)
+		}
+	}
+	if rest != nil {
+		rep.Findings = append(rep.Findings, "Feeding, the optimiser and reading the loss add to forward and backward alone: "+strings.Join(rest, ", ")+".")
+	}
+}
