@@ -62,6 +62,9 @@ func New(s Setup) (*Trainer, error) {
 	if err == nil {
 		err = t.begin()
 	}
+	if p, ok := s.Source.(data.Preparer); ok && err == nil { // before anything is timed
+		err = p.Prepare()
+	}
 	if err != nil {
 		return nil, errors.Join(err, t.closeReplicas())
 	}

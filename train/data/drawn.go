@@ -12,6 +12,16 @@ type drawn struct {
 	shape Shape
 	at    uint64
 	fill  func(rng *rand.Rand, o Options, x, target []float32)
+
+	prepare func() error // nil: there is nothing to do ahead
+}
+
+// Prepare implements Preparer.
+func (d *drawn) Prepare() error {
+	if d.prepare == nil {
+		return nil
+	}
+	return d.prepare()
 }
 
 // apart keeps held-out minibatches from being trained on.

@@ -51,7 +51,7 @@ func newForecast(l *library, s settings, o Options) (Source, error) {
 		}
 	}
 	shape := Shape{Input: dimension + 1, Symbols: places + 1, Embedding: dimension, Output: 2 * places, Groups: 2, Weighted: true}
-	return &drawn{Options: o, shape: shape, fill: fill}, nil
+	return &drawn{Options: o, shape: shape, fill: fill, prepare: l.loadAll}, nil
 }
 
 // stretch copies steps of a recording, from a random one on, to every Batch-th row.
@@ -81,6 +81,15 @@ type library struct {
 
 func newLibrary(n int, form func(i int) ([]Event, error)) *library {
 	return &library{all: make([][]uint16, n), form: form}
+}
+
+// loadAll forms all recordings that are missing.
+func (l *library) loadAll() error {
+	all := make([]int, len(l.all))
+	for i := range all {
+		all[i] = i
+	}
+	return l.load(all)
 }
 
 // load forms the recordings that are missing, side by side, and returns the first's error in the

@@ -116,11 +116,7 @@ func openNMNIST(s settings, o Options) (Source, error) {
 		}
 		return events, nil
 	})
-	all := make([]int, len(paths))
-	for i := range all {
-		all[i] = i
-	}
-	if err := l.load(all); err != nil {
+	if err := l.loadAll(); err != nil {
 		return nil, err
 	}
 	return newForecast(l, s, o)

@@ -26,6 +26,11 @@ type Source interface {
 	Restore(state []byte) error
 }
 
+// A Preparer is a source that has work to do once, which Next would do as the need arises.
+type Preparer interface {
+	Prepare() error
+}
+
 // A Shape is what a task asks of a network.
 type Shape struct {
 	Input     int  // features a step, or symbols where OneHot
