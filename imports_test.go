@@ -56,7 +56,7 @@ var rooms = map[string][][]string{
 		{"device/cuda/pointwise"},
 		{"device/cuda/gemm", "device/cuda/persistent", "device/cuda/scan"},
 		{"device/cuda/lower"},
-		{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc"},
+		{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc", "device/cuda/nccl"},
 	},
 	"tuner": {
 		{"tuner/search", "tuner/grid", "tuner/wisdom"},

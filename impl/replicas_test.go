@@ -2,12 +2,15 @@ package impl_test
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"testing"
 
 	"rnnbench/device"
 	"rnnbench/device/allreduce"
 	"rnnbench/device/cpu"
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/emulator"
 	"rnnbench/impl"
 	"rnnbench/impl/impltest"
 )
@@ -27,6 +30,40 @@ func TestReplicas(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%d/%s", n, tech.Name()), func(t *testing.T) { impltest.RunReplicas(t, replicas, tech) })
 		}
+	}
+}
+
+// TestEmulatedReplicas does so on CUDA devices without GPUs.
+func TestEmulatedReplicas(t *testing.T) {
+	if os.Getenv("RNNBENCH_EMULATE") == "" {
+		t.Skip("make emulate runs it")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("replicas need Linux")
+	}
+	compiler, err := emulator.NewCompiler()
+	if err != nil {
+		t.Skip(err)
+	}
+	path, err := allreduce.Create(t.TempDir(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var replicas []device.Device
+	for i := range 2 {
+		driver, err := emulator.New(8, uint64(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if driver.Group, err = allreduce.Join(path, i, 2); err != nil {
+			t.Fatal(err)
+		}
+		d := cuda.New(driver, compiler, t.TempDir())
+		t.Cleanup(func() { d.Close(); driver.Group.Close() })
+		replicas = append(replicas, d)
+	}
+	for _, name := range []string{"persistent", "cudnnstyle"} {
+		t.Run(name, func(t *testing.T) { impltest.RunReplicas(t, replicas, impl.Lookup(name)) })
 	}
 }
 

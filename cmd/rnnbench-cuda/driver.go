@@ -29,6 +29,7 @@ type gpu struct {
 	spaces     []uintptr // workspaces of products, per stream
 	dnn        *dnn      // nil: there is none
 	monitor    *monitor  // nil: there is none
+	sums       *sums     // nil: the GPU is alone
 
 	functions []cu.Function
 	streams   []cu.Stream

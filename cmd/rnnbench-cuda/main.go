@@ -15,6 +15,7 @@ import (
 	"runtime"
 
 	"rnnbench/device"
+	"rnnbench/device/allreduce"
 	"rnnbench/device/cuda"
 	"rnnbench/device/cuda/nvrtc"
 	"rnnbench/device/worker"
@@ -34,6 +35,14 @@ func open(name string) (device.Device, error) {
 	if _, err := fmt.Sscanf(name, "cuda:%d", &index); err != nil && name != "cuda" {
 		return nil, fmt.Errorf("rnnbench-cuda: unknown device %q: use cuda:0", name)
 	}
+	place, err := allreduce.ParseArgs(os.Args[1:])
+	if err != nil {
+		return nil, err
+	}
+	group, err := place.Join()
+	if err != nil {
+		return nil, err
+	}
 	library, err := nvrtc.Load(libraryDirs()...)
 	if err != nil {
 		return nil, err
@@ -43,6 +52,11 @@ func open(name string) (device.Device, error) {
 		return nil, err
 	}
 	d.properties.Libraries["nvrtc"] = fmt.Sprintf("%d.%d", library.Major, library.Minor)
+	if group != nil {
+		if err := d.join(group); err != nil {
+			return nil, err
+		}
+	}
 	compiler, err := library.For(d.properties.Capability)
 	if err != nil {
 		return nil, err

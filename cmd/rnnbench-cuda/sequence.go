@@ -148,6 +148,8 @@ func (d *gpu) calls(c *driver.Call, s *sequence) ([]call, error) {
 			return nil, err
 		}
 		return d.dnn.run(c.Stream, on, c.Network, d.call), nil
+	case c.Sum != nil:
+		return d.sums.sum(c.Sum, on), nil
 	case c.Wait:
 		return []call{d.call("cuStreamWaitEvent", on, handle(&d.events[c.Event]), 0)}, nil
 	}

@@ -85,19 +85,22 @@ type Extent struct {
 	Bytes int64
 }
 
-// A Call is what a stream is given to do: a launch, a product, a network or,
-// where there is none of these, to record an event or to wait for it.
+// A Call is what a stream is given to do: a launch, a product, a network, a sum over
+// replicas or, where there is none of these, to record an event or to wait for it.
 type Call struct {
 	Stream  int
 	Launch  *Launch
 	Product *Product
 	Network *NetworkRun
+	Sum     *Sum
 	Event   Event
 	Wait    bool
 }
 
 // IsEvent reports whether c records an event or waits for it.
-func (c *Call) IsEvent() bool { return c.Launch == nil && c.Product == nil && c.Network == nil }
+func (c *Call) IsEvent() bool {
+	return c.Launch == nil && c.Product == nil && c.Network == nil && c.Sum == nil
+}
 
 // String says what fails where a call does.
 func (c *Call) String() string {
@@ -108,6 +111,8 @@ func (c *Call) String() string {
 		return "product"
 	case c.Network != nil:
 		return "network"
+	case c.Sum != nil:
+		return "sum over replicas"
 	}
 	return "event"
 }

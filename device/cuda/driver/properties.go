@@ -42,6 +42,7 @@ type Properties struct {
 	L2         int         // bytes
 	Memory     int64       // bytes in all
 	Workspace  int64       // bytes that products take per stream
+	Replicas   int         // GPUs that train together and sum over all of them; 0: this one is alone
 	NoProducts string      // why there are no products; "" where there are
 	NoNetworks string      // why the vendor's library runs no networks; "" where it does
 	Libraries  map[string]string

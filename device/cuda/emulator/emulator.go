@@ -17,12 +17,15 @@ import (
 	"github.com/ebitengine/purego"
 
 	"rnnbench/device"
+	"rnnbench/device/allreduce"
 	"rnnbench/device/cuda/driver"
 )
 
 // A Driver implements driver.Driver.
 type Driver struct {
 	Dry bool // check launches and products but run none
+
+	Group *allreduce.Group // of replicas that sum over each other; nil: this one is alone
 
 	sms      int
 	dir      string // of loaded kernels
@@ -70,8 +73,12 @@ const shared = 227 << 10
 
 // Properties implements driver.Driver.
 func (d *Driver) Properties() driver.Properties {
+	replicas := 0
+	if d.Group != nil {
+		replicas = d.Group.Replicas()
+	}
 	return driver.Properties{
-		Model: "Emulator", Capability: 90, Hopper: true, SMs: d.sms, Shared: shared, L2: 1 << 20, Memory: 1 << 33, Workspace: 1 << 20,
+		Replicas: replicas, Model: "Emulator", Capability: 90, Hopper: true, SMs: d.sms, Shared: shared, L2: 1 << 20, Memory: 1 << 33, Workspace: 1 << 20,
 		Libraries: map[string]string{"emulator": "1"},
 	}
 }
@@ -267,6 +274,8 @@ func (d *Driver) call(c *driver.Call) error {
 		return d.multiply(c.Stream, c.Product)
 	case c.Network != nil:
 		return d.runNetwork(c.Stream, c.Network)
+	case c.Sum != nil:
+		return d.sum(c.Stream, c.Sum)
 	case c.Wait:
 		return d.push(command{stream: c.Stream, wait: int(c.Event), record: -1})
 	}

@@ -9,12 +9,14 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// A Command is one thing for the GPU to do: a launch, a product or a network.
+// A Command is one thing for the GPU to do: a launch, a product, a network or a sum over
+// replicas.
 type Command struct {
 	Launch  *driver.Launch
 	Source  *codegen.Source // of the launch
 	Product *driver.Product
 	Network *driver.NetworkRun
+	Sum     *driver.Sum
 	About   About
 	Seconds float64 // that it is expected to take, where its launcher knows; 0: its operation's bytes tell
 	Early   bool    // the launch can begin ahead of the end of one of its kind, and lets the next one

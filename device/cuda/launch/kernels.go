@@ -26,6 +26,8 @@ func Kernels(commands []Command) []device.Kernel {
 			all = append(all, k)
 		case c.Network != nil:
 			all = append(all, device.Kernel{Name: "network", Variant: "library", Launches: 1})
+		case c.Sum != nil:
+			all = append(all, device.Kernel{Name: "allreduce", Variant: "library", Launches: 1})
 		}
 	}
 	return device.Merge(all)

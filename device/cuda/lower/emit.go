@@ -151,9 +151,7 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 	case schedule.Update:
 		return []launch.Command{pointwise.Update(e.Target, op)}, nil
 	case schedule.AllReduce:
-		if op.Replicas == 1 {
-			return nil, nil
-		}
+		return e.sumOver(op)
 	case schedule.Scan, schedule.ScanBackward:
 		if e.plan.Knobs["scanserial"] != 0 {
 			return []launch.Command{pointwise.SerialScan(e.Target, op)}, nil

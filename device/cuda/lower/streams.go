@@ -9,7 +9,7 @@ import (
 // appendCalls has a stream do what commands say.
 func appendCalls(calls []driver.Call, stream int, commands []launch.Command) []driver.Call {
 	for _, c := range commands {
-		calls = append(calls, driver.Call{Stream: stream, Launch: c.Launch, Product: c.Product, Network: c.Network})
+		calls = append(calls, driver.Call{Stream: stream, Launch: c.Launch, Product: c.Product, Network: c.Network, Sum: c.Sum})
 	}
 	return calls
 }

@@ -1,0 +1,11 @@
+package driver
+
+// A Sum adds vectors up over all replicas, in place.
+type Sum struct{ Vectors []Vector }
+
+// A Vector is values in a row.
+type Vector struct {
+	At      Pointer
+	Values  int
+	Element Element
+}

@@ -1,0 +1,32 @@
+package lower
+
+import (
+	"fmt"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/schedule"
+)
+
+// sumOver is a sum over replicas, which a GPU that has none to itself does not need.
+func (e *emitter) sumOver(op schedule.AllReduce) ([]launch.Command, error) {
+	switch n := e.Properties.Replicas; {
+	case n == 0 && op.Replicas == 1:
+		return nil, nil
+	case n == 0:
+		return nil, fmt.Errorf("cuda: %w: a sum over %d replicas needs as many GPUs, but this one is alone", schedule.ErrDevice, op.Replicas)
+	case n != op.Replicas:
+		return nil, fmt.Errorf("cuda: %w: a sum over %d replicas needs as many GPUs, but there are %d", schedule.ErrDevice, op.Replicas, n)
+	}
+	sum := &driver.Sum{}
+	for _, v := range op.Sums {
+		rows, values := 1, v.Rows*v.Cols
+		if v.Cols != v.M.Cols {
+			rows, values = v.Rows, v.Cols
+		}
+		for i := range rows {
+			sum.Vectors = append(sum.Vectors, driver.Vector{At: e.At(v.Band(i, 1)), Values: values, Element: e.Element(v)})
+		}
+	}
+	return []launch.Command{{Sum: sum}}, nil
+}
