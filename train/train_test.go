@@ -137,7 +137,7 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := whole.NewEvaluator(source, 3)
+	e, err := whole.NewEvaluator(source, o.Batch, o.Steps, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
