@@ -53,7 +53,7 @@ func (r *Report) fig5Paper() {
 	}
 	var share float64
 	for _, n := range fig5Counts()[1:] {
-		l, ok := m.Across(n)
+		l, ok := m.Links.Across(n)
 		if !ok {
 			continue
 		}
@@ -77,7 +77,7 @@ func (r *Report) fig5Paper() {
 // reportFig5Model draws the curve over devices that the links of this machine join.
 func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
 	all := scalings(recs)
-	if _, ok := here.Across(2); !ok || len(all) == 0 {
+	if _, ok := here.Links.Across(2); !ok || len(all) == 0 {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("The machine file of %s has no links, so nothing is modelled for several devices.", here.Name))
 		return
 	}
@@ -126,7 +126,7 @@ func (r *Report) fig5Curve(t *table.Table, here *model.Machine, s scaling) []plo
 	one := plots.Series{Label: s.label + ", measured", Like: s.label, Scatter: true}
 	for _, n := range fig5Counts() {
 		it, ok := s.iteration(n)
-		l, joined := here.Across(n)
+		l, joined := here.Links.Across(n)
 		if !ok || !joined {
 			continue
 		}
@@ -152,7 +152,7 @@ func (r *Report) fig5Curve(t *table.Table, here *model.Machine, s scaling) []plo
 // fig5Claims sets the modelled curve beside the paper's words.
 func (r *Report) fig5Claims(here *model.Machine, all []scaling, on Target) {
 	for _, s := range all {
-		l, joined := here.Across(fig5Devices)
+		l, joined := here.Links.Across(fig5Devices)
 		it, ok := s.iteration(fig5Devices)
 		base := s.rate(1)
 		if !ok || !joined || math.IsNaN(base) {

@@ -27,10 +27,13 @@ func (l Link) check() string {
 	return ""
 }
 
+// Links are those of a machine to others of its kind, from the one that joins the fewest.
+type Links []Link
+
 // Across is the link that a ring of n machines needs: the first that joins as many. All of
 // the ring is as slow as that.
-func (m *Machine) Across(n int) (Link, bool) {
-	for _, l := range m.Links {
+func (ls Links) Across(n int) (Link, bool) {
+	for _, l := range ls {
 		if l.Devices == 0 || n <= l.Devices {
 			return l, true
 		}

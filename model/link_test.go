@@ -48,7 +48,7 @@ func TestLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n, want := range map[int]int{2: 0, 8: 0, 9: 1, 128: 1} {
-			if l, ok := m.Across(n); !ok || l != m.Links[want] || l.Source == "" {
+			if l, ok := m.Links.Across(n); !ok || l != m.Links[want] || l.Source == "" {
 				t.Errorf("%s: %d devices are joined by %+v", name, n, l)
 			}
 		}
@@ -62,7 +62,7 @@ func TestLinks(t *testing.T) {
 	}
 	if m, err := model.Load("k40"); err != nil || len(m.Links) != 0 {
 		t.Errorf("the K40 has links that nobody stated: %v, %v", m, err)
-	} else if _, ok := m.Across(2); ok {
+	} else if _, ok := m.Links.Across(2); ok {
 		t.Error("a machine without links is joined to another")
 	}
 	const head = "name = 'm'\nflops = 1\n[[level]]\nname = 'l'\np = 1\nb = 1\nm = 1\n[[link]]\n"

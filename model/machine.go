@@ -39,7 +39,7 @@ type Machine struct {
 
 	Levels []Level `toml:"level" json:"levels"` // from the innermost
 
-	Links []Link `toml:"link,omitempty" json:"links,omitempty"` // to other machines, from that of the fewest; none: unknown
+	Links Links `toml:"link,omitempty" json:"links,omitempty"` // to other machines, from that of the fewest; none: unknown
 }
 
 // A Level is the tuple (p, b, c, m) of one level, section 3.1, with the latency
