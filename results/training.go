@@ -10,6 +10,7 @@ type Training struct {
 	HeldOut    *Score  `json:"held_out"`
 	Optimizer  string  `json:"optimizer"`
 	Data       string  `json:"data"`
+	Replicas   int     `json:"replicas"` // processes, each with a part of the minibatch; 0: one device
 }
 
 // A Score is what a network makes of data that it is not trained on.
@@ -24,11 +25,12 @@ type Score struct {
 type TrainingPlan struct {
 	Data       string  `json:"data"`
 	Optimizer  string  `json:"optimizer"`
-	Iterations int     `json:"iterations"` // at which training stops
-	Time       float64 `json:"time_s"`     // of iterations, in seconds, after which it stops; 0: never
-	Loss       float64 `json:"loss"`       // at which it stops, held-out where that is evaluated; 0: never
-	Every      int     `json:"every"`      // iterations from record to record
-	Batches    int     `json:"batches"`    // held-out minibatches that each record evaluates
+	Iterations int     `json:"iterations"`         // at which training stops
+	Time       float64 `json:"time_s"`             // of iterations, in seconds, after which it stops; 0: never
+	Loss       float64 `json:"loss"`               // at which it stops, held-out where that is evaluated; 0: never
+	Every      int     `json:"every"`              // iterations from record to record
+	Batches    int     `json:"batches"`            // held-out minibatches that each record evaluates
+	Replicas   int     `json:"replicas,omitempty"` // see Training
 
 	// HeldBatch divides held-out minibatches, as large as those of training, among so many
 	// sequences, so that networks of other batches are evaluated on the same data; 0: as training.

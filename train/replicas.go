@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"rnnbench/device"
@@ -74,19 +75,18 @@ func (t *Trainer) each(f func(r replica) error) error {
 	return rootOf(errs)
 }
 
-// rootOf is the error of a device that was lost, or else the first.
-func rootOf(errs []error) (first error) {
-	for _, err := range errs {
-		for _, lost := range []error{device.ErrKilled, device.ErrHang, device.ErrFault, device.ErrMemory} {
-			if errors.Is(err, lost) {
-				return err
-			}
-		}
-		if first == nil {
-			first = err
+// rootOf is the error of a device that was lost, or else the first. One that hangs may wait
+// for one that was lost.
+func rootOf(errs []error) error {
+	for _, lost := range []error{device.ErrKilled, device.ErrFault, device.ErrMemory, device.ErrHang} {
+		if i := slices.IndexFunc(errs, func(err error) bool { return errors.Is(err, lost) }); i >= 0 {
+			return errs[i]
 		}
 	}
-	return first
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return errs[i]
+	}
+	return nil
 }
 
 // share is the part of a minibatch that a replica trains on.

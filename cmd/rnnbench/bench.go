@@ -16,6 +16,7 @@ import (
 	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/train/training"
 	"rnnbench/tuner"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/config"
@@ -31,6 +32,7 @@ type bench struct {
 	maxMemory int64          // that the user grants a technique; 0: as the device says
 	oracle    *auto.Oracle
 	rivals    guests
+	replicas  func(n int) (training.Replicas, error) // starts processes that train together
 }
 
 // open opens the device that c names.
@@ -60,6 +62,13 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	}
 	b := &bench{Device: d, info: d.Info(), maxMemory: memory}
 	b.oracle = s.oracle(b, c)
+	b.replicas = func(n int) (training.Replicas, error) {
+		r, err := s.openReplicas(c, c.Devices[0], n)
+		if err != nil {
+			return training.Replicas{}, err
+		}
+		return training.Replicas{Devices: r.devices, Close: r.close}, nil
+	}
 	return b, nil
 }
 

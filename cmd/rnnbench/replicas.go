@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 
 	"rnnbench/device"
 	"rnnbench/device/allreduce"
@@ -28,25 +29,49 @@ func (s *settings) openReplicas(c config.Config, name string, n int) (*replicas,
 		return nil, usage(fmt.Errorf("--replicas: %w", err), "")
 	}
 	defer os.Remove(path) // by then all have it open, or none will
-	r := &replicas{started: make([]*exec.Cmd, n)}
-	for rank := range n {
-		of, program, args, err := s.replica(c, name, rank, n)
-		if err != nil {
-			return nil, errors.Join(err, r.close())
-		}
-		args = append(args, allreduce.Place{Path: path, Rank: rank, Replicas: n}.Args()...)
-		d, err := worker.Open(worker.Options{
-			Command: func() *exec.Cmd {
-				r.started[rank] = exec.Command(program, args...)
-				return r.started[rank]
-			}, Device: of, Timeout: workerTimeout(c.Measure),
+	r := &replicas{devices: make([]device.Device, n), started: make([]*exec.Cmd, n)}
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for rank := range n { // all at once: GPUs wait for each other as they open
+		all.Go(func() {
+			of, program, args, err := s.replica(c, name, rank, n)
+			if err != nil {
+				errs[rank] = err
+				return
+			}
+			args = append(args, allreduce.Place{Path: path, Rank: rank, Replicas: n}.Args()...)
+			d, err := worker.Open(worker.Options{
+				Command: func() *exec.Cmd {
+					r.started[rank] = exec.Command(program, args...)
+					return r.started[rank]
+				}, Device: of, Timeout: workerTimeout(c.Measure),
+			})
+			if err != nil {
+				errs[rank] = &failure{exitNoDevice, fmt.Errorf("replica %d of %d: %w", rank+1, n, err), "set --replicas to the number of devices"}
+				return
+			}
+			r.devices[rank] = d
 		})
-		if err != nil {
-			return nil, errors.Join(&failure{exitNoDevice, fmt.Errorf("replica %d of %d: %w", rank+1, n, err), "set --replicas to the number of devices"}, r.close())
-		}
-		r.devices = append(r.devices, d)
+	}
+	all.Wait()
+	if err := blamed(errs); err != nil {
+		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
+}
+
+// blamed is the first error that is not of waiting for another replica.
+func blamed(errs []error) (first error) {
+	for _, err := range errs {
+		switch {
+		case err == nil:
+		case !strings.Contains(err.Error(), allreduce.ErrGone.Error()): // it comes from another process, as text
+			return err
+		case first == nil:
+			first = err
+		}
+	}
+	return first
 }
 
 // replica is the device, the program and the arguments of one worker.
@@ -79,7 +104,9 @@ func (s *settings) replica(c config.Config, name string, rank, n int) (of, progr
 func (r *replicas) close() error {
 	var errs []error
 	for _, d := range r.devices {
-		errs = append(errs, d.Close())
+		if d != nil {
+			errs = append(errs, d.Close())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/impl"
+	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/train"
@@ -107,5 +109,39 @@ func TestReplicasLeaveNothing(t *testing.T) {
 				t.Errorf("%s is still there", path)
 			}
 		}
+	}
+}
+
+// TestTrainReplicas: a run by replicas has the losses of one device, says that it was theirs,
+// and resumes with another number of them.
+func TestTrainReplicas(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("replicas need Linux")
+	}
+	t.Chdir(t.TempDir())
+	line := little + " --impl persistent --every 10 --optimizer sgd:lr=0.5"
+	rnnbench(t, line+" --iterations 20 --out alone").want(t, exitDone, nil, nil)
+	rnnbench(t, line+" --iterations 10 --replicas 2 --out shared").want(t, exitDone, nil, nil)
+	rnnbench(t, "train --resume shared --iterations 20 --threads 1 --replicas 3").want(t, exitDone, nil, []string{"iteration 20"})
+	_, alone, _, err := results.Read("alone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shared, _, err := results.Read("shared")
+	if err != nil || len(shared) != len(alone) {
+		t.Fatalf("%d records, not %d: %v", len(shared), len(alone), err)
+	}
+	for i, r := range shared {
+		if got, want := r.Training.Loss, alone[i].Training.Loss; math.Abs(got-want) > 1e-4*want || r.Training.Replicas != 2+i {
+			t.Errorf("record %d: by %d replicas the loss is %v, by one device %v", i+1, r.Training.Replicas, got, want)
+		}
+	}
+	for flags, want := range map[string]string{
+		"--replicas -1": "choose 1 to 64",
+		"--replicas 65": "choose 1 to 64",
+		"--replicas 5":  "cannot share a minibatch of 4",
+		"--replicas x":  "not a number",
+	} {
+		rnnbench(t, little+" "+flags).want(t, exitUsage, nil, []string{want})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/device/allreduce"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/rnn"
@@ -67,6 +68,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		fs.DurationVar(&f.time, "time", 0, "stop after this `TIME` of training; 0: no limit")
 		fs.Float64Var(&f.want.Loss, "loss", 0, "stop at this `LOSS`, in nats, on held-out data if that is evaluated")
 		fs.IntVar(&f.want.Every, "every", 0, "write a record and a checkpoint every `N` iterations (default: 20 records)")
+		fs.IntVar(&f.want.Replicas, "replicas", 0, "train by `N` processes that share each minibatch: on a CPU each on its part of the cores, on GPUs one on each from --device on; 0: by one device")
 		fs.IntVar(&f.want.Batches, "held-out", 4, "evaluate `N` held-out minibatches with each record; 0: none")
 	})
 	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(fs *pflag.FlagSet) {
@@ -121,6 +123,7 @@ func (f *trainFlags) stops(cmd *cobra.Command, was *results.TrainingPlan) error 
 		for name, set := range map[string]func(){
 			"iterations": func() { want.Iterations = f.want.Iterations }, "time": func() { want.Time = f.want.Time },
 			"loss": func() { want.Loss = f.want.Loss }, "every": func() { want.Every = f.want.Every }, "held-out": func() { want.Batches = f.want.Batches },
+			"replicas": func() { want.Replicas = f.want.Replicas },
 		} {
 			if given(name) {
 				set()
@@ -132,6 +135,8 @@ func (f *trainFlags) stops(cmd *cobra.Command, was *results.TrainingPlan) error 
 	}
 	w := f.want
 	switch {
+	case w.Replicas < 0 || w.Replicas > allreduce.MostReplicas:
+		return fmt.Errorf("--replicas: %d: choose 1 to %d, or 0 for one device alone", w.Replicas, allreduce.MostReplicas)
 	case w.Iterations < 0 || w.Time < 0 || w.Every < 0 || w.Batches < 0:
 		return errors.New("--iterations, --time, --every and --held-out cannot be negative")
 	case w.Iterations == 0 && w.Time == 0 && w.Loss <= 0:
@@ -250,8 +255,19 @@ func (f *trainFlags) checkPoints(q plan.Plan) error {
 		if at.History > 0 && !source.Shape().Continues {
 			return fmt.Errorf("--history %d: minibatches of %s do not go on where those before ended: use --data text or words, or omit --history", at.History, f.want.Data)
 		}
-		return nil
+		return sharable(at, f.want.Replicas)
 	})
+}
+
+// sharable reports whether so many replicas can train a point together.
+func sharable(at results.Point, replicas int) error {
+	switch {
+	case replicas > at.Batch:
+		return fmt.Errorf("--replicas: %d replicas cannot share a minibatch of %d: each needs at least one sequence", replicas, at.Batch)
+	case replicas > 0 && at.History > 0:
+		return errors.New("--replicas: replicas keep no steps of the minibatch before: omit --history")
+	}
+	return nil
 }
 
 // carryOutTraining trains all, closes the run and prints the last record of each.

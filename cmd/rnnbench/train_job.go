@@ -17,7 +17,7 @@ import (
 func (b *bench) newTraining(p *program, networks []plan.Network, seed uint64, run *results.Run, before []results.Record) *training.Job {
 	return &training.Job{
 		Device: b.Device, LayOut: b.layOut, Networks: networks, Seed: seed, Run: run, Before: before,
-		Tell: func(r *results.Record) { p.note("%s", trainingLine(r)) },
+		Replicas: b.replicas, Tell: func(r *results.Record) { p.note("%s", trainingLine(r)) },
 	}
 }
 

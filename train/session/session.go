@@ -119,7 +119,7 @@ func (s *Session) report() error {
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	r.Training = &results.Training{
 		Iterations: now.iterations, Wall: now.took.Seconds(), Frames: int64(now.iterations) * int64(r.Point.Batch) * int64(r.Point.Steps),
-		Loss: loss, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data,
+		Loss: loss, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data, Replicas: s.Plan.Replicas,
 	}
 	s.loss = loss
 	if s.evaluator != nil {

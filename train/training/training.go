@@ -30,6 +30,7 @@ type Job struct {
 	Run      *results.Run     // takes records; its folder takes checkpoints
 	Before   []results.Record // that the run has
 	Tell     func(*results.Record)
+	Replicas func(n int) (Replicas, error) // starts processes that train together; nil: there are none
 
 	// Budget is how long Do may take, setting up included; 0: no limit. Networks that are not
 	// finished get an equal share each of what is left, so that all of them go on.
@@ -37,6 +38,12 @@ type Job struct {
 
 	// Last has the newest record of each network that has one, after Do.
 	Last []results.Record
+}
+
+// Replicas are devices that train together.
+type Replicas struct {
+	Devices []device.Device
+	Close   func() error
 }
 
 // leastShare is how long a network is trained whatever the budget: each part of a run gets on.
@@ -108,7 +115,14 @@ func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share 
 	if l.Reason != "" {
 		return false, emit(declined(r, results.Skipped, l.Code, l.Reason))
 	}
-	s, err := j.session(n, l, r)
+	replicas, err := j.replicas(n.Training.Replicas)
+	if err == nil {
+		defer replicas.Close()
+	}
+	var s *session.Session
+	if err == nil {
+		s, err = j.session(n, l, r, replicas.Devices)
+	}
 	if err == nil {
 		defer s.Trainer.Close()
 		s.Emit, s.Checkpoint = emit, checkpoint
@@ -150,7 +164,7 @@ func (j *Job) record(l *tuner.Layout, n plan.Network) results.Record {
 		Impl:     results.Impl{Name: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: l.Spec.Choice},
 		Mode:     results.Mode{Order: "sequential", Cache: "hot", Timer: "wall", Data: "normal", Seed: j.Seed, Graph: l.DeviceKnobs["graph"] != 0},
 		Work:     results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
-		Training: &results.Training{Data: n.Training.Data, Optimizer: n.Training.Optimizer},
+		Training: &results.Training{Data: n.Training.Data, Optimizer: n.Training.Optimizer, Replicas: n.Training.Replicas},
 	}
 	if l.Schedule != nil {
 		r.Work.Executed, r.Work.Bytes, r.Work.Ops = l.Schedule.FLOPs(), l.Schedule.Traffic(), len(l.Schedule.Nodes)
@@ -165,8 +179,19 @@ func declined(r results.Record, status results.Status, code, reason string) *res
 	return &r
 }
 
+// replicas starts so many processes; 0: the device trains alone.
+func (j *Job) replicas(n int) (Replicas, error) {
+	switch {
+	case n == 0:
+		return Replicas{Close: func() error { return nil }}, nil
+	case j.Replicas == nil:
+		return Replicas{}, errors.New("training by replicas is not to be had here")
+	}
+	return j.Replicas(n)
+}
+
 // session sets a network up: its trainer is to be closed.
-func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record) (*session.Session, error) {
+func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record, replicas []device.Device) (*session.Session, error) {
 	o, err := train.ParseOptimizer(n.Training.Optimizer, l.Problem.Precision)
 	if err != nil {
 		return nil, err
@@ -185,7 +210,7 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record) (*sessi
 		}
 	}
 	s.Trainer, err = train.New(train.Setup{
-		Device: j.Device, Technique: l.Technique, Problem: l.Problem, Knobs: l.Knobs, DeviceKnobs: l.DeviceKnobs,
+		Device: j.Device, Replicas: replicas, Technique: l.Technique, Problem: l.Problem, Knobs: l.Knobs, DeviceKnobs: l.DeviceKnobs,
 		Optimizer: o, Seed: j.Seed, Source: source,
 	})
 	return s, err
