@@ -35,7 +35,7 @@ type process struct {
 func start(name string, command []string) (*process, error) {
 	p := &process{name: name, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
 	fail := func(err error) (*process, error) {
-		return nil, fmt.Errorf("%s cannot be started: %w: %w", name, err, device.ErrStart)
+		return nil, unstarted(fmt.Errorf("%s cannot be started: %w", name, err))
 	}
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -127,9 +127,22 @@ func (p *process) end(err, cause error) error {
 	if said := oneLine(p.said.String(), mostText); said != "" {
 		err = fmt.Errorf("%w; it printed: %s", err, said)
 	}
-	p.broken = fmt.Errorf("%w: %w", err, cause)
+	p.broken = &failure{err.Error(), []error{cause}}
 	return p.broken
 }
+
+// A failure is what befell a rival, in words of its own, and which of the device's errors
+// it counts as.
+type failure struct {
+	text   string
+	causes []error
+}
+
+func (f *failure) Error() string   { return f.text }
+func (f *failure) Unwrap() []error { return f.causes }
+
+// unstarted is err as that of a rival that does not start.
+func unstarted(err error) error { return &failure{err.Error(), []error{err, device.ErrStart}} }
 
 // kill ends the process and those that it has started.
 func (p *process) kill() {

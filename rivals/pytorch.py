@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""A rival for rnnbench: torch.nn.RNN, GRU and LSTM.
+
+Needs PyTorch and NumPy: Debian's python3-torch for the processor, 2.0 or newer for
+compile=1, a build with CUDA for GPUs. rnnbench starts it; rivals/pytorch.toml says how:
+
+    rnnbench sweep --rival rivals/pytorch.toml --impl pytorch,cudnnstyle
+
+Knobs: graph=1 replays the pass as a CUDA graph, compile=1 runs it by torch.compile.
+docs/rivals.md describes the protocol.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+
+# What libraries print goes to standard error: standard output is the protocol's.
+answers = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)
+
+try:
+    import numpy as np
+    import torch
+except ImportError as e:
+    torch, absent = None, str(e)
+
+CELLS = {
+    "rnn-tanh": lambda *sizes: torch.nn.RNN(*sizes, nonlinearity="tanh"),
+    "rnn-relu": lambda *sizes: torch.nn.RNN(*sizes, nonlinearity="relu"),
+    "gru": lambda *sizes: torch.nn.GRU(*sizes),
+    "lstm": lambda *sizes: torch.nn.LSTM(*sizes),
+}
+
+
+class Unsupported(Exception):
+    """Work that PyTorch declines, with the reason."""
+
+
+def hello(_):
+    if torch is None:
+        return {"error": f"PyTorch is not installed: {absent}"}
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return {
+        "name": "pytorch",
+        "version": torch.__version__,
+        "devices": ["cpu"] + [f"cuda:{i}" for i in range(gpus)],
+        "knobs": [
+            {"name": "graph", "doc": "1: replay the pass as a CUDA graph", "values": [0, 1]},
+            {"name": "compile", "doc": "1: run the pass by torch.compile", "values": [0, 1]},
+        ],
+        "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
+    }
+
+
+class Rival:
+    """The device, and the pass that was prepared last."""
+
+    def open(self, m):
+        self.device = torch.device(m["open"])
+        self.gpu = self.device.type == "cuda"
+        torch.set_num_threads(m["threads"])
+        if self.gpu:
+            torch.cuda.set_device(self.device)
+        return {"ok": True, "device": torch.cuda.get_device_name(self.device) if self.gpu else "cpu"}
+
+    def prepare(self, m):
+        q = m["prepare"]
+        self.release()
+        try:
+            self.load(q["point"], q["data"])
+            self.choose(q["knobs"])
+        except Unsupported as e:
+            return {"unsupported": str(e)}
+        except (NotImplementedError, RuntimeError) as e:
+            text = str(e)
+            if isinstance(e, NotImplementedError) or "not implemented" in text or "not supported" in text:
+                return {"unsupported": f"PyTorch {torch.__version__}: {text.splitlines()[0]}"}
+            raise
+        return {"ok": True}
+
+    def release(self):
+        """Drops what the last pass holds: two large ones may not fit."""
+        self.step = self.graph = self.module = self.x = self.start = self.dy = self.output = self.last = None
+        if self.gpu:
+            torch.cuda.empty_cache()
+
+    def load(self, p, path):
+        """Makes the module and its inputs."""
+        if p["cell"] not in CELLS:
+            raise Unsupported(f"torch.nn has no {p['cell']}")
+        if p["precision"] == "tf32" and not self.gpu:
+            raise Unsupported("tf32 needs a GPU")
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = p["precision"] == "tf32"
+        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(p["precision"], torch.float32)
+        self.train, self.states = p["pass"] == "train", p["states"]
+        with np.load(path) as file:
+            put = lambda name: torch.from_numpy(file[name]).to(self.device, dtype)
+            self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"])
+            with torch.no_grad():
+                for name, w in self.module.named_parameters():
+                    w.copy_(torch.from_numpy(file[name]))
+            self.module.to(self.device, dtype).requires_grad_(self.train)
+            self.x = put("input").requires_grad_(self.train)
+            self.start = [put(f"{s}_0").requires_grad_(self.train) for s in self.states]
+            self.dy = put("grad_output") if self.train else None
+
+    def choose(self, knobs):
+        """Sets self.step, which runs the pass once, and runs it until all is compiled."""
+        run = self.module
+        if knobs["compile"]:
+            if not hasattr(torch, "compile"):
+                raise Unsupported(f"torch.compile needs PyTorch 2, and this is {torch.__version__}")
+            dynamo = importlib.import_module("torch._dynamo")
+            dynamo.reset()
+            if hasattr(dynamo.config, "allow_rnn"):
+                dynamo.config.allow_rnn = True
+            run = torch.compile(self.module)
+        first = self.start[0] if len(self.start) == 1 else tuple(self.start)
+        leaves = [*self.module.parameters(), self.x, *self.start]
+
+        def forward():
+            with torch.no_grad():
+                self.output, self.last = run(self.x, first)
+
+        def train():
+            for leaf in leaves:
+                leaf.grad = None
+            self.output, self.last = run(self.x, first)
+            self.output.backward(self.dy)
+
+        self.step = train if self.train else forward
+        if knobs["graph"]:
+            if not self.gpu:
+                raise Unsupported("a CUDA graph needs a GPU")
+            self.capture()
+            return
+        for _ in range(3 if knobs["compile"] else 1):
+            self.step()
+        self.wait()
+
+    def capture(self):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self.step()
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.step()
+        self.step = self.graph.replay
+        self.step()
+        self.wait()
+
+    def wait(self):
+        if self.gpu:
+            torch.cuda.synchronize()
+
+    def run(self, m):
+        n, step = m["run"], self.step
+        if not self.gpu:
+            start = time.perf_counter()
+            for _ in range(n):
+                step()
+            return {"wall_s": time.perf_counter() - start}
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.wait()
+        start = time.perf_counter()
+        begin.record()
+        for _ in range(n):
+            step()
+        end.record()
+        self.wait()
+        return {"wall_s": time.perf_counter() - start, "device_s": begin.elapsed_time(end) / 1e3}
+
+    def read(self, m):
+        arrays = {"output": self.output}
+        last = self.last if isinstance(self.last, tuple) else (self.last,)
+        for s, first, state in zip(self.states, self.start, last):
+            arrays[f"{s}_n"] = state
+            if self.train:
+                arrays[f"grad_{s}_0"] = first.grad
+        if self.train:
+            arrays["grad_input"] = self.x.grad
+            for name, w in self.module.named_parameters():
+                arrays[f"grad_{name}"] = w.grad
+        np.savez(m["read"], **{name: np.ascontiguousarray(t.detach().float().cpu().numpy()) for name, t in arrays.items()})
+        return {"ok": True}
+
+
+def main():
+    rival = Rival()
+    verbs = {"hello": hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "read": rival.read}
+    for line in sys.stdin:
+        m = json.loads(line)
+        verb = next((v for v in verbs if v in m), None)
+        if verb is None:  # close
+            return
+        try:
+            answer = verbs[verb](m)
+        except Exception as e:  # the point is lost, and rnnbench ends this process
+            answer = {"error": f"{type(e).__name__}: {e}"}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
