@@ -8,7 +8,7 @@ PYTHON  ?= python3
 CUDA    ?= /usr/local/cuda
 export CGO_ENABLED ?= 0
 
-.PHONY: run build cuda cuda-tests test-cuda emulate record-cuda test test-all test-anywhere race noasm cross generate check-generate lint figures fuzz bench check-pytorch clean
+.PHONY: run build cuda cuda-tests test-cuda emulate record-cuda test test-all test-anywhere race noasm cross generate check-generate lint figures fuzz bench check-pytorch rival-onednn clean
 
 ## run: build, then a quick reproduction of Appleyard's ladder with table and figure
 run: build
@@ -110,6 +110,11 @@ bench:
 ## check-pytorch: compare exported points with PyTorch, where it is installed
 check-pytorch: build
 	$(PYTHON) scripts/check-pytorch.py $(BIN)
+
+## rival-onednn: oneDNN as a rival; needs a C++ compiler and oneDNN 2.x, such as Debian's libdnnl-dev
+rival-onednn:
+	@mkdir -p bin
+	$(CXX) -std=c++17 -O2 -fopenmp -Wall -o bin/rival-onednn rivals/onednn/onednn.cpp -ldnnl
 
 clean:
 	rm -rf bin $(OUT)

@@ -1,0 +1,89 @@
+package rival_test
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/rival"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// adapter is one of the rivals that come with the program.
+type adapter struct {
+	cells      []string
+	precisions []rnn.Precision
+	command    []string
+}
+
+// TestPyTorch holds rivals/pytorch.py to the reference, where PyTorch is.
+func TestPyTorch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loading PyTorch takes seconds")
+	}
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import torch, numpy").Run() == nil {
+			hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []string{python, "../rivals/pytorch.py"}})
+			return
+		}
+	}
+	t.Skip("no python3 here has PyTorch and NumPy: apt-get install python3-torch")
+}
+
+// TestOneDNN builds rivals/onednn and holds it to the reference, where oneDNN is.
+func TestOneDNN(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiling takes seconds")
+	}
+	header := exec.Command("c++", "-E", "-x", "c++", "-")
+	header.Stdin = strings.NewReader("#include <oneapi/dnnl/dnnl.hpp>\n#include <omp.h>\n#if DNNL_VERSION_MAJOR != 2\n#error\n#endif\n")
+	if err := header.Run(); err != nil {
+		t.Skip("there is no C++ compiler, or no oneDNN 2.x: apt-get install g++ libdnnl-dev")
+	}
+	program := filepath.Join(t.TempDir(), "onednn")
+	build := exec.Command("c++", "-std=c++17", "-O1", "-fopenmp", "-o", program, "../rivals/onednn/onednn.cpp", "-ldnnl")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, []rnn.Precision{rnn.FP32}, []string{program}})
+}
+
+// hold checks every cell of an adapter at odd sizes, in both passes. What it does not
+// list it declines.
+func hold(t *testing.T, a adapter) {
+	r, err := rival.Open(rival.Options{Name: "adapter", Command: a.command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if r.Version() == "" {
+		t.Error("it does not say its version")
+	}
+	for _, c := range cell.All() {
+		for _, p := range []rnn.Problem{
+			{Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1},
+			{Input: 13, Hidden: 17, Layers: 1, Batch: 3, Steps: 5},
+			{Input: 19, Hidden: 19, Layers: 3, Batch: 2, Steps: 4},
+			{Input: 7, Hidden: 33, Layers: 2, Batch: 5, Steps: 3},
+		} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				for _, precision := range a.precisions {
+					p.Cell, p.Pass, p.Precision = c, pass, precision
+					dev, err := compute(r, p, nil)
+					switch known := slices.Contains(a.cells, c.Name); {
+					case known && (err != nil || !dev.OK()):
+						t.Errorf("%v: %v, %v", p, dev, err)
+					case !known && !errors.Is(err, schedule.ErrUnsupported):
+						t.Errorf("%v: it is not declined: %v", p, err)
+					}
+				}
+			}
+		}
+	}
+}
