@@ -137,6 +137,7 @@ func unplanned(args []string) string {
 	for _, x := range []struct{ word, why string }{
 		{"--resume", "it needs a run to go on with"},
 		{"cuda:0", "it needs a GPU"},
+		{"--rival", "it needs the rival's library"},
 		{"--regret", "it needs wisdom of the points"},
 	} {
 		if slices.Contains(args, x.word) {

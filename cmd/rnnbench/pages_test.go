@@ -13,11 +13,11 @@ import (
 // The notebook is history and is not held to anything but its links.
 var pages = map[string]int{
 	"README.md": 900, "CONTRIBUTING.md": 800,
-	"docs/architecture.md": 1500, "docs/cluster.md": 600, "docs/glossary.md": 600, "docs/guide.md": 1500, "docs/kernels.md": 2500, "docs/performance.md": 2000, "docs/training.md": 500,
+	"docs/architecture.md": 1500, "docs/cluster.md": 600, "docs/glossary.md": 600, "docs/guide.md": 1500, "docs/kernels.md": 2500, "docs/performance.md": 2000, "docs/rivals.md": 450, "docs/training.md": 500,
 }
 
 const (
-	allWords      = 11000
+	allWords      = 11450
 	sentenceWords = 35 // the limit; 25 is the aim
 	root          = "../.."
 )

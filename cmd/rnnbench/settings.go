@@ -31,10 +31,10 @@ type settings struct {
 	vendor bool   // --with-vendor
 	auto   string // --auto
 
-	group *allreduce.Group // of a worker that is one of several replicas
-	rivals []string // files of --rival
-	guests bool     // the command measures rivals
-	race   bool     // --with-rival
+	group  *allreduce.Group // of a worker that is one of several replicas
+	rivals []string         // files of --rival
+	guests bool             // the command measures rivals
+	race   bool             // --with-rival
 }
 
 // texts is a flag that can be given several times and is read by config.
