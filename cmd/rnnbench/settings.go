@@ -144,7 +144,7 @@ func (s *settings) simdFlag(f *pflag.FlagSet) {
 
 // levels lists the instruction sets that there are kernels for.
 func levels() []string {
-	return []string{simd.Generic.String(), simd.AVX2.String(), simd.AVX512.String()}
+	return simd.Names()
 }
 
 // source adds the flag of the configuration file.

@@ -152,7 +152,7 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 		case schedule.Gemm:
 			p := pl.product(op, f)
 			most.gemm = max(most.gemm, pl.gemm.ScratchLen(&p, 1))
-			if pl.pieces(op) > 1 {
+			if pl.pieces(op, f) > 1 {
 				most.gemm = max(most.gemm, pl.gemm.PieceScratchLen(&p))
 				continue
 			}

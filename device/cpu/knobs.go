@@ -63,7 +63,7 @@ func banded(bands, hidden, members int) error {
 // share is how many pieces of op each worker of a team gets: at least one where knobs
 // share it.
 func (pl *planner) share(op schedule.Op, f simd.Format, k knob.Params) int {
-	n := pl.pieces(op)
+	n := pl.pieces(op, f)
 	asked := false
 	switch op.(type) {
 	case schedule.Persistent, schedule.PersistentBackward:

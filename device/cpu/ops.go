@@ -135,7 +135,7 @@ func (p *binder) gemm(op schedule.Gemm) work {
 	} else {
 		w.B.Data = b.data
 	}
-	if p.device.pieces(op) > 1 {
+	if p.device.pieces(op, p.format) > 1 {
 		w.pieces = w.engine.Pieces(&w.Product, p.device.workers)
 	}
 	return w

@@ -140,7 +140,7 @@ func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 		return true
 	}
 	_, forward := op.(schedule.Persistent)
-	return forward && pl.kernels.Level() == simd.AVX512 && 2*weights <= 3*nearest()
+	return forward && pl.kernels.Level() >= simd.AVX512 && 2*weights <= 3*nearest()
 }
 
 // some is how many sequences of a worker make up for weights from L2: a step reads them once for all.
@@ -365,7 +365,7 @@ func (w *persistent) come(bands int, s *fused.Steps) {
 // inOneCall reports whether each of so many bands runs all its steps in one call. Vectors of half a strip
 // read each line of weights twice, which pays where the nearest cache holds them.
 func (w *persistent) inOneCall(bands int) bool {
-	return w.batch == 1 && w.recurrence != nil && (w.program.device.kernels.Level() == simd.AVX512 || w.near(w.largest(bands)))
+	return w.batch == 1 && w.recurrence != nil && (w.program.device.kernels.Level() >= simd.AVX512 || w.near(w.largest(bands)))
 }
 
 // oneByOne reports whether a worker runs each of so many sequences in one call, rather than steps of all of
@@ -374,7 +374,7 @@ func (w *persistent) oneByOne(rows int) bool {
 	if w.recurrence == nil {
 		return false
 	}
-	wide := w.program.device.kernels.Level() == simd.AVX512
+	wide := w.program.device.kernels.Level() >= simd.AVX512
 	return w.near(w.hidden) || wide && (rows == 1 || rows <= some && w.near(w.hidden*2/3))
 }
 

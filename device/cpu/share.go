@@ -31,13 +31,13 @@ const (
 	pieceFLOPs  = 80 * forkFLOPs // of a product at least
 )
 
-// pieces is how many pieces of op each worker of a team gets.
-func (pl *planner) pieces(op schedule.Op) int {
+// pieces is how many pieces of op each worker of a team gets, with packed weights in format f.
+func (pl *planner) pieces(op schedule.Op, f simd.Format) int {
 	c := cost(op)
 	switch op := op.(type) {
 	case schedule.Gemm:
 		if c >= stealFLOPs && op.B.M.Packed && !op.TransA {
-			p := pl.product(op, simd.F32)
+			p := pl.product(op, f)
 			return max(1, min(ceil(pl.gemm.Pieces(&p, pl.workers), pl.workers), int(c/pieceFLOPs)/pl.workers))
 		}
 	case schedule.Cell, schedule.CellBackward:

@@ -11,10 +11,13 @@ const (
 	inPlace            // strips of B are read where they are
 	byDots             // rows of Bᵀ are read where they are
 	blocked            // B is packed block by block
+	rounded            // A is rounded block by block
 )
 
 func (e *Engine) way(p *Product, rows int) way {
 	switch {
+	case rounder{e}.takes(p):
+		return rounded
 	case p.Beside != nil:
 		return blocked
 	case p.Packed != nil && p.Format != simd.F32 && rows > widenTiles*e.k.MaxRows():
@@ -68,6 +71,9 @@ func (e *Engine) ScratchLen(p *Product, workers int) int {
 
 // scratch returns the floats for blocks of A and B in a share of m×n.
 func (e *Engine) scratch(p *Product, m, n int) (a, b int) {
+	if e.way(p, m) == rounded {
+		return 0, rounder{e}.scratch(p, m, n)
+	}
 	if m <= e.k.MaxRows() && p.Packed != nil {
 		return 0, 0
 	}

@@ -120,6 +120,9 @@ type Scratch struct {
 	tile simd.Tile
 	sums simd.Tile
 	dot  simd.Dot
+
+	rounded Product // of rounded rows
+	panels  panels
 }
 
 // NewScratch returns a scratch of n floats: the largest ScratchLen of the products to come.

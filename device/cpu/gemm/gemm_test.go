@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/amx"
 )
 
 const guard = float32(-98765)
@@ -21,6 +22,9 @@ type problem struct {
 	old  []float32
 	want []float64
 	size []float64 // sums of magnitudes
+
+	near   []float64 // what is expected where A is rounded to BF16
+	rounds bool      // the last run rounded it
 
 	oldSums []float32 // what Sums are added to
 }
@@ -83,26 +87,32 @@ func newProblemOf(rng *rand.Rand, a Matrix, m, n, k int, transB, accumulate bool
 		}
 	}
 	p.old = slices.Clone(p.all)
-	p.want, p.size = make([]float64, m*n), make([]float64, m*n)
+	p.want, p.near, p.size = make([]float64, m*n), make([]float64, m*n), make([]float64, m*n)
 	for i := range m {
 		for j := range n {
-			var sum, size float64
+			var sum, near, size float64
 			if accumulate {
 				sum = float64(p.C[i*p.LdC+j])
-				size = math.Abs(sum)
+				near, size = sum, math.Abs(sum)
 			}
 			for l := range k {
-				v := p.A.at(i, l) * p.B.at(l, j)
+				x := p.A.at(i, l)
+				v := x * p.B.at(l, j)
 				sum += v
 				size += math.Abs(v)
+				if k%2 == 0 || l < k-1 { // the last of an odd number is widened
+					x = float64(simd.FromBF16(simd.ToBF16(float32(x))))
+				}
+				near += x * p.B.at(l, j)
 			}
-			p.want[i*n+j], p.size[i*n+j] = sum, size
+			p.want[i*n+j], p.near[i*n+j], p.size[i*n+j] = sum, near, size
 		}
 	}
 	return p
 }
 
-// check compares C with the expected result: k products and sums of relative error 2⁻²⁴ each.
+// check compares C with the expected result: k products and sums of relative error 2⁻²⁴ each, and where A is
+// rounded two sums more for each step of tiles.
 func (p *problem) check(t *testing.T, what string) {
 	t.Helper()
 	for i, v := range p.all {
@@ -113,8 +123,11 @@ func (p *problem) check(t *testing.T, what string) {
 			}
 			continue
 		}
-		want, size := p.want[row*p.N+col], p.size[row*p.N+col]
-		if d := math.Abs(float64(v) - want); !(d <= 0x1p-24*float64(p.K+2)*size) {
+		want, size, roundings := p.want[row*p.N+col], p.size[row*p.N+col], p.K+2
+		if p.rounds {
+			want, roundings = p.near[row*p.N+col], p.K+2+2*ceil(p.K, amx.StepK)
+		}
+		if d := math.Abs(float64(v) - want); !(d <= 0x1p-24*float64(roundings)*size) {
 			t.Fatalf("%s: C[%d,%d] = %v, want %v", what, row, col, v, want)
 		}
 	}
@@ -142,6 +155,7 @@ func (p *problem) String() string {
 func (p *problem) run(e *Engine, workers int, together bool) {
 	copy(p.all, p.old)
 	copy(p.Sums, p.oldSums)
+	p.rounds = rounder{e}.takes(&p.Product)
 	n := e.ScratchLen(&p.Product, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
@@ -160,6 +174,7 @@ func (p *problem) runPieces(e *Engine, workers int) {
 	copy(p.all, p.old)
 	copy(p.Sums, p.oldSums)
 	p.Backward = workers == 2
+	p.rounds = rounder{e}.takes(&p.Product)
 	n := e.Pieces(&p.Product, workers)
 	for i := n - 1; i >= 0; i-- {
 		e.RunPiece(&p.Product, i, n, newNaNScratch(e.PieceScratchLen(&p.Product)))
@@ -187,30 +202,42 @@ func (p *problem) pack(e *Engine, f simd.Format, workers int) {
 }
 
 // engines returns engines of every level, with caches of usual size and so small that every loop over blocks turns.
+// Models of levels that round stand for those that this machine lacks.
 func engines(t testing.TB) map[string]*Engine {
 	t.Helper()
 	es := map[string]*Engine{}
+	add := func(name string, k *simd.Kernels) {
+		es[name] = New(k, 0)
+		small := New(k, 4<<10)
+		small.depth = 9
+		es[name+"/small"] = small
+	}
 	for l := simd.Generic; l <= simd.Detect(); l++ {
 		k, err := simd.For(l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		es[l.String()] = New(k, 0)
-		small := New(k, 4<<10)
-		small.depth = 9
-		es[l.String()+"/small"] = small
+		add(l.String(), k)
 	}
+	add("model of pairs", simd.Model(simd.AVX512BF16))
+	add("model of tiles", simd.Model(simd.AMX))
 	return es
 }
 
 // all runs a product in every way: packed or not, one to three workers, together or in turn.
 func (p *problem) allWays(t *testing.T, e *Engine) {
 	t.Helper()
+	formats := []simd.Format{simd.F32, simd.F16, simd.BF16}
+	if e.k.Rounds() { // which differ from others in this alone
+		formats = formats[2:]
+	}
 	for workers := 1; workers <= 3; workers++ {
-		p.Packed = nil
-		p.run(e, workers, workers == 2)
-		p.check(t, fmt.Sprintf("%v, %d workers", p, workers))
-		for _, f := range []simd.Format{simd.F32, simd.F16, simd.BF16} {
+		p.Packed, p.Format = nil, simd.F32
+		if !e.k.Rounds() {
+			p.run(e, workers, workers == 2)
+			p.check(t, fmt.Sprintf("%v, %d workers", p, workers))
+		}
+		for _, f := range formats {
 			p.pack(e, f, workers)
 			p.run(e, workers, workers == 2)
 			p.check(t, fmt.Sprintf("%v, %d workers", p, workers))

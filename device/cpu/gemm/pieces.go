@@ -6,34 +6,41 @@ import "rnnbench/device/cpu/simd"
 // other: bands of rows times groups of columns, each group as wide as the widest tile of so many rows, or a
 // little less where a group more for one worker than for another would be much.
 func (e *Engine) Pieces(p *Product, workers int) int {
-	groups := ceil(p.N, e.group(p))
+	groups := ceil(p.N, e.group(p, workers))
 	if groups < 64*workers {
 		groups = ceil(groups, workers) * workers
 	}
-	return p.bands(e.k.MaxRows()) * min(groups, ceil(p.N, width))
+	return bandsOf(e, p) * min(groups, ceil(p.N, width))
 }
 
-// group is the most columns of a group.
-func (e *Engine) group(p *Product) int { return e.k.MaxStrips(min(p.M, e.k.MaxRows())) * width }
+// group is the most columns of a group. Where each piece rounds its rows anew, a group is a worker's part of all
+// columns, or those whose weights stay in its cache.
+func (e *Engine) group(p *Product, workers int) int {
+	if r := (rounder{e}); r.takes(p) {
+		_, n := r.blocks(p, p.M, ceil(ceil(p.N, workers), width)*width)
+		return n
+	}
+	return e.k.MaxStrips(min(p.M, e.k.MaxRows())) * width
+}
 
-// bands is the number of bands, of tiles of so many rows.
-func (p *Product) bands(rows int) int {
+// bandsOf is the number of bands of rows.
+func bandsOf(e *Engine, p *Product) int {
 	tiles := bandTiles
-	if p.Format != simd.F32 {
+	if p.Format != simd.F32 && !(rounder{e}).takes(p) {
 		tiles *= widenBands
 	}
-	return ceil(p.M, tiles*rows)
+	return ceil(p.M, tiles*tall(e, p))
 }
 
 // RunPiece computes piece i of so many. Pieces go through the groups with some bands at a time, whose rows
 // stay in a cache meanwhile.
 func (e *Engine) RunPiece(p *Product, i, pieces int, s *Scratch) {
-	bands := p.bands(e.k.MaxRows())
+	bands := bandsOf(e, p)
 	groups := pieces / bands
 	first := i / (inTurn * groups) * inTurn
 	i -= first * groups
 	turn := min(inTurn, bands-first)
-	m0, m1 := p.band(e.k.MaxRows(), first+i%turn, bands)
+	m0, m1 := p.band(tall(e, p), first+i%turn, bands)
 	group := i / turn
 	n0, n1 := p.columnsOf(group, groups)
 	after := n1
@@ -60,13 +67,13 @@ func (p *Product) band(rows, i, bands int) (m0, m1 int) {
 // PieceScratchLen returns how many floats of scratch the hungriest piece of p needs. Bands differ by a tile at
 // most, and the last one may end within a tile.
 func (e *Engine) PieceScratchLen(p *Product) int {
-	rows := e.k.MaxRows()
-	bands := p.bands(rows)
+	rows := tall(e, p)
+	bands := bandsOf(e, p)
 	tiles := ceil(p.M, rows)
 	m0, m1 := p.band(rows, bands-1, bands)
 	most := 0
 	for _, m := range [...]int{tiles / bands * rows, ceil(tiles, bands) * rows, m1 - m0} {
-		a, b := e.scratch(p, min(m, p.M), min(p.N, e.group(p)))
+		a, b := e.scratch(p, min(m, p.M), min(p.N, e.group(p, 1)))
 		most = max(most, a+b)
 	}
 	return most

@@ -17,14 +17,22 @@ import (
 // Level is an instruction set that kernels are written for.
 type Level int
 
-// The levels, in the order of preference.
+// The levels, in the order of preference. Those beyond AVX512 differ from it in products of BF16 alone.
 const (
-	Generic Level = iota // plain Go
-	AVX2                 // with FMA, BMI2 and F16C
-	AVX512               // F, DQ, BW, VL
+	Generic    Level = iota // plain Go
+	AVX2                    // with FMA, BMI2 and F16C
+	AVX512                  // F, DQ, BW, VL
+	AVX512BF16              // products of pairs of BF16
+	AMX                     // and of tiles of BF16
 )
 
-var levelNames = [...]string{"generic", "avx2", "avx512"}
+var levelNames = [...]string{"generic", "avx2", "avx512", "avx512bf16", "amx"}
+
+// Names returns the names of all levels, from the least one on.
+func Names() []string { return levelNames[:] }
+
+// Base returns the level whose kernels l has but for products of BF16.
+func (l Level) Base() Level { return min(l, AVX512) }
 
 func (l Level) String() string {
 	if l < 0 || int(l) >= len(levelNames) {

@@ -1,5 +1,7 @@
 package simd
 
+import "rnnbench/device/cpu/simd/amx"
+
 // Products are the micro-kernels of products of one level.
 type Products struct {
 	tiles               [formats]tileTable
@@ -8,6 +10,10 @@ type Products struct {
 	maxStrips           [MaxRows + 1]int
 	peak                func(n int)
 	peakFLOPs           int // of one round of peak
+
+	roundRow  func(dst, src []float32) // nil: no products of BF16
+	peakPairs func(n int)              // as peak, of pairs
+	unit      *amx.Unit
 }
 
 // A tileTable has the kernels by rows and strips.
@@ -34,4 +40,35 @@ func (k *Products) FMAPeak(n int) int64 {
 	rounds := max(1, 2*n/k.peakFLOPs)
 	k.peak(rounds)
 	return int64(rounds) * int64(k.peakFLOPs)
+}
+
+// Rounds reports whether the level multiplies BF16 without widening it. Its products then take both factors rounded.
+//
+// A product of two BF16 is exact in single precision, and each sum is rounded once for a term, to the nearest: the
+// error is that of single precision whatever the order. Terms, sums and factors below 2⁻¹²⁶ count as zero.
+func (k *Products) Rounds() bool { return k.roundRow != nil }
+
+// RoundRow stores src as BF16, two elements to a float of dst, and zeros up to a multiple of 32 elements. Ties go to
+// even; what is below 2⁻¹²⁶ may become zero.
+func (k *Products) RoundRow(dst, src []float32) {
+	if len(src) > 0 {
+		_ = dst[(len(src)+amx.StepK-1)/amx.StepK*amx.TileWords-1]
+		k.roundRow(dst, src)
+	}
+}
+
+// Unit returns what multiplies tiles of BF16; nil: the level has none.
+func (k *Products) Unit() *amx.Unit { return k.unit }
+
+// BF16Peak is as FMAPeak, of the fastest products of BF16 that the level has.
+func (k *Products) BF16Peak(n int) int64 {
+	switch {
+	case k.unit != nil:
+		return k.unit.Peak(n)
+	case k.peakPairs == nil:
+		return k.FMAPeak(n)
+	}
+	rounds := max(1, n/k.peakFLOPs)
+	k.peakPairs(rounds)
+	return 2 * int64(rounds) * int64(k.peakFLOPs)
 }

@@ -2,7 +2,11 @@
 
 package simd
 
-import "github.com/klauspost/cpuid/v2"
+import (
+	"github.com/klauspost/cpuid/v2"
+
+	"rnnbench/device/cpu/simd/amx"
+)
 
 func detect() Level {
 	c := &cpuid.CPU
@@ -11,8 +15,12 @@ func detect() Level {
 		return Generic
 	case !c.Supports(cpuid.AVX512F, cpuid.AVX512DQ, cpuid.AVX512BW, cpuid.AVX512VL):
 		return AVX2
+	case !c.Supports(cpuid.AVX512BF16):
+		return AVX512
+	case amx.Hardware() == nil:
+		return AVX512BF16
 	}
-	return AVX512
+	return AMX
 }
 
 func newKernels(l Level) *Kernels {
@@ -37,9 +45,9 @@ func newKernels(l Level) *Kernels {
 				widen:         [formats]func(dst, src []float32){F16: widenF16AVX2, BF16: widenBF16AVX2},
 			},
 		})
-	case AVX512:
-		return complete(&Kernels{
-			level:     AVX512,
+	case AVX512, AVX512BF16, AMX:
+		k := &Kernels{
+			level:     l,
 			Functions: functionsAVX512(),
 			Products: Products{
 				tiles:     tilesAVX512(),
@@ -56,7 +64,14 @@ func newKernels(l Level) *Kernels {
 				narrow:        [formats]func(dst, src []float32){F16: narrowF16AVX512, BF16: narrowBF16AVX512},
 				widen:         [formats]func(dst, src []float32){F16: widenF16AVX512, BF16: widenBF16AVX512},
 			},
-		})
+		}
+		if l >= AVX512BF16 {
+			k.roundRow, k.peakPairs = roundRowAVX512, peakPairsAVX512
+		}
+		if l >= AMX {
+			k.unit = amx.Hardware()
+		}
+		return complete(k)
 	}
 	return newGeneric()
 }

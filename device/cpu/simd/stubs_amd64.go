@@ -1229,6 +1229,241 @@ func widenBF16AVX512(dst []float32, src []float32)
 //go:noescape
 func peakAVX512(n int)
 
+// tile1x1PairsAVX512 is the Tile of 1 rows and 1 strips of pairs of BF16.
+//
+//go:noescape
+func tile1x1PairsAVX512(t *Tile)
+
+// tile1x2PairsAVX512 is the Tile of 1 rows and 2 strips of pairs of BF16.
+//
+//go:noescape
+func tile1x2PairsAVX512(t *Tile)
+
+// tile1x3PairsAVX512 is the Tile of 1 rows and 3 strips of pairs of BF16.
+//
+//go:noescape
+func tile1x3PairsAVX512(t *Tile)
+
+// tile1x4PairsAVX512 is the Tile of 1 rows and 4 strips of pairs of BF16.
+//
+//go:noescape
+func tile1x4PairsAVX512(t *Tile)
+
+// tile1x5PairsAVX512 is the Tile of 1 rows and 5 strips of pairs of BF16.
+//
+//go:noescape
+func tile1x5PairsAVX512(t *Tile)
+
+// tile1x6PairsAVX512 is the Tile of 1 rows and 6 strips of pairs of BF16.
+//
+//go:noescape
+func tile1x6PairsAVX512(t *Tile)
+
+// tile1x7PairsAVX512 is the Tile of 1 rows and 7 strips of pairs of BF16.
+//
+//go:noescape
+func tile1x7PairsAVX512(t *Tile)
+
+// tile1x8PairsAVX512 is the Tile of 1 rows and 8 strips of pairs of BF16.
+//
+//go:noescape
+func tile1x8PairsAVX512(t *Tile)
+
+// tile2x1PairsAVX512 is the Tile of 2 rows and 1 strips of pairs of BF16.
+//
+//go:noescape
+func tile2x1PairsAVX512(t *Tile)
+
+// tile2x2PairsAVX512 is the Tile of 2 rows and 2 strips of pairs of BF16.
+//
+//go:noescape
+func tile2x2PairsAVX512(t *Tile)
+
+// tile2x3PairsAVX512 is the Tile of 2 rows and 3 strips of pairs of BF16.
+//
+//go:noescape
+func tile2x3PairsAVX512(t *Tile)
+
+// tile2x4PairsAVX512 is the Tile of 2 rows and 4 strips of pairs of BF16.
+//
+//go:noescape
+func tile2x4PairsAVX512(t *Tile)
+
+// tile2x5PairsAVX512 is the Tile of 2 rows and 5 strips of pairs of BF16.
+//
+//go:noescape
+func tile2x5PairsAVX512(t *Tile)
+
+// tile2x6PairsAVX512 is the Tile of 2 rows and 6 strips of pairs of BF16.
+//
+//go:noescape
+func tile2x6PairsAVX512(t *Tile)
+
+// tile2x7PairsAVX512 is the Tile of 2 rows and 7 strips of pairs of BF16.
+//
+//go:noescape
+func tile2x7PairsAVX512(t *Tile)
+
+// tile2x8PairsAVX512 is the Tile of 2 rows and 8 strips of pairs of BF16.
+//
+//go:noescape
+func tile2x8PairsAVX512(t *Tile)
+
+// tile3x1PairsAVX512 is the Tile of 3 rows and 1 strips of pairs of BF16.
+//
+//go:noescape
+func tile3x1PairsAVX512(t *Tile)
+
+// tile3x2PairsAVX512 is the Tile of 3 rows and 2 strips of pairs of BF16.
+//
+//go:noescape
+func tile3x2PairsAVX512(t *Tile)
+
+// tile3x3PairsAVX512 is the Tile of 3 rows and 3 strips of pairs of BF16.
+//
+//go:noescape
+func tile3x3PairsAVX512(t *Tile)
+
+// tile3x4PairsAVX512 is the Tile of 3 rows and 4 strips of pairs of BF16.
+//
+//go:noescape
+func tile3x4PairsAVX512(t *Tile)
+
+// tile3x5PairsAVX512 is the Tile of 3 rows and 5 strips of pairs of BF16.
+//
+//go:noescape
+func tile3x5PairsAVX512(t *Tile)
+
+// tile3x6PairsAVX512 is the Tile of 3 rows and 6 strips of pairs of BF16.
+//
+//go:noescape
+func tile3x6PairsAVX512(t *Tile)
+
+// tile3x7PairsAVX512 is the Tile of 3 rows and 7 strips of pairs of BF16.
+//
+//go:noescape
+func tile3x7PairsAVX512(t *Tile)
+
+// tile3x8PairsAVX512 is the Tile of 3 rows and 8 strips of pairs of BF16.
+//
+//go:noescape
+func tile3x8PairsAVX512(t *Tile)
+
+// tile4x1PairsAVX512 is the Tile of 4 rows and 1 strips of pairs of BF16.
+//
+//go:noescape
+func tile4x1PairsAVX512(t *Tile)
+
+// tile4x2PairsAVX512 is the Tile of 4 rows and 2 strips of pairs of BF16.
+//
+//go:noescape
+func tile4x2PairsAVX512(t *Tile)
+
+// tile4x3PairsAVX512 is the Tile of 4 rows and 3 strips of pairs of BF16.
+//
+//go:noescape
+func tile4x3PairsAVX512(t *Tile)
+
+// tile4x4PairsAVX512 is the Tile of 4 rows and 4 strips of pairs of BF16.
+//
+//go:noescape
+func tile4x4PairsAVX512(t *Tile)
+
+// tile4x5PairsAVX512 is the Tile of 4 rows and 5 strips of pairs of BF16.
+//
+//go:noescape
+func tile4x5PairsAVX512(t *Tile)
+
+// tile4x6PairsAVX512 is the Tile of 4 rows and 6 strips of pairs of BF16.
+//
+//go:noescape
+func tile4x6PairsAVX512(t *Tile)
+
+// tile5x1PairsAVX512 is the Tile of 5 rows and 1 strips of pairs of BF16.
+//
+//go:noescape
+func tile5x1PairsAVX512(t *Tile)
+
+// tile5x2PairsAVX512 is the Tile of 5 rows and 2 strips of pairs of BF16.
+//
+//go:noescape
+func tile5x2PairsAVX512(t *Tile)
+
+// tile5x3PairsAVX512 is the Tile of 5 rows and 3 strips of pairs of BF16.
+//
+//go:noescape
+func tile5x3PairsAVX512(t *Tile)
+
+// tile5x4PairsAVX512 is the Tile of 5 rows and 4 strips of pairs of BF16.
+//
+//go:noescape
+func tile5x4PairsAVX512(t *Tile)
+
+// tile5x5PairsAVX512 is the Tile of 5 rows and 5 strips of pairs of BF16.
+//
+//go:noescape
+func tile5x5PairsAVX512(t *Tile)
+
+// tile6x1PairsAVX512 is the Tile of 6 rows and 1 strips of pairs of BF16.
+//
+//go:noescape
+func tile6x1PairsAVX512(t *Tile)
+
+// tile6x2PairsAVX512 is the Tile of 6 rows and 2 strips of pairs of BF16.
+//
+//go:noescape
+func tile6x2PairsAVX512(t *Tile)
+
+// tile6x3PairsAVX512 is the Tile of 6 rows and 3 strips of pairs of BF16.
+//
+//go:noescape
+func tile6x3PairsAVX512(t *Tile)
+
+// tile6x4PairsAVX512 is the Tile of 6 rows and 4 strips of pairs of BF16.
+//
+//go:noescape
+func tile6x4PairsAVX512(t *Tile)
+
+// tile7x1PairsAVX512 is the Tile of 7 rows and 1 strips of pairs of BF16.
+//
+//go:noescape
+func tile7x1PairsAVX512(t *Tile)
+
+// tile7x2PairsAVX512 is the Tile of 7 rows and 2 strips of pairs of BF16.
+//
+//go:noescape
+func tile7x2PairsAVX512(t *Tile)
+
+// tile7x3PairsAVX512 is the Tile of 7 rows and 3 strips of pairs of BF16.
+//
+//go:noescape
+func tile7x3PairsAVX512(t *Tile)
+
+// tile8x1PairsAVX512 is the Tile of 8 rows and 1 strips of pairs of BF16.
+//
+//go:noescape
+func tile8x1PairsAVX512(t *Tile)
+
+// tile8x2PairsAVX512 is the Tile of 8 rows and 2 strips of pairs of BF16.
+//
+//go:noescape
+func tile8x2PairsAVX512(t *Tile)
+
+// tile8x3PairsAVX512 is the Tile of 8 rows and 3 strips of pairs of BF16.
+//
+//go:noescape
+func tile8x3PairsAVX512(t *Tile)
+
+// roundRowAVX512 stores src as BF16, two to a float of dst, and zeros up to a multiple of 32 elements.
+//
+//go:noescape
+func roundRowAVX512(dst []float32, src []float32)
+
+// peakPairsAVX512 runs n rounds of 12 VDPBF16PS on registers.
+//
+//go:noescape
+func peakPairsAVX512(n int)
+
 // tilesAVX2 returns the kernels by format.
 func tilesAVX2() (t [formats]tileTable) {
 	t[0][1][1] = tile1x1AVX2
@@ -1422,6 +1657,51 @@ func tilesAVX512() (t [formats]tileTable) {
 	t[2][8][1] = tile8x1BF16AVX512
 	t[2][8][2] = tile8x2BF16AVX512
 	t[2][8][3] = tile8x3BF16AVX512
+	t[3][1][1] = tile1x1PairsAVX512
+	t[3][1][2] = tile1x2PairsAVX512
+	t[3][1][3] = tile1x3PairsAVX512
+	t[3][1][4] = tile1x4PairsAVX512
+	t[3][1][5] = tile1x5PairsAVX512
+	t[3][1][6] = tile1x6PairsAVX512
+	t[3][1][7] = tile1x7PairsAVX512
+	t[3][1][8] = tile1x8PairsAVX512
+	t[3][2][1] = tile2x1PairsAVX512
+	t[3][2][2] = tile2x2PairsAVX512
+	t[3][2][3] = tile2x3PairsAVX512
+	t[3][2][4] = tile2x4PairsAVX512
+	t[3][2][5] = tile2x5PairsAVX512
+	t[3][2][6] = tile2x6PairsAVX512
+	t[3][2][7] = tile2x7PairsAVX512
+	t[3][2][8] = tile2x8PairsAVX512
+	t[3][3][1] = tile3x1PairsAVX512
+	t[3][3][2] = tile3x2PairsAVX512
+	t[3][3][3] = tile3x3PairsAVX512
+	t[3][3][4] = tile3x4PairsAVX512
+	t[3][3][5] = tile3x5PairsAVX512
+	t[3][3][6] = tile3x6PairsAVX512
+	t[3][3][7] = tile3x7PairsAVX512
+	t[3][3][8] = tile3x8PairsAVX512
+	t[3][4][1] = tile4x1PairsAVX512
+	t[3][4][2] = tile4x2PairsAVX512
+	t[3][4][3] = tile4x3PairsAVX512
+	t[3][4][4] = tile4x4PairsAVX512
+	t[3][4][5] = tile4x5PairsAVX512
+	t[3][4][6] = tile4x6PairsAVX512
+	t[3][5][1] = tile5x1PairsAVX512
+	t[3][5][2] = tile5x2PairsAVX512
+	t[3][5][3] = tile5x3PairsAVX512
+	t[3][5][4] = tile5x4PairsAVX512
+	t[3][5][5] = tile5x5PairsAVX512
+	t[3][6][1] = tile6x1PairsAVX512
+	t[3][6][2] = tile6x2PairsAVX512
+	t[3][6][3] = tile6x3PairsAVX512
+	t[3][6][4] = tile6x4PairsAVX512
+	t[3][7][1] = tile7x1PairsAVX512
+	t[3][7][2] = tile7x2PairsAVX512
+	t[3][7][3] = tile7x3PairsAVX512
+	t[3][8][1] = tile8x1PairsAVX512
+	t[3][8][2] = tile8x2PairsAVX512
+	t[3][8][3] = tile8x3PairsAVX512
 	return t
 }
 

@@ -17,16 +17,20 @@ type Format int
 // The last of an odd number of rows holds neighbours. Products in F16 are of finite weights and
 // of values below 2⁴⁸: kernels may take the largest exponent for one as the others, and lose what
 // is below 2⁻¹¹⁷.
+//
+// Pairs is BF16 as kernels see it that multiply two terms at once: a word is one element of the matrix, with two k,
+// and those of A are such words, too. K counts words.
 const (
-	F32  Format = iota
-	F16         // IEEE half precision: 10 bits of mantissa, up to 65504
-	BF16        // the upper half of a float: 7 bits of mantissa
+	F32   Format = iota
+	F16          // IEEE half precision: 10 bits of mantissa, up to 65504
+	BF16         // the upper half of a float: 7 bits of mantissa
+	Pairs        // of BF16, in both factors; where Kernels.Rounds
 	formats
 )
 
 // RowFloats returns how many floats of memory one k of a strip takes.
 func (f Format) RowFloats() int {
-	if f == F32 {
+	if f == F32 || f == Pairs {
 		return StripWidth
 	}
 	return StripWidth / 2

@@ -11,6 +11,9 @@ import (
 // formats are those of package simd, as parts of names.
 var formats = []string{"", "F16", "BF16"}
 
+// pairs is the format of tiles whose operands both are BF16, two of a sum's terms to a word.
+const pairs = "Pairs"
+
 func tilesOfHalves(a *asm) {
 	for _, f := range formats[1:] {
 		tiler{halves{a}}.allTiles(f)

@@ -57,11 +57,15 @@ func generate(folder string) error {
 		{"dot", dots},
 		{"move", moves},
 		{"peak", peak},
+		{"pairs", tilesOfPairs},
 	})
 	if err != nil {
 		return err
 	}
 	if err := writeStubs(filepath.Join(folder, "stubs_amd64.go"), "simd", stubs, kernelTables); err != nil {
+		return err
+	}
+	if err := writePanels(filepath.Join(folder, "amx")); err != nil {
 		return err
 	}
 	folder = filepath.Join(folder, "fused")
@@ -82,6 +86,9 @@ func assemble(folder string, pkg *types.Package, parts []part) ([]*ir.Function, 
 		for _, part := range parts {
 			a := newAsm(pkg, l)
 			part.emit(a)
+			if empty(a) {
+				continue
+			}
 			f, err := a.Result()
 			if err != nil {
 				build.LogError(log.New(os.Stderr, "", 0), err, 10)
@@ -149,6 +156,13 @@ func kernelTables(b *bytes.Buffer) {
 			for m, most := range l.tiles {
 				for s := 1; s <= most; s++ {
 					fmt.Fprintf(b, "t[%d][%d][%d] = %s\n", i, m, s, tileName(l, m, s, format))
+				}
+			}
+		}
+		if l.pairs() {
+			for m, most := range l.tiles {
+				for s := 1; s <= most; s++ {
+					fmt.Fprintf(b, "t[%d][%d][%d] = %s\n", len(formats), m, s, tileName(l, m, s, pairs))
 				}
 			}
 		}

@@ -143,7 +143,7 @@ func (a mover) narrow() {
 		from := func(i int) operand.Mem { return operand.Mem{Base: s, Disp: i * a.width * 4} }
 		vectors := 16 / a.width
 		if format == "BF16" {
-			a.pairs(n, s, d, func() {
+			a.pairsOfRows(n, s, d, func() {
 				for i := range vectors {
 					x := a.upperHalf(a.load(from(i)))
 					y := a.do(a.VPSLLD, operand.U8(16), a.upperHalf(a.load(from(vectors+i))))
@@ -186,8 +186,8 @@ func (a mover) narrow() {
 	}
 }
 
-// pairs repeats body for each pair of rows of n floats, and moves on by both rows of floats and their halves.
-func (a mover) pairs(n, floats, halves reg.GPVirtual, body func()) {
+// pairsOfRows repeats body for each pair of rows of n floats, and moves on by both rows of floats and their halves.
+func (a mover) pairsOfRows(n, floats, halves reg.GPVirtual, body func()) {
 	a.SUBQ(operand.Imm(32), n)
 	a.JLT(operand.LabelRef("odd"))
 	a.Label("pair")
@@ -213,7 +213,7 @@ func (a mover) widenAll() {
 		if format == "BF16" {
 			mask := a.vec()
 			a.upperMask(mask)
-			a.pairs(n, d, s, func() {
+			a.pairsOfRows(n, d, s, func() {
 				for i := range vectors {
 					from := operand.Mem{Base: s, Disp: i * a.width * 4}
 					x, y := a.vec(), a.vec()

@@ -52,7 +52,11 @@ func (a tiler) tile(m, strips int, format string) {
 		t.sets *= 2
 	}
 	of := ""
-	if format != "" {
+	switch format {
+	case "":
+	case pairs:
+		of = " of pairs of BF16"
+	default:
 		t.size, of = 2, " of "+format
 	}
 	a.begin(fmt.Sprintf("tile%dx%d%s", m, strips, format), "(t *Tile)", fmt.Sprintf("is the Tile of %d rows and %d strips%s.", m, strips, of))
@@ -162,6 +166,10 @@ func (a *shape) loadB(v int, part part16, to operand.Op) {
 	case high:
 		a.upper(at(4), a.mask, to)
 	default:
+		if a.format == pairs {
+			a.VMOVUPS(at(4), to)
+			return
+		}
 		a.widen(at(a.size), to, a.format)
 	}
 }
@@ -180,7 +188,7 @@ func (a *shape) step(set int, part part16) {
 			}
 			a.loadB(v, part, a.next(m))
 			for r := range m {
-				a.VFMADD231PS(a.next(m), a.next(r), a.acc(set, r, v))
+				a.multiplyAdd(a.next(m), a.next(r), a.acc(set, r, v))
 			}
 		}
 	} else {
@@ -190,7 +198,7 @@ func (a *shape) step(set int, part part16) {
 		for r := range m {
 			a.VBROADCASTSS(a.A.at(r, 0), a.next(n))
 			for v := range n {
-				a.VFMADD231PS(a.next(v), a.next(n), a.acc(set, r, v))
+				a.multiplyAdd(a.next(v), a.next(n), a.acc(set, r, v))
 			}
 		}
 	}
@@ -203,6 +211,15 @@ func (a *shape) step(set int, part part16) {
 		a.ADDQ(a.bstep, a.ahead)
 	}
 	a.advance(a.B, a.bstep)
+}
+
+// multiplyAdd adds the product of x and y to a sum.
+func (a *shape) multiplyAdd(x, y, sum reg.Physical) {
+	if a.format == pairs {
+		pairer{a.asm}.dot(x, y, sum)
+	} else {
+		a.VFMADD231PS(x, y, sum)
+	}
 }
 
 // fetchSums fetches what the sums will be added to, which other blocks have evicted since it was written.

@@ -18,7 +18,7 @@ type routine[F any] struct {
 // find returns the assembly of p, a program of c. It returns nil if there is none, or if it was written for
 // another program.
 func (t table[F]) find(l simd.Level, c *cell.Cell, pass Pass, p cell.Program) (run F) {
-	if r, ok := t[l][catalog.Key{Cell: c.Name, Pass: pass}]; ok && r.hash == catalog.Hash(p) {
+	if r, ok := t[l.Base()][catalog.Key{Cell: c.Name, Pass: pass}]; ok && r.hash == catalog.Hash(p) {
 		return r.run
 	}
 	return run

@@ -125,7 +125,7 @@ func compare(t *testing.T, l simd.Level, p named, n int, rng *rand.Rand, scale f
 
 // TestKernelComputesProgram holds kernels of every cell to their programs in double precision.
 func TestKernelComputesProgram(t *testing.T) {
-	for l := simd.Generic; l <= simd.Detect(); l++ {
+	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
 		t.Run(l.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			for _, p := range everyStep() {
@@ -161,7 +161,7 @@ func FuzzRun(f *testing.F) {
 		ps := everyStep()
 		p := ps[int(uint(which)%uint(len(ps)))]
 		scale := math.Ldexp(1, exponent%24-16)
-		for l := simd.Generic; l <= simd.Detect(); l++ {
+		for l := simd.Generic; l <= simd.Detect().Base(); l++ {
 			compare(t, l, p, int(uint(n)%100), rand.New(rand.NewPCG(seed, 0)), scale, shared)
 		}
 	})
@@ -170,7 +170,7 @@ func FuzzRun(f *testing.F) {
 func BenchmarkRun(b *testing.B) {
 	const n = 1024
 	for _, p := range everyStep()[1:] {
-		for l := simd.Generic; l <= simd.Detect(); l++ {
+		for l := simd.Generic; l <= simd.Detect().Base(); l++ {
 			b.Run(fmt.Sprintf("%v/%v", p, l), func(b *testing.B) {
 				k := New(l, p.cell, p.pass)
 				v := make([][]float32, len(k.Vectors()))

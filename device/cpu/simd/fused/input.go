@@ -11,7 +11,7 @@ const TileRows = 16
 
 // Forms reports whether the steps of recurrences of level l can form the input product of steps to come
 // among their own products.
-func Forms(l simd.Level) bool { return l == simd.AVX512 }
+func Forms(l simd.Level) bool { return l >= simd.AVX512 }
 
 // NewTile is the tile of a strip of packed weights and of inputs, packed as the transpose of TileRows rows.
 // Of its columns those of s are stored. Its first row begins at out, where its first column is or would be.
