@@ -141,7 +141,7 @@ func (p *binder) gemm(op schedule.Gemm) work {
 	return w
 }
 
-// product is op without memory, with packed weights in format f.
+// product is op without memory, with packed weights in format f. Kernels that multiply BF16 round other operands to it, too.
 func (pl *planner) product(op schedule.Gemm, f simd.Format) gemm.Product {
 	m, n, k := op.Sizes()
 	p := gemm.Product{
@@ -150,7 +150,10 @@ func (pl *planner) product(op schedule.Gemm, f simd.Format) gemm.Product {
 		B: gemm.Matrix{Stride: op.B.M.Cols, Trans: op.TransB},
 	}
 	if op.B.M.Packed {
-		p.Packed, p.Format = []float32{}, f // of which Engine asks only whether they are there
+		p.Packed = []float32{} // of which Engine asks only whether they are there
+	}
+	if op.B.M.Packed || f == simd.BF16 {
+		p.Format = f
 	}
 	return p
 }

@@ -121,8 +121,7 @@ type Scratch struct {
 	sums simd.Tile
 	dot  simd.Dot
 
-	rounded Product // of rounded rows
-	panels  panels
+	rounding rounding
 }
 
 // NewScratch returns a scratch of n floats: the largest ScratchLen of the products to come.

@@ -17,8 +17,7 @@ func (e *Engine) Pieces(p *Product, workers int) int {
 // columns, or those whose weights stay in its cache.
 func (e *Engine) group(p *Product, workers int) int {
 	if r := (rounder{e}); r.takes(p) {
-		_, n := r.blocks(p, p.M, ceil(ceil(p.N, workers), width)*width)
-		return n
+		return r.block(p, p.M, ceil(ceil(p.N, workers), width)*width).n
 	}
 	return e.k.MaxStrips(min(p.M, e.k.MaxRows())) * width
 }

@@ -38,7 +38,10 @@ func (e *Engine) columns(p *Product, workers int) int {
 		return workers
 	}
 	// packing one float takes about as long as this many multiply-adds
-	const packing = 24
+	packing := 24
+	if (rounder{e}).takes(p) {
+		packing *= 4 // which are that much faster
+	}
 	rows := tall(e, p)
 	tiles := ceil(p.M, rows)
 	cost := func(wn int) int {
