@@ -94,9 +94,9 @@ type Info struct {
 
 // Limits are what a device can do at most, as measured; 0 is unknown.
 type Limits struct {
-	FLOPS float64 // single-precision multiply-adds on registers, operations per second
+	FLOPS float64 // single-precision multiply-adds on registers, operations per second: nothing in fp32 exceeds it
 	Copy  float64 // bytes read and written per second, from and to memory
-	More  []Rate  // what else the device has to say, in the order of tables
+	More  []Rate  // what else the device has to say, in the order of tables; "bf16 products" is the peak of that precision
 }
 
 // A Rate is one measured limit.
@@ -147,6 +147,7 @@ type Power struct {
 type Hierarchy struct {
 	Memories  []Memory // that weights can stay in, from the nearest
 	Product   float64  // operations per second of one worker in products from its nearest memory
+	Half      float64  // how many times faster products of bf16 are at their peak; 0: no faster
 	Pointwise float64  // sigmoids and hyperbolic tangents per second of one worker, in cells
 	Barrier   float64  // seconds from the last worker's arrival at a barrier to everybody's knowing of it
 	Exchange  float64  // bytes per second of one worker that writes its part of a vector and reads all of it

@@ -9,11 +9,12 @@ import (
 // The sources of a record's peak.
 const (
 	PeakMultiplyAdds = "measured" // multiply-adds in single precision
-	PeakProducts     = "products" // large products of the vendor's library, in the record's precision
+	PeakProducts     = "products" // products in the record's precision: large ones of a GPU's vendor, or on a processor's registers
 )
 
 // single reports whether arithmetic in precision is in single precision on the device of
-// that key. A processor keeps 16-bit weights but computes in single precision.
+// that key. A processor keeps 16-bit weights but computes in single precision, unless its record
+// has a peak of its own.
 func single(device, precision string) bool { return precision == "fp32" || !OnGPU(device) }
 
 // PeakFLOPS is the device's peak in the precision of r; 0: unknown. Records of early

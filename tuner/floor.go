@@ -16,6 +16,11 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 		return nil, nil
 	}
 	p := l.Problem
+	if m.GPU == nil && p.Precision == rnn.FP16 { // a processor is faster in bf16 alone
+		single := *m
+		single.Half = 0
+		m = &single
+	}
 	weight, state := valueBytes(p.Precision, m.GPU != nil)
 	r := model.Run{
 		FLOPs: float64(p.FLOPs()), Bytes: weight, Tensor: p.Precision != rnn.FP32 || l.DeviceKnobs["split"] != 2, Peak: peak,

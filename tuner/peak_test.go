@@ -9,7 +9,7 @@ import (
 )
 
 // TestPeakOfPrecision: a GPU has a peak for each precision, or none that is known; a
-// processor has one for all.
+// processor has that of single precision for what it has no other for.
 func TestPeakOfPrecision(t *testing.T) {
 	l := device.Limits{FLOPS: 60e12, More: []device.Rate{
 		{Name: "fp32 products", Value: 51e12, Unit: "FLOP/s"}, {Name: "bf16 products", Value: 787e12, Unit: "FLOP/s"},
@@ -22,7 +22,9 @@ func TestPeakOfPrecision(t *testing.T) {
 		{"cuda-h200-132sm", "fp32", 60e12, results.PeakMultiplyAdds},
 		{"cuda-h200-132sm", "bf16", 787e12, results.PeakProducts},
 		{"cuda-h200-132sm", "fp16", 0, ""},
-		{"cpu-xeon-2t", "bf16", 60e12, results.PeakMultiplyAdds},
+		{"cpu-xeon-2t", "bf16", 787e12, results.PeakProducts},
+		{"cpu-xeon-2t", "fp16", 60e12, results.PeakMultiplyAdds},
+		{"cpu-xeon-2t", "fp32", 60e12, results.PeakMultiplyAdds},
 	} {
 		if peak, source := tuner.Peak(l, c.key, c.precision); peak != c.peak || source != c.source {
 			t.Errorf("%s on %s: %g from %q, want %g from %q", c.precision, c.key, peak, source, c.peak, c.source)

@@ -205,7 +205,7 @@ func (d diagnosis) print(w io.Writer, width int) error {
 		d.printGPU(line)
 	}
 	if d.Device.Peak != nil {
-		line("  peak", "%s of multiply-adds", quantity.SI(*d.Device.Peak, "FLOP/s"))
+		line("  peak", "%s of multiply-adds in fp32", quantity.SI(*d.Device.Peak, "FLOP/s"))
 	}
 	if d.Device.Bandwidth != nil {
 		line("  copy", "%s read and written", quantity.SI(*d.Device.Bandwidth, "B/s"))

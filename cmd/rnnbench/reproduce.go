@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/device"
 	"rnnbench/experiments"
 	"rnnbench/experiments/session"
 	"rnnbench/plots/table"
@@ -317,6 +318,9 @@ func reportOn(p *program, b *bench, e experiments.Experiment, end *ending, forma
 func measureExperiment(p *program, b *bench, e experiments.Experiment, before *results.Manifest) error {
 	if before != nil && before.Devices[0].Peak != nil { // what all of a run's records are set beside
 		b.limits.FLOPS = *before.Devices[0].Peak
+		for precision, rate := range before.Devices[0].ProductRates() {
+			b.limits.More = append(b.limits.More, device.Rate{Name: precision + " products", Value: rate, Unit: "FLOP/s"})
+		}
 		if c := before.Devices[0].Bandwidth; c != nil {
 			b.limits.Copy = *c
 		}

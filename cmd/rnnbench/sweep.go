@@ -195,7 +195,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 	return carryOut(ctx, p, f, c, run, look, job{bench: b, plan: q, measure: c.Measure})
 }
 
-// atLeast raises the peak to that of an earlier run: the machine may have been busy just
+// atLeast raises the peaks to those of an earlier run: the machine may have been busy just
 // now, or then.
 func (b *bench) atLeast(before *results.Manifest) {
 	if before == nil {
@@ -203,6 +203,13 @@ func (b *bench) atLeast(before *results.Manifest) {
 	}
 	if peak := before.Devices[0].Peak; peak != nil {
 		b.limits.FLOPS = max(b.limits.FLOPS, *peak)
+	}
+	rates := before.Devices[0].ProductRates()
+	for i := range b.limits.More {
+		r := &b.limits.More[i]
+		if precision, ok := strings.CutSuffix(r.Name, " products"); ok {
+			r.Value = max(r.Value, rates[precision])
+		}
 	}
 }
 

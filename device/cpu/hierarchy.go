@@ -48,10 +48,22 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 	if h.Product, h.Pointwise, err = d.arithmetic(); err != nil {
 		return h, err
 	}
+	if h.Half, err = d.half(); err != nil {
+		return h, err
+	}
 	if h.Barrier, h.Exchange, err = d.exchange(); err == nil {
 		h.Replicas, err = d.link()
 	}
 	return h, err
+}
+
+// half is how many times faster arithmetic of bf16 is than that of single precision; 0: no faster.
+func (d *Device) half() (float64, error) {
+	l, err := d.peaks()
+	if err != nil || len(l.More) == 0 {
+		return 0, err
+	}
+	return max(1, l.More[0].Value/l.FLOPS), nil
 }
 
 // fill makes memory real; subnormal numbers would slow products down.

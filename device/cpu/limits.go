@@ -11,24 +11,17 @@ import (
 
 var _ device.Meter = (*Device)(nil)
 
-// Limits measures the peak of multiply-adds and the copy rate of all workers
-// together: the best of several short trials, since what disturbs them only
-// ever slows them.
+// limitTrials is how many short trials each limit has, the best of which counts: what disturbs them only ever slows
+// them.
+const limitTrials = 12
+
+// Limits measures the peaks of arithmetic and the copy rate of all workers together.
 func (d *Device) Limits() (device.Limits, error) {
-	const trials = 12
-	flops := make([]int64, d.workers)
-	var l device.Limits
-	for range trials {
-		sec, err := d.together(func(w int) { flops[w] = d.kernels.FMAPeak(4 << 20) })
-		if err != nil {
-			return l, err
-		}
-		var sum int64
-		for _, f := range flops {
-			sum += f
-		}
-		l.FLOPS = max(l.FLOPS, float64(sum)/sec)
+	l, err := d.peaks()
+	if err != nil {
+		return l, err
 	}
+	const trials = limitTrials
 	// Each of the two arrays is twice the last cache, but an eighth of what is
 	// free at most.
 	floats := max(32<<20, 2*cpuid.CPU.Cache.L3/4)
@@ -55,6 +48,37 @@ func (d *Device) Limits() (device.Limits, error) {
 		l.Copy = max(l.Copy, 8*float64(each*d.workers)/sec)
 	}
 	return l, free()
+}
+
+// peaks are those of arithmetic: of multiply-adds, and of bf16 where the kernels multiply it as it is.
+func (d *Device) peaks() (l device.Limits, err error) {
+	if l.FLOPS, err = d.peak(d.kernels.FMAPeak); err != nil || !d.kernels.Rounds() {
+		return l, err
+	}
+	half, err := d.peak(d.kernels.BF16Peak)
+	l.More = append(l.More, device.Rate{Name: "bf16 products", Value: half, Unit: "FLOP/s"})
+	return l, err
+}
+
+// peak is the rate of arithmetic on registers that nothing exceeds: the sum of what each worker did in its best trial,
+// by its own clock, while all were at it. Operations per second; run does about twice n.
+func (d *Device) peak(run func(n int) int64) (float64, error) {
+	const n = 8 << 20
+	best := make([]float64, d.workers)
+	for range limitTrials {
+		if _, err := d.together(func(w int) {
+			start := time.Now()
+			done := run(n)
+			best[w] = max(best[w], float64(done)/time.Since(start).Seconds())
+		}); err != nil {
+			return 0, err
+		}
+	}
+	sum := 0.0
+	for _, b := range best {
+		sum += b
+	}
+	return sum, nil
 }
 
 // together runs f on every worker at once and returns the seconds from when the
