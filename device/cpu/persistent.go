@@ -290,6 +290,7 @@ func (w *persistent) run(rows fused.Span, from, to, bands int, s *scratch) {
 		}
 		g.A.Data = w.through.at(step, rows.From)
 		for i, weights := range w.weights {
+			g.Again = i > 0
 			g.Packed, g.C = gemm.Columns(weights, g.Format, w.hidden, from), s.products[i*n:]
 			w.program.device.gemm.Run(&g, 0, 1, s.gemm)
 		}

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/schedule"
 )
@@ -12,7 +13,12 @@ func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 		return p.weighted(m, largest(n, line, parts), k, p.format, from)
 	}
 	wide := float64(m) * float64(ceil(n, line)*line) / float64(parts)
-	sec := p.call + 2*wide*float64(k)/p.peak + p.tile*wide/float64(line*p.kernels.MaxRows())
+	rate := p.peak
+	g := p.planner.product(op, p.format)
+	if gemm.Rounds(p.gemm, &g) {
+		rate = p.half
+	}
+	sec := p.call + 2*wide*float64(k)/rate + p.tile*wide/float64(line*p.kernels.MaxRows())
 	sec += p.pack * float64(k) * float64(m+n) / float64(parts)
 	return sec + wide*8/p.stream[p.level(int64(4*wide))]
 }
@@ -39,6 +45,10 @@ func (p *forecast) packing(op schedule.Gemm, parts int) float64 {
 // weighted is a product by packed weights by one worker: the longer of its multiply-adds and of reading the
 // weights.
 func (p *forecast) weighted(m, n, k int, f simd.Format, from int) float64 {
+	if g := bandProduct(m, n, k, f); gemm.Rounds(p.gemm, &g) {
+		wide := float64(ceil(n, line) * line)
+		return p.call + p.round*float64(m)*float64(k) + wide*float64(k)*max(2*float64(m)/p.half, float64(bytesOf(f))/p.load[from])
+	}
 	rows := p.kernels.MaxRows()
 	tiles := ceil(m, rows)
 	strips := ceil(n, line)

@@ -13,6 +13,9 @@ type rates struct {
 	tile    float64    // of a tile besides
 	call    float64    // of a product besides
 	pack    float64    // of a float of an operand that is packed as the product goes
+	half    float64    // operations per second of BF16 multiplied as it is
+	load    [4]float64 // bytes of weights per second in such products of few rows, from each memory
+	round   float64    // of a float that is rounded to BF16 as the product goes
 	prepare [4]float64 // bytes of weights packed ahead per second, by the memory they come from
 
 	// Point-wise operations.
@@ -54,7 +57,11 @@ func ratesOf(l simd.Level) *rates {
 		step: 22e-9, nearLine: 0.4e-9, farLine: 0.58e-9, forming: 0.9, meeting: 0.35e-6,
 		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
 	}
+	r.half, r.load, r.round = 2*r.peak, r.read, 0.1e-9
 	switch l {
+	case simd.AMX: // as measured on two cores of a Sapphire Rapids
+		r.peak, r.half, r.load = 200e9, 1700e9, [4]float64{150e9, 150e9, 60e9, 29e9}
+		r.read, r.narrow = [4]float64{150e9, 105e9, 65e9, 29e9}, 0.018e-9
 	case simd.AVX2:
 		r.peak, r.tile = 110e9, 10e-9
 		r.function, r.mapFunction, r.line, r.step = 9e-9, 9e-9, 0.8e-9, 8e-9

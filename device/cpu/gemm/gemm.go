@@ -28,6 +28,7 @@ type Product struct {
 	C          []float32 // [M, N] through LdC
 	LdC        int
 	Accumulate bool
+	Again      bool      // A is that of the run before with the same scratch, and what was made of it is still there
 	Sums       []float32 // [M] of the rows of A, which is transposed, set or added to as C is; nil: none
 
 	// Backward says that the pieces of the product are taken from the last to the first.

@@ -29,6 +29,9 @@ const (
 // A rounder runs them with the kernels of an engine.
 type rounder struct{ *Engine }
 
+// Rounds reports whether e multiplies p with both factors rounded to BF16.
+func Rounds(e *Engine, p *Product) bool { return rounder{e}.takes(p) }
+
 // takes reports whether p multiplies elements of BF16 as they are.
 func (e rounder) takes(p *Product) bool {
 	if p.Format != simd.BF16 || !e.k.Rounds() {
@@ -93,6 +96,7 @@ func (e rounder) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch)
 		r.temp, rest = rest[:transposedRows*transposedK], rest[transposedRows*transposedK:]
 	}
 	once := r.m == m1-m0 && r.k == p.K
+	again := once && p.Again
 	for n := n0; n < n1; n += r.n {
 		nEnd := min(n+r.n, n1)
 		for k := 0; k < p.K; k += r.k {
@@ -102,7 +106,7 @@ func (e rounder) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch)
 			}
 			for m := m0; m < m1; m += r.m {
 				r.row, r.rows = m, min(m+r.m, m1)-m
-				if n == n0 || !once {
+				if n == n0 && !again || !once {
 					r.round()
 				}
 				r.multiply(rest, n, nEnd)

@@ -55,21 +55,33 @@ func Parse(name string) (Level, error) {
 // process: its value is the name of a level.
 const Variable = "RNNBENCH_SIMD"
 
-// Detect returns the best level of this machine that Variable allows.
+// Detect returns the best level of this machine, or the one that Variable names.
 func Detect() Level {
-	best, _ := best()
-	return best
+	most, _ := most()
+	if os.Getenv(Variable) == "" {
+		return usual(most, slow())
+	}
+	return most
+}
+
+// usual is the level that serves a machine best. Intel's processors multiply pairs of BF16 at half the rate of single
+// precision, so that widening is faster; those with tiles need no pairs.
+func usual(machine Level, slowPairs bool) Level {
+	if machine == AVX512BF16 && slowPairs {
+		return AVX512
+	}
+	return machine
 }
 
 // Check reports a value of Variable that names no level of this machine.
 func Check() error {
-	_, err := best()
+	_, err := most()
 	return err
 }
 
-// best is the level that Detect returns. Where Variable cannot be followed it is
+// most is the highest level that may be used. Where Variable cannot be followed it is
 // the machine's own, with an error.
-var best = sync.OnceValues(func() (Level, error) { return under(os.Getenv(Variable), detect()) })
+var most = sync.OnceValues(func() (Level, error) { return under(os.Getenv(Variable), detect()) })
 
 // under is the machine's level, capped by the name of another one; "": not capped.
 func under(name string, machine Level) (Level, error) {
@@ -89,11 +101,12 @@ func under(name string, machine Level) (Level, error) {
 // For returns the kernels of a level, or an error where the machine lacks it or
 // Variable forbids it.
 func For(l Level) (*Kernels, error) {
+	most, _ := most()
 	switch {
 	case l < Generic || l > detect():
 		return nil, fmt.Errorf("simd: this machine supports %v at most, not %v", detect(), l)
-	case l > Detect():
-		return nil, fmt.Errorf("simd: %s=%v forbids %v", Variable, Detect(), l)
+	case l > most:
+		return nil, fmt.Errorf("simd: %s=%v forbids %v", Variable, most, l)
 	}
 	return newKernels(l), nil
 }

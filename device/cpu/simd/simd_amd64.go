@@ -23,6 +23,9 @@ func detect() Level {
 	return AMX
 }
 
+// slow reports whether the processor multiplies pairs of BF16 more slowly than single precision.
+func slow() bool { return cpuid.CPU.VendorID == cpuid.Intel }
+
 func newKernels(l Level) *Kernels {
 	switch l {
 	case AVX2:

@@ -4,4 +4,6 @@ package simd
 
 func detect() Level { return Generic }
 
+func slow() bool { return false }
+
 func newKernels(Level) *Kernels { return newGeneric() }

@@ -38,11 +38,24 @@ func TestLevels(t *testing.T) {
 	if _, err := Parse("mmx"); err == nil {
 		t.Error("Parse accepts an unknown name")
 	}
-	if _, err := For(Detect() + 1); err == nil {
+	if _, err := For(detect() + 1); err == nil {
 		t.Error("For accepts a level beyond the machine")
 	}
 	if Best().Level() != Detect() {
 		t.Error("Best is not what was detected")
+	}
+}
+
+// TestUsualLevel: where pairs are slow and there are no tiles, they are left alone.
+func TestUsualLevel(t *testing.T) {
+	for _, c := range []struct {
+		machine Level
+		slow    bool
+		want    Level
+	}{{AVX2, true, AVX2}, {AVX512, true, AVX512}, {AVX512BF16, true, AVX512}, {AVX512BF16, false, AVX512BF16}, {AMX, true, AMX}} {
+		if got := usual(c.machine, c.slow); got != c.want {
+			t.Errorf("%v with slow pairs %v: %v, want %v", c.machine, c.slow, got, c.want)
+		}
 	}
 }
 
