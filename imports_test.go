@@ -15,6 +15,8 @@ var layers = [][]string{
 	{"rnn", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
 	{"impl", "results", "model", "train/data", "rival"},
 	{"tuner", "plots", "train"},
+	{"impl", "results", "model", "train/data"},
+	{"tuner", "plots", "train", "cluster"},
 	{"experiments"},
 	{"report"},
 	{"cmd"},
@@ -36,6 +38,9 @@ var forbidden = [][2]string{ // importer, imported
 	{"report", "device"},  //
 	{"train/data", "device"},
 	{"train/data", "rnn"},
+	{"cluster", "tuner"}, // submissions know runs by their folders
+	{"cluster", "rnn"},   //
+	{"cluster", "device"},
 	{"model", "device"},  // the model answers for machines that nobody has
 	{"model", "results"}, //
 	{"tuner/grid", "device"},

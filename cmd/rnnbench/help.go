@@ -93,7 +93,7 @@ func visible(cmd *cobra.Command) []*cobra.Command {
 // rank is the order of help, from what comes first in a session; cobra's is the
 // alphabet's.
 func rank(c *cobra.Command) int {
-	order := []string{"sweep", "tune", "reproduce", "merge", "verify", "show", "compare", "plot", "report", "explain", "graph", "model", "export", "wisdom", "list", "doctor", "version", "completion"}
+	order := []string{"sweep", "tune", "reproduce", "submit", "merge", "verify", "show", "compare", "plot", "report", "explain", "graph", "model", "export", "wisdom", "list", "doctor", "version", "completion"}
 	if i := slices.Index(order, c.Name()); i >= 0 && c.CommandPath() != "rnnbench wisdom merge" {
 		return i
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"rnnbench/cluster"
 	"rnnbench/results"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/plan"
@@ -21,14 +22,30 @@ const noShard = "off"
 // shardFlag adds the flag of commands that measure a part of a plan.
 func (f *sweepFlags) shardFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.shard, "shard", "", "measure shard `I/N` of the plan, or continue it (see rnnbench merge); default: the shard of a Slurm array or Indexed Job; off: the whole plan")
+	fs.StringVar(&f.submitted, "submitted-version", "", "`VERSION` of rnnbench that submitted the job")
+	fs.StringVar(&f.required, "submitted-device", "", "`KEY` of the device that the job was submitted for")
+	for _, name := range []string{"submitted-version", "submitted-device"} {
+		_ = fs.MarkHidden(name) // it is there
+	}
 }
 
 // readShard decides which shard is measured, before anything is opened.
 func (f *sweepFlags) readShard(p *program) error {
 	f.part = nil
+	if f.submitted != "" {
+		if err := f.here().SameVersion(f.submitted); err != nil {
+			return usage(err, "have all machines run the same binary, or use submit --copy")
+		}
+	}
 	switch {
 	case f.shard == noShard:
 		return nil
+	case strings.Contains(f.shard, ","):
+		s, err := plan.OneOf(f.shard, os.Getenv)
+		if err != nil {
+			return fmt.Errorf("--shard: %w", err)
+		}
+		f.part = &s
 	case f.shard != "":
 		s, err := plan.ParseShard(f.shard)
 		if err != nil {
@@ -71,6 +88,13 @@ func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *resu
 	if f.part == nil {
 		return q, before, nil
 	}
+	if f.submitted != "" && !f.dryRun {
+		n := f.here()
+		n.Shard, n.Device = f.part.String(), b.info.Key
+		if err := n.SameDevice(c.Dir, f.required); err != nil {
+			return q, before, &failure{exitNoDevice, err, "use submit --group for each kind of device, or ask the scheduler for nodes of one kind"}
+		}
+	}
 	if before != nil && before.Plan.Shard == nil {
 		return q, before, fmt.Errorf("run %s cannot be resumed as shard %v: its plan was not divided", before.Run, f.part)
 	}
@@ -102,6 +126,11 @@ func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *resu
 	}
 	f.resume = dir
 	return q, &m, nil
+}
+
+// here is this machine, for jobs that were submitted.
+func (f *sweepFlags) here() cluster.Node {
+	return cluster.Node{Name: node(f.hideHost), Version: version()}
 }
 
 // runName is that of the run that the shards of a plan are together: the same on every

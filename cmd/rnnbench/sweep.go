@@ -30,6 +30,8 @@ type sweepFlags struct {
 	shard string         // --shard
 	part  *results.Shard // that it stands for; nil: the whole plan
 	share string         // what that is, for a dry run
+
+	submitted, required string // version and device, of the one who submitted the job
 }
 
 func sweepCommand(p *program) *cobra.Command {

@@ -129,14 +129,17 @@ func (g *Group) manifest(old results.Manifest, own, controls []results.Record) r
 	return m
 }
 
+// ofShard are flags that a command line has because it measures a shard.
+var ofShard = []string{"--shard", "--resume", "--submitted-version", "--submitted-device"}
+
 // whole is a command line without its shard.
 func whole(argv []string) []string {
 	var list []string
 	for i := 0; i < len(argv); i++ {
 		switch a := argv[i]; {
-		case a == "--shard" || a == "--resume":
+		case slices.Contains(ofShard, a):
 			i++
-		case strings.HasPrefix(a, "--shard=") || strings.HasPrefix(a, "--resume="):
+		case strings.Contains(a, "=") && slices.Contains(ofShard, a[:strings.Index(a, "=")]):
 		default:
 			list = append(list, a)
 		}

@@ -128,3 +128,26 @@ func TestFromScheduler(t *testing.T) {
 		}
 	}
 }
+
+// TestOneOf takes the shard of a list that stands at the job's place.
+func TestOneOf(t *testing.T) {
+	job := func(index, count string) func(string) string {
+		return func(name string) string {
+			return map[string]string{kubernetesTask: index, kubernetesCount: count}[name]
+		}
+	}
+	if s, err := OneOf("3,7,9/16", job("1", "3")); err != nil || s.Index != 7 || s.Count != 16 {
+		t.Errorf("%v, %v", s, err)
+	}
+	for _, c := range []struct{ list, index, count, want string }{
+		{"3,7/16", "", "", "this is no job of an array: name one shard, such as 3/16"},
+		{"3,7/16", "0", "3", "lists 2 shards, but the array has 3 jobs"},
+		{"3,7/5", "1", "2", "the shard must be from 1 to 5"},
+		{"3,x/5", "1", "2", "is not a shard"},
+		{"3,7", "1", "2", "is not a shard"},
+	} {
+		if s, err := OneOf(c.list, job(c.index, c.count)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v; want %q", c.list, s, err, c.want)
+		}
+	}
+}

@@ -33,6 +33,23 @@ func shard(i, n int, what string) (results.Shard, error) {
 	return results.Shard{Index: i, Count: n}, nil
 }
 
+// OneOf reads a list of shards such as 3,7,9/16 and takes the one at this job's place in its
+// array: of a retry, whose array is shorter than the plan's.
+func OneOf(s string, env func(string) string) (results.Shard, error) {
+	list, count, _ := strings.Cut(s, "/")
+	all := strings.Split(list, ",")
+	place, from, err := FromScheduler(env)
+	switch {
+	case err != nil:
+		return results.Shard{}, err
+	case from == "":
+		return results.Shard{}, fmt.Errorf("%s lists shards, but this is no job of an array: name one shard, such as %s/%s", s, all[0], count)
+	case place.Count != len(all):
+		return results.Shard{}, fmt.Errorf("%s lists %d shards, but the array has %d jobs", s, len(all), place.Count)
+	}
+	return ParseShard(all[place.Index-1] + "/" + count)
+}
+
 // Variables of Slurm's job arrays and of Kubernetes' Indexed Jobs.
 const (
 	slurmTask       = "SLURM_ARRAY_TASK_ID"

@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A Node is what a job found on its machine.
+type Node struct {
+	Name    string `json:"node"`
+	Shard   string `json:"shard"`
+	Device  string `json:"device"`  // key
+	Version string `json:"version"` // of rnnbench
+}
+
+// pinned is the file in the folder of a group that says on which device it measures: that of
+// the shard that began first.
+const pinned = "device.json"
+
+// SameVersion refuses a node whose rnnbench is not the submitter's.
+func (n Node) SameVersion(submitted string) error {
+	if n.Version != submitted {
+		return fmt.Errorf("the job was submitted by rnnbench %s, but node %s has rnnbench %s", submitted, n.Name, n.Version)
+	}
+	return nil
+}
+
+// SameDevice refuses a node whose device is not the one that was submitted for, or not that
+// of the shard in dir that began first.
+func (n Node) SameDevice(dir, submitted string) error {
+	if submitted != "" && n.Device != submitted {
+		return fmt.Errorf("the job was submitted for device %s, but node %s has %s", submitted, n.Name, n.Device)
+	}
+	first, err := n.pin(dir)
+	if err != nil {
+		return fmt.Errorf("cannot say which device the shards in %s measure on: %w", dir, err)
+	}
+	if n.Device != first.Device {
+		return fmt.Errorf("shard %s began on device %s of node %s, but node %s has %s", first.Shard, first.Device, first.Name, n.Name, n.Device)
+	}
+	return nil
+}
+
+// pin is the node that began first in dir, which is n where there is no other.
+func (n Node) pin(dir string) (Node, error) {
+	path := filepath.Join(dir, pinned)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := n.write(dir, path); err != nil && !errors.Is(err, fs.ErrExist) {
+			return Node{}, err
+		}
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return Node{}, err
+	}
+	var first Node
+	err = json.Unmarshal(text, &first)
+	return first, err
+}
+
+// write makes the file at path, whole, unless it is there.
+func (n Node) write(dir, path string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, pinned+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	err = os.Link(f.Name(), path) // fails where another job was faster
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		if _, there := os.Stat(path); there == nil {
+			return fs.ErrExist
+		}
+		return os.Rename(f.Name(), path) // a file system without links
+	}
+	return err
+}

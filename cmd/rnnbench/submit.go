@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/cluster"
+	"rnnbench/results/files"
+	"rnnbench/tuner/grid"
+)
+
+func submitCommand(p *program) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "submit slurm|kubernetes|status",
+		Short:   "Have Slurm or Kubernetes measure the shards of a plan",
+		GroupID: "measure",
+		Long: `Submit hands a sweep, tune or reproduce to a scheduler: one job for each shard, and one
+job that merges the shards afterwards. A submission has its own folder, which holds the
+shards, what the jobs print, and what was submitted.
+
+Jobs run the same binary as submit does, or that of the image. A node with another version
+is refused, and so is one with another device than the first shard's.
+
+submit status says which shards are done. With --retry it submits those again that failed
+or are missing; they go on where they were.`,
+		Example: `  rnnbench submit slurm --shards 16 --partition gpu --gres gpu:1 --time 2h -- sweep --preset deepbench-infer --device cuda:0
+  rnnbench submit slurm --shards 16 --dry-run -- tune --preset deepbench-infer
+  rnnbench submit slurm --group h100=8:gpu:h100:1 --group a100=16:gpu:a100:1 -- reproduce diamos-fig3 --device cuda:0
+  rnnbench submit kubernetes --shards 16 --image registry.example/rnnbench:1 --claim results -- sweep --preset quick
+  rnnbench submit status out/nightly --retry`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(grid.Unknown("scheduler", args[0], commandNames(cmd)), "rnnbench submit --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(submitSlurm(p), submitKubernetes(p), submitStatus(p))
+	return cmd
+}
+
+// submitFlags are those of every scheduler.
+type submitFlags struct {
+	settings
+	name   string
+	shards int
+	groups []string
+	time   string
+	device string
+	shared bool
+	dryRun bool
+	copy   bool // of Slurm
+}
+
+// flags adds them; request says what a group asks for.
+func (f *submitFlags) flags(cmd *cobra.Command, request string) {
+	addGroup(cmd, "Jobs", func(fs *pflag.FlagSet) {
+		fs.IntVar(&f.shards, "shards", 0, "divide the plan into `N` shards, a job each")
+		fs.StringArrayVar(&f.groups, "group", nil, "instead of --shards: measure the whole plan on a kind of device, as `"+request+"`; repeatable")
+		fs.StringVar(&f.time, "time", "", "`TIME` limit of a shard, such as 2h")
+		fs.BoolVar(&f.shared, "shared", false, "let other jobs use a node at the same time")
+		fs.StringVar(&f.device, "require-device", "", "refuse nodes whose device has another `KEY` (see rnnbench list devices; default: that of the first shard)")
+	})
+	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.name, "name", "", "`NAME` of the submission and its folder (default: the command and the time)")
+		f.add(fs, "out", "DIR", "")
+		fs.BoolVar(&f.dryRun, "dry-run", false, "print what the scheduler would be given, without submitting")
+	})
+}
+
+const submitHint = "rnnbench submit slurm --shards 16 -- sweep --preset quick"
+
+// submitArgs refuses arguments before --.
+func submitArgs(cmd *cobra.Command, args []string) error {
+	if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
+		return usage(fmt.Errorf("submit %s takes its own flags and, after --, the command whose shards it submits", cmd.Name()), submitHint)
+	}
+	return nil
+}
+
+// own are flags of the command that the submission sets, or that no shard has.
+var own = []string{"--out", "--shard", "--resume", "--dry-run", "--print-config", "--profile", "--from", "--regret", "--help", "-h"}
+
+// checkCommand reads the command as a job will, as far as that needs no device.
+func checkCommand(ctx context.Context, args []string) error {
+	verbs := []string{"sweep", "tune", "reproduce"}
+	switch {
+	case args[0] == "train":
+		return usage(errors.New("train has no shards: submit a sweep, tune or reproduce, or run train in a job of your own"), submitHint)
+	case !slices.Contains(verbs, args[0]):
+		return usage(grid.Unknown("command to submit", args[0], verbs), submitHint)
+	}
+	for _, a := range args {
+		if name, _, _ := strings.Cut(a, "="); slices.Contains(own, name) {
+			return usage(fmt.Errorf("the submitted %s does not take %s: submit sets the shard and its folder", args[0], name), "put --out before -- to name the folder of submissions")
+		}
+	}
+	try := append(slices.Clone(args), "--shard", "1/1")
+	if args[0] != "reproduce" {
+		try = append(try, "--print-config") // opens no device
+	}
+	inner := &program{args: try, in: strings.NewReader(""), out: io.Discard, err: io.Discard}
+	root := inner.root()
+	cmd, rest, err := root.Find(try)
+	if err == nil {
+		err = inner.checkHyphens(root)
+	}
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err != nil {
+		return inner.flagError(cmd, err)
+	}
+	if err = cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
+		return err
+	}
+	if args[0] == "reproduce" {
+		if ids := cmd.Flags().Args(); len(ids) != 1 || ids[0] == "all" || ids[0] == "list" {
+			return usage(errors.New("a shard is of one experiment: name one"), "rnnbench reproduce")
+		}
+		return nil
+	}
+	var said bytes.Buffer
+	if code := run(ctx, try, strings.NewReader(""), io.Discard, &said); code != exitDone {
+		return usage(errors.New(strings.TrimPrefix(strings.TrimSpace(said.String()), "rnnbench: ")), "")
+	}
+	return nil
+}
+
+// submission is what the flags and the command come to, and its folder here.
+func (f *submitFlags) submission(ctx context.Context, p *program, cmd *cobra.Command, args []string) (*cluster.Submission, string, error) {
+	c, err := f.resolve(p)
+	if err != nil {
+		return nil, "", misused(cmd, err)
+	}
+	if err := checkCommand(ctx, args); err != nil {
+		return nil, "", err
+	}
+	if f.name == "" {
+		f.name = args[0] + "-" + strings.ToLower(p.start.UTC().Format("20060102-150405"))
+	}
+	work, err := os.Getwd()
+	if err != nil {
+		return nil, "", err
+	}
+	dir := filepath.Join(c.Dir, f.name)
+	far, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	s := &cluster.Submission{
+		Schema: cluster.Schema, Name: f.name, Scheduler: cmd.Name(), Created: p.start.UTC().Truncate(time.Second),
+		Version: version(), Device: f.device, Dir: far, Work: work, Command: args,
+	}
+	switch {
+	case f.groups != nil && (cmd.Flags().Changed("shards") || cmd.Flags().Changed("gres")):
+		return nil, "", misused(cmd, errors.New("--group says the shards and the request of its devices: omit --shards and --gres"))
+	case f.groups != nil && f.device != "":
+		return nil, "", misused(cmd, errors.New("--require-device is for one kind of device: omit --group"))
+	case f.groups == nil && !cmd.Flags().Changed("shards"):
+		return nil, "", misused(cmd, errors.New("--shards N says how many shards there are: give it, or --group"))
+	case f.groups == nil:
+		s.Groups = []cluster.Group{{Shards: f.shards}}
+	}
+	for _, text := range f.groups {
+		g, err := cluster.ParseGroup(text)
+		if err != nil {
+			return nil, "", misused(cmd, fmt.Errorf("--group: %w", err))
+		}
+		s.Groups = append(s.Groups, g)
+	}
+	return s, dir, misused(cmd, s.Check())
+}
+
+// submit carries a submission out, or prints it.
+func (f *submitFlags) submit(p *program, cmd *cobra.Command, s *cluster.Submission, dir string) error {
+	s.Rounds = []cluster.Round{{Time: s.Created, Jobs: s.All()}}
+	by, err := s.Of()
+	if err != nil {
+		return err
+	}
+	texts, err := by.Texts(s, 0)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	if f.dryRun {
+		return printTexts(p, texts)
+	}
+	if err := installed(by); err != nil {
+		return err
+	}
+	if exists(filepath.Join(dir, cluster.File)) {
+		return usage(fmt.Errorf("%s holds a submission already", dir), "use another --name, or rnnbench submit status "+dir+" --retry to go on with it")
+	}
+	if err := s.Create(dir); err != nil {
+		return &failure{exitError, err, "set --out DIR to a writable folder"}
+	}
+	if f.copy {
+		if err := copyProgram(s.Program); err != nil {
+			return &failure{exitError, err, ""}
+		}
+	}
+	return start(p, s, dir)
+}
+
+// start submits the jobs of the last round and says what follows.
+func start(p *program, s *cluster.Submission, dir string) error {
+	if err := s.Submit(runner(p), dir); err != nil {
+		return &failure{exitError, err, "what was submitted is recorded: rnnbench submit status " + dir + " shows it, and --retry submits the rest"}
+	}
+	r := s.Rounds[len(s.Rounds)-1]
+	for _, j := range r.Jobs {
+		of := ""
+		if j.Group != "" {
+			of = " of " + j.Group
+		}
+		p.note("job %s: %s%s", j.ID, plural(len(j.Shards), "shard"), of)
+	}
+	p.note("job %s merges them", r.Merge)
+	p.note("hint: rnnbench submit status %s says how far they are", dir)
+	return nil
+}
+
+// printTexts prints what a scheduler would be given.
+func printTexts(p *program, texts []cluster.Text) error {
+	for i, t := range texts {
+		if len(texts) > 1 {
+			sep := ""
+			if i > 0 {
+				sep = "\n"
+			}
+			if _, err := fmt.Fprintf(p.out, "%s# ---- %s ----\n", sep, t.Name); err != nil {
+				return err
+			}
+		}
+		if _, err := io.WriteString(p.out, t.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installed refuses a scheduler whose command is not there.
+func installed(by cluster.Scheduler) error {
+	if _, err := exec.LookPath(by.Command()); err != nil {
+		return &failure{exitError, fmt.Errorf("%s is not installed here: submit where the scheduler's commands are", by.Command()), "--dry-run prints what it would be given"}
+	}
+	return nil
+}
+
+// runner runs the commands of a scheduler.
+func runner(p *program) cluster.Runner {
+	return func(name string, args ...string) (string, error) {
+		p.log.Debug("run", "command", name, "args", args)
+		cmd := exec.Command(name, args...)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		if err != nil {
+			if s := strings.TrimSpace(said.String()); s != "" {
+				err = errors.New(strings.ReplaceAll(s, "\n", "; "))
+			}
+			return string(out), fmt.Errorf("%s refused: %w", name, err)
+		}
+		return string(out), nil
+	}
+}
+
+// copyProgram copies this program, and the worker beside it, to the path to.
+func copyProgram(to string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	list := [][2]string{{self, to}}
+	if beside := filepath.Join(filepath.Dir(self), workerName); exists(beside) {
+		list = append(list, [2]string{beside, filepath.Join(filepath.Dir(to), workerName)})
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	for _, x := range list {
+		from, err := os.Open(x[0])
+		if err != nil {
+			return err
+		}
+		err = files.Write(x[1], func(w io.Writer) error { _, err := io.Copy(w, from); return err })
+		if err = errors.Join(err, from.Close(), os.Chmod(x[1], 0o755)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

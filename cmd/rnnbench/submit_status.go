@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/cluster"
+	"rnnbench/plots/table"
+)
+
+func submitStatus(p *program) *cobra.Command {
+	s := &settings{}
+	retry, format := false, "table"
+	cmd := &cobra.Command{
+		Use:   "status DIR [flags]",
+		Short: "Say which shards are done, and submit others again",
+		Long: `Status says which shards of the submission in DIR are done, running, queued, failed or
+missing. It reads their folders and asks the scheduler, where its command is there. It exits
+with 3 if shards failed or are missing. --retry submits those again.`,
+		Example: `  rnnbench submit status out/nightly
+  rnnbench submit status out/nightly --retry
+  rnnbench submit status nightly -o json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return usage(errors.New("submit status takes the folder of one submission"), "rnnbench submit status --help")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeRuns,
+	}
+	addGroup(cmd, "Jobs", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&retry, "retry", false, "submit failed and missing shards again, and the merge")
+	})
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
+		s.add(fs, "out", "DIR", "")
+		fs.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
+	})
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
+		c, err := s.resolve(p)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		return status(p, cmd, runPath(args[0], c.Dir), retry, format)
+	})
+}
+
+// status prints how far the submission in dir is.
+func status(p *program, cmd *cobra.Command, dir string, retry bool, format string) error {
+	s, err := cluster.Read(dir)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	by, err := s.Of()
+	if err != nil {
+		return misused(cmd, err)
+	}
+	if retry {
+		if err := installed(by); err != nil {
+			return err
+		}
+	}
+	states, err := by.States(runner(p), s)
+	if err != nil {
+		p.warn("the scheduler cannot be asked, so the states are those of the shards' folders: %v", err)
+	}
+	list, err := s.Status(dir, states)
+	if err != nil {
+		return &failure{exitError, err, ""}
+	}
+	if err := statusTable(list, len(s.Groups) > 1).Write(p.out, format, p.style()); err != nil {
+		return err
+	}
+	count := map[cluster.Phase]int{}
+	for _, x := range list {
+		count[x.Phase]++
+	}
+	var words []string
+	for _, ph := range []cluster.Phase{cluster.Done, cluster.Running, cluster.Queued, cluster.Failed, cluster.Missing} {
+		if count[ph] > 0 {
+			words = append(words, fmt.Sprintf("%d %s", count[ph], ph))
+		}
+	}
+	p.note("%s: %s", plural(len(list), "shard"), strings.Join(words, ", "))
+	lacking := count[cluster.Failed] + count[cluster.Missing]
+	switch {
+	case retry && err == nil && s.Again(list):
+		s.Rounds[len(s.Rounds)-1].Time = time.Now().UTC().Truncate(time.Second)
+		return start(p, s, dir)
+	case retry:
+		p.note("no shard failed or is missing, so nothing was submitted")
+		return nil
+	case lacking > 0:
+		return &failure{exitFailures, fmt.Errorf("%s failed or missing", plural(lacking, "shard")), "rnnbench submit status " + dir + " --retry submits them again"}
+	}
+	return nil
+}
+
+// statusTable has a row for each shard.
+func statusTable(list []cluster.Shard, groups bool) *table.Table {
+	columns := []string{"shard", "state", "records", "nodes", "job", "why"}
+	if groups {
+		columns = append([]string{"group"}, columns...)
+	}
+	t := words(columns...)
+	for _, x := range list {
+		records := "-"
+		if x.Planned > 0 {
+			records = fmt.Sprintf("%d of %d", x.Done, x.Planned)
+		}
+		cells := []string{fmt.Sprintf("%d/%d", x.Shard, x.Count), string(x.Phase), records, strings.Join(x.Nodes, " "), x.Job, x.Why}
+		if groups {
+			cells = append([]string{x.Group}, cells...)
+		}
+		t.Rows = append(t.Rows, row(cells...))
+	}
+	return t
+}

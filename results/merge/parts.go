@@ -1,0 +1,43 @@
+package merge
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"rnnbench/results"
+)
+
+// Parts says how far the shards in dir are, by their index and count alone. There are none
+// where dir does not exist yet. Of runs that are the same shard, the one that began last
+// counts.
+func Parts(dir string) (map[results.Shard]results.Part, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, began := map[results.Shard]results.Part{}, map[results.Shard]results.Manifest{}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !results.HasManifest(path) {
+			continue
+		}
+		m, recs, _, err := results.Read(path)
+		if err != nil {
+			return nil, err
+		}
+		if m.Plan.Shard == nil || m.Merged != nil {
+			continue
+		}
+		key := results.Shard{Index: m.Plan.Shard.Index, Count: m.Plan.Shard.Count}
+		if b, ok := began[key]; ok && m.Started.Before(b.Started) {
+			continue
+		}
+		began[key], all[key] = m, part(&results.Set{Manifest: m, Records: recs, Dir: path})
+	}
+	return all, nil
+}
