@@ -1,67 +1,51 @@
 package cpu
 
 import (
-	"math"
-
+	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/schedule"
 )
 
 // A squares is a schedule.Squares: each share has bands of its own.
 type squares struct {
-	bands []matrix
-	out   matrix
+	kernels *simd.Kernels
+	bands   []matrix
+	out     matrix
 }
 
 func (p *binder) squares(op schedule.Squares) work {
-	w := &squares{out: p.matrix(op.Out)}
+	w := &squares{kernels: p.device.kernels, out: p.matrix(op.Out)}
 	for i := range op.Out.Cols {
 		w.bands = append(w.bands, p.matrix(op.Band(i)))
 	}
 	return w
 }
 
+// share adds row after row in double precision: a band has millions of elements.
 func (w *squares) share(part, parts int, _ *scratch) {
 	from, to := span(len(w.bands), 1, part, parts)
 	for b := from; b < to; b++ {
 		band := &w.bands[b]
 		sum := 0.0
 		for i := range band.rows {
-			sum += sumSquares(band.row(i))
+			sum += float64(w.kernels.Squares(band.row(i)))
 		}
 		w.out.data[b] = float32(sum)
 	}
 }
 
-// sumSquares adds in four sums, which do not wait for each other.
-func sumSquares(row []float32) float64 {
-	var s [4]float64
-	for len(row) >= 4 {
-		a, b, c, d := float64(row[0]), float64(row[1]), float64(row[2]), float64(row[3])
-		s[0] += a * a
-		s[1] += b * b
-		s[2] += c * c
-		s[3] += d * d
-		row = row[4:]
-	}
-	for _, v := range row {
-		s[0] += float64(v) * float64(v)
-	}
-	return s[0] + s[1] + s[2] + s[3]
-}
-
 // An update is a schedule.Update: each share has elements of its own, row after row.
 type update struct {
-	op                    schedule.Update
-	param, also, grad     matrix
-	first, second         matrix // moments
-	rates, squares        matrix
-	beta1, beta2, epsilon float32
+	kernels           *simd.Kernels
+	op                schedule.Update
+	param, also, grad matrix
+	first, second     matrix // moments
+	rates, squares    matrix
 }
 
 func (p *binder) update(op schedule.Update) work {
 	w := &update{
-		op: op, param: p.matrix(op.Param), also: p.matrix(op.Copy), grad: p.matrix(op.Grad), rates: p.matrix(op.Rates),
-		squares: p.matrix(op.Squares), beta1: op.Beta1, beta2: op.Beta2, epsilon: op.Epsilon,
+		kernels: p.device.kernels, op: op, param: p.matrix(op.Param), also: p.matrix(op.Copy), grad: p.matrix(op.Grad),
+		rates: p.matrix(op.Rates), squares: p.matrix(op.Squares),
 	}
 	if len(op.Moment) > 0 {
 		w.first = p.matrix(op.Moment[0])
@@ -69,17 +53,32 @@ func (p *binder) update(op schedule.Update) work {
 	if len(op.Moment) > 1 {
 		w.second = p.matrix(op.Moment[1])
 	}
+	flatten(&w.param, &w.also, &w.grad, &w.first, &w.second)
 	return w
 }
 
-func (w *update) share(part, parts int, _ *scratch) {
+// flatten makes a long row of each matrix, where the rows of all follow each other without a gap.
+// Those without memory stay as they are.
+func flatten(all ...*matrix) {
+	for _, m := range all {
+		if m.data != nil && !m.dense() {
+			return
+		}
+	}
+	for _, m := range all {
+		m.rows, m.cols = min(m.rows, 1), m.rows*m.cols
+	}
+}
+
+func (w *update) share(part, parts int, s *scratch) {
 	scale := w.scale()
+	s.step.Set(scale, w.rates.data[schedule.Rate], w.op.Beta1, w.op.Beta2, w.rates.data[schedule.Root], w.op.Epsilon)
 	from, to := span(w.param.rows*w.param.cols, line, part, parts)
 	for from < to {
 		row, col := from/w.param.cols, from%w.param.cols
 		n := min(to-from, w.param.cols-col)
 		if scale != 0 {
-			w.change(row, col, n, scale)
+			w.change(row, col, n, &s.step)
 		}
 		if w.also.data != nil {
 			copy(w.also.row(row)[col:][:n], w.param.row(row)[col:])
@@ -104,32 +103,14 @@ func (w *update) scale() float32 {
 }
 
 // change moves n elements of a row.
-func (w *update) change(row, col, n int, scale float32) {
-	param, grad, rate := w.param.row(row)[col:][:n], w.grad.row(row)[col:][:n], w.rates.data[schedule.Rate]
+func (w *update) change(row, col, n int, by *simd.Coefficients) {
+	of := func(m *matrix) []float32 { return m.row(row)[col:][:n] }
 	switch {
 	case w.op.Rule == schedule.Adam:
-		adam(param, grad, w.first.row(row)[col:][:n], w.second.row(row)[col:][:n], w.beta1, w.beta2, w.epsilon, scale, rate, w.rates.data[schedule.Root])
+		w.kernels.Adam(of(&w.param), of(&w.first), of(&w.second), of(&w.grad), by)
 	case w.first.data != nil:
-		first := w.first.row(row)[col:][:n]
-		for i, g := range grad {
-			m := w.beta1*first[i] + scale*g
-			first[i] = m
-			param[i] -= rate * m
-		}
+		w.kernels.Momentum(of(&w.param), of(&w.first), of(&w.grad), by)
 	default:
-		for i, g := range grad {
-			param[i] -= rate * (scale * g)
-		}
-	}
-}
-
-// adam is Update.Step of schedule.Adam over a row.
-func adam(param, grad, first, second []float32, beta1, beta2, epsilon, scale, rate, root float32) {
-	for i, g := range grad {
-		g *= scale
-		m := beta1*first[i] + (1-beta1)*g
-		v := beta2*second[i] + (1-beta2)*g*g
-		first[i], second[i] = m, v
-		param[i] -= rate * m / (float32(math.Sqrt(float64(v)))*root + epsilon)
+		w.kernels.Descend(of(&w.param), of(&w.grad), by)
 	}
 }

@@ -79,7 +79,8 @@ type scratch struct {
 	tiles    []fused.Tile
 	scan     scanScratch
 	part     [1024]float32 // of sums of rows
-	team     []scratch     // of all workers of the team, in order
+	step     simd.Coefficients
+	team     []scratch // of all workers of the team, in order
 	_        [64]byte
 }
 

@@ -25,6 +25,7 @@ func newGeneric() *Kernels {
 			sum:          sumGeneric,
 			most:         mostGeneric,
 		},
+		Steps: stepsGeneric(),
 		Products: Products{
 			maxRows:    4,
 			maxDotRows: 2,

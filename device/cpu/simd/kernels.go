@@ -4,6 +4,7 @@ package simd
 // is stated.
 type Kernels struct {
 	Functions
+	Steps
 	Products
 	Moves
 	level Level

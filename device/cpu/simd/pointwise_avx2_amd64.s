@@ -1381,6 +1381,47 @@ done:
 	VZEROUPPER
 	RET
 
+// func squaresAVX2(a []float32) (sum float32)
+// Requires: AVX, SSE
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-28
+	MOVQ   a_len+8(FP), AX
+	MOVQ   a_base+0(FP), CX
+	VXORPS Y0, Y0, Y0
+	XORQ   DX, DX
+	SUBQ   $0x08, AX
+	JLT    tail
+
+loop:
+	VMOVUPS (CX)(DX*4), Y1
+	VMULPS  Y1, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, AX
+	JGE     loop
+
+tail:
+	ADDQ       $0x08, AX
+	JZ         done
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       $0x00000010, SI
+	SUBQ       AX, SI
+	VMOVUPS    (BX)(SI*4), Y1
+	VMASKMOVPS (CX)(DX*4), Y1, Y2
+	VMULPS     Y2, Y2, Y2
+	VANDPS     Y2, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+
+done:
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VPSHUFD      $0x4e, X1, X0
+	VADDPS       X1, X0, X1
+	VPSHUFD      $0xb1, X1, X0
+	VADDPS       X1, X0, X1
+	MOVSS        X1, sum+24(FP)
+	VZEROUPPER
+	RET
+
 // func mostAVX2(a []float32) (sum float32)
 // Requires: AVX, SSE
 TEXT ·mostAVX2(SB), NOSPLIT, $0-28

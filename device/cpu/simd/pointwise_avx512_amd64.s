@@ -1134,6 +1134,47 @@ done:
 	VZEROUPPER
 	RET
 
+// func squaresAVX512(a []float32) (sum float32)
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·squaresAVX512(SB), NOSPLIT, $0-28
+	MOVQ   a_len+8(FP), AX
+	MOVQ   a_base+0(FP), CX
+	VPXORD Z0, Z0, Z0
+	XORQ   DX, DX
+	SUBQ   $0x10, AX
+	JLT    tail
+
+loop:
+	VMOVUPS (CX)(DX*4), Z1
+	VMULPS  Z1, Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, AX
+	JGE     loop
+
+tail:
+	ADDQ      $0x10, AX
+	JZ        done
+	MOVL      $0x0000ffff, BX
+	BZHIL     AX, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (CX)(DX*4), K1, Z1
+	VMULPS    Z1, Z1, Z1
+	VADDPS    Z1, Z0, K1, Z0
+
+done:
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X0
+	VPSHUFD       $0x4e, X0, X1
+	VADDPS        X0, X1, X0
+	VPSHUFD       $0xb1, X0, X1
+	VADDPS        X0, X1, X0
+	MOVSS         X0, sum+24(FP)
+	VZEROUPPER
+	RET
+
 // func mostAVX512(a []float32) (sum float32)
 // Requires: AVX, AVX512F, BMI2, SSE
 TEXT ·mostAVX512(SB), NOSPLIT, $0-28

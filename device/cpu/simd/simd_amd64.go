@@ -32,6 +32,7 @@ func newKernels(l Level) *Kernels {
 		return complete(&Kernels{
 			level:     AVX2,
 			Functions: functionsAVX2(),
+			Steps:     Steps{descend: descendAVX2, momentum: momentumAVX2, adam: adamAVX2, squares: squaresAVX2},
 			Products: Products{
 				tiles:     tilesAVX2(),
 				dots:      dotsAVX2(),
@@ -52,6 +53,7 @@ func newKernels(l Level) *Kernels {
 		k := &Kernels{
 			level:     l,
 			Functions: functionsAVX512(),
+			Steps:     Steps{descend: descendAVX512, momentum: momentumAVX512, adam: adamAVX512, squares: squaresAVX512},
 			Products: Products{
 				tiles:     tilesAVX512(),
 				dots:      dotsAVX512(),

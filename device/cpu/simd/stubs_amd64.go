@@ -94,10 +94,30 @@ func expSumAVX2(dst []float32, a []float32, s float32) (sum float32)
 //go:noescape
 func sumAVX2(a []float32) (sum float32)
 
+// squaresAVX2 is: for i := range a { sum += a[i] * a[i] }
+//
+//go:noescape
+func squaresAVX2(a []float32) (sum float32)
+
 // mostAVX2 is: for i := range a { sum = max(sum, a[i]), from -Inf }
 //
 //go:noescape
 func mostAVX2(a []float32) (sum float32)
+
+// descendAVX2 is: for i := range param { param[i] -= rate * (scale * grad[i]) }
+//
+//go:noescape
+func descendAVX2(param []float32, grad []float32, by *[8]float32)
+
+// momentumAVX2 is: for i := range param { first[i] = beta1*first[i] + scale*grad[i]; param[i] -= rate * first[i] }
+//
+//go:noescape
+func momentumAVX2(param []float32, first []float32, grad []float32, by *[8]float32)
+
+// adamAVX2 is: for i := range param { g := scale * grad[i]; first[i] = beta1*first[i] + rest1*g; second[i] = beta2*second[i] + rest2*g*g; param[i] -= rate * first[i] / (√second[i]*root + epsilon) }
+//
+//go:noescape
+func adamAVX2(param []float32, first []float32, second []float32, grad []float32, by *[8]float32)
 
 // tile1x1AVX2 is the Tile of 1 rows and 1 strips.
 //
@@ -464,10 +484,30 @@ func expSumAVX512(dst []float32, a []float32, s float32) (sum float32)
 //go:noescape
 func sumAVX512(a []float32) (sum float32)
 
+// squaresAVX512 is: for i := range a { sum += a[i] * a[i] }
+//
+//go:noescape
+func squaresAVX512(a []float32) (sum float32)
+
 // mostAVX512 is: for i := range a { sum = max(sum, a[i]), from -Inf }
 //
 //go:noescape
 func mostAVX512(a []float32) (sum float32)
+
+// descendAVX512 is: for i := range param { param[i] -= rate * (scale * grad[i]) }
+//
+//go:noescape
+func descendAVX512(param []float32, grad []float32, by *[8]float32)
+
+// momentumAVX512 is: for i := range param { first[i] = beta1*first[i] + scale*grad[i]; param[i] -= rate * first[i] }
+//
+//go:noescape
+func momentumAVX512(param []float32, first []float32, grad []float32, by *[8]float32)
+
+// adamAVX512 is: for i := range param { g := scale * grad[i]; first[i] = beta1*first[i] + rest1*g; second[i] = beta2*second[i] + rest2*g*g; param[i] -= rate * first[i] / (√second[i]*root + epsilon) }
+//
+//go:noescape
+func adamAVX512(param []float32, first []float32, second []float32, grad []float32, by *[8]float32)
 
 // tile1x1AVX512 is the Tile of 1 rows and 1 strips.
 //

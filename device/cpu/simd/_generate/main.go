@@ -52,6 +52,7 @@ func generate(folder string) error {
 	}
 	stubs, err := assemble(folder, pkg, []part{
 		{"pointwise", pointwise},
+		{"optimizer", optimizers},
 		{"tile", tiles},
 		{"half", tilesOfHalves},
 		{"dot", dots},

@@ -65,6 +65,8 @@ var functions = []function{
 		body: func(a elements, in []operand.Op, s operand.Op) operand.Op { return a.mathExp(a.do(a.VSUBPS, s, in[0])) }},
 	{name: "sum", loop: "sum += a[i]", in: []string{"a"}, reduce: sum,
 		body: func(_ elements, in []operand.Op, _ operand.Op) operand.Op { return in[0] }},
+	{name: "squares", loop: "sum += a[i] * a[i]", in: []string{"a"}, reduce: sum,
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VMULPS, in[0], in[0]) }},
 	{name: "most", loop: "sum = max(sum, a[i]), from -Inf", in: []string{"a"}, reduce: most,
 		body: func(_ elements, in []operand.Op, _ operand.Op) operand.Op { return in[0] }},
 }

@@ -1,0 +1,109 @@
+package simd
+
+import "math"
+
+// Steps are those of optimisers. Denormal moments become zeros, and denormal parameters may.
+type Steps struct {
+	descend  func(param, grad []float32, by *[coefficients]float32)
+	momentum func(param, first, grad []float32, by *[coefficients]float32)
+	adam     func(param, first, second, grad []float32, by *[coefficients]float32)
+	squares  func(a []float32) float32
+}
+
+// The coefficients of a step, as the assembly numbers them.
+const (
+	byScale = iota
+	byRate
+	byBeta1
+	byRest1
+	byBeta2
+	byRest2
+	byRoot
+	byEpsilon
+	coefficients
+)
+
+// Coefficients are the numbers of a step.
+type Coefficients [coefficients]float32
+
+// Set sets them from those of schedule.Update and schedule.Rates. SGD has no beta2, root and epsilon.
+func (c *Coefficients) Set(scale, rate, beta1, beta2, root, epsilon float32) {
+	*c = Coefficients{
+		byScale: scale, byRate: rate, byBeta1: beta1, byRest1: 1 - beta1, byBeta2: beta2, byRest2: 1 - beta2, byRoot: root, byEpsilon: epsilon,
+	}
+}
+
+// Descend is param[i] -= rate·scale·grad[i].
+func (s *Steps) Descend(param, grad []float32, by *Coefficients) {
+	s.descend(param, grad[:len(param)], (*[coefficients]float32)(by))
+}
+
+// Momentum is first[i] = beta1·first[i] + scale·grad[i]; param[i] -= rate·first[i].
+func (s *Steps) Momentum(param, first, grad []float32, by *Coefficients) {
+	s.momentum(param, first[:len(param)], grad[:len(param)], (*[coefficients]float32)(by))
+}
+
+// Adam is a step of schedule.Adam, with g = scale·grad[i]: first[i] and second[i] decay to beta1
+// and beta2 of themselves, plus the rest of g and of g², and
+// param[i] -= rate·first[i] / (√second[i]·root + epsilon).
+func (s *Steps) Adam(param, first, second, grad []float32, by *Coefficients) {
+	s.adam(param, first[:len(param)], second[:len(param)], grad[:len(param)], (*[coefficients]float32)(by))
+}
+
+// Squares returns the sum of the squares of a. The order of addition depends on the level alone.
+func (s *Steps) Squares(a []float32) float32 { return s.squares(a) }
+
+func stepsGeneric() Steps {
+	return Steps{descend: descendGeneric, momentum: momentumGeneric, adam: adamGeneric, squares: squaresGeneric}
+}
+
+func descendGeneric(param, grad []float32, by *[coefficients]float32) {
+	scale, rate := by[byScale], by[byRate]
+	for i, g := range grad {
+		param[i] -= rate * (scale * g)
+	}
+}
+
+// normal is v, or 0 if v is denormal. Moments that nothing adds to decay to such numbers and stay
+// there, and arithmetic with them takes a hundred times as long.
+func normal(v float32) float32 {
+	const least = 0x1p-126
+	if v < least && v > -least {
+		return 0
+	}
+	return v
+}
+
+func momentumGeneric(param, first, grad []float32, by *[coefficients]float32) {
+	scale, rate, beta := by[byScale], by[byRate], by[byBeta1]
+	for i, g := range grad {
+		m := normal(beta*first[i] + scale*g)
+		first[i] = m
+		param[i] -= rate * m
+	}
+}
+
+func adamGeneric(param, first, second, grad []float32, by *[coefficients]float32) {
+	for i, g := range grad {
+		g *= by[byScale]
+		m := normal(by[byBeta1]*first[i] + by[byRest1]*g)
+		v := normal(by[byBeta2]*second[i] + by[byRest2]*g*g)
+		first[i], second[i] = m, v
+		param[i] -= by[byRate] * m / (float32(math.Sqrt(float64(v)))*by[byRoot] + by[byEpsilon])
+	}
+}
+
+// squaresGeneric adds in four sums, which do not wait for each other.
+func squaresGeneric(a []float32) float32 {
+	var s [4]float32
+	for len(a) >= 4 {
+		for i := range s {
+			s[i] += a[i] * a[i]
+		}
+		a = a[4:]
+	}
+	for _, v := range a {
+		s[0] += v * v
+	}
+	return s[0] + s[1] + s[2] + s[3]
+}

@@ -1,0 +1,162 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A step of a rule, on as many slices as it has moments.
+type ruleOf struct {
+	name    string
+	moments int
+	run     func(k *Kernels, param, grad []float32, moment [][]float32, by *Coefficients)
+	want    func(param, grad float64, moment []float64, by [coefficients]float64) float64
+}
+
+func rules() []ruleOf {
+	return []ruleOf{
+		{"descend", 0, func(k *Kernels, p, g []float32, _ [][]float32, by *Coefficients) { k.Descend(p, g, by) },
+			func(p, g float64, _ []float64, by [coefficients]float64) float64 {
+				return p - by[byRate]*by[byScale]*g
+			}},
+		{"momentum", 1, func(k *Kernels, p, g []float32, m [][]float32, by *Coefficients) { k.Momentum(p, m[0], g, by) },
+			func(p, g float64, m []float64, by [coefficients]float64) float64 {
+				m[0] = by[byBeta1]*m[0] + by[byScale]*g
+				return p - by[byRate]*m[0]
+			}},
+		{"adam", 2, func(k *Kernels, p, g []float32, m [][]float32, by *Coefficients) { k.Adam(p, m[0], m[1], g, by) },
+			func(p, g float64, m []float64, by [coefficients]float64) float64 {
+				g *= by[byScale]
+				m[0] = by[byBeta1]*m[0] + by[byRest1]*g
+				m[1] = by[byBeta2]*m[1] + by[byRest2]*g*g
+				return p - by[byRate]*m[0]/(math.Sqrt(m[1])*by[byRoot]+by[byEpsilon])
+			}},
+	}
+}
+
+// TestSteps: each rule changes its slices as double precision does, and nothing beside them, for
+// every number of elements behind a vector.
+func TestSteps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var by Coefficients
+	by.Set(0.5, 0.25, 0.9, 0.999, 1.5, 1e-3)
+	var exact [coefficients]float64
+	for i, v := range by {
+		exact[i] = float64(v)
+	}
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		for _, r := range rules() {
+			for n := range 70 {
+				param, intact := guarded(t, rng, n, n%3)
+				grad, unread := guarded(t, rng, n, n%5)
+				checks := []func(){intact, unread}
+				var moment [][]float32
+				for i := range r.moments {
+					m, intact := guarded(t, rng, n, i)
+					for j := range m {
+						m[j] *= m[j] // mean squares are not negative
+					}
+					moment, checks = append(moment, m), append(checks, intact)
+				}
+				before, was := slices.Clone(param), make([][]float32, r.moments)
+				for i := range was {
+					was[i] = slices.Clone(moment[i])
+				}
+				given := slices.Clone(grad)
+				r.run(k, param, grad, moment, &by)
+				for _, check := range checks {
+					check()
+				}
+				if !slices.Equal(grad, given) {
+					t.Fatalf("%s of %d: the gradient has changed", r.name, n)
+				}
+				for i := range n {
+					m := make([]float64, r.moments)
+					for j := range m {
+						m[j] = float64(was[j][i])
+					}
+					want := r.want(float64(before[i]), float64(grad[i]), m, exact)
+					if step := math.Abs(want - float64(before[i])); math.Abs(float64(param[i])-want) > 0x1p-20*(step+math.Abs(want)) {
+						t.Fatalf("%s of %d: element %d is %g, not %g", r.name, n, i, param[i], want)
+					}
+					for j := range m {
+						if math.Abs(float64(moment[j][i])-m[j]) > 0x1p-20*(math.Abs(m[j])+math.Abs(float64(grad[i]))) {
+							t.Fatalf("%s of %d: moment %d of element %d is %g, not %g", r.name, n, j, i, moment[j][i], m[j])
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestStepsOfNothing: without gradients parameters stay, moments that have decayed to denormal numbers
+// become 0, and the processor's mode is as it was.
+func TestStepsOfNothing(t *testing.T) {
+	const n, tiny = 37, 1e-41
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		var by Coefficients
+		by.Set(1, 0.1, 0.9, 0.999, 2, 1e-8)
+		for _, r := range rules() {
+			for _, left := range []float32{0, tiny} {
+				param, grad := slices.Repeat([]float32{1.5}, n), make([]float32, n)
+				moment := [][]float32{slices.Repeat([]float32{left}, n), slices.Repeat([]float32{left}, n)}
+				r.run(k, param, grad, moment, &by)
+				if first, second := moment[0][0], moment[1][0]; r.moments > 0 && first != 0 || r.moments > 1 && second != 0 {
+					t.Errorf("%s: moments of %g stay %g and %g", r.name, left, first, second)
+				}
+				if !slices.Equal(param, slices.Repeat([]float32{1.5}, n)) {
+					t.Errorf("%s: with moments of %g, parameters become %v", r.name, left, param)
+				}
+			}
+		}
+		denormal := []float32{tiny}
+		if k.Add(denormal, denormal, denormal); denormal[0] < 1.5*tiny {
+			t.Errorf("a step leaves the processor in a mode where %g + %g is %g", tiny, tiny, denormal[0])
+		}
+	})
+}
+
+// TestSquares: sums of squares of any number of elements, infinite where they are too large.
+func TestSquares(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		for _, n := range []int{0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 100, 1000} {
+			a, _ := guarded(t, rng, n, n%4)
+			want := 0.0
+			for _, v := range a {
+				want += float64(v) * float64(v)
+			}
+			if got := float64(k.Squares(a)); math.Abs(got-want) > 0x1p-20*want {
+				t.Errorf("of %d: %g, not %g", n, got, want)
+			}
+		}
+		if got := k.Squares([]float32{1, 1e30}); !math.IsInf(float64(got), 1) {
+			t.Errorf("of 1e30: %g", got)
+		}
+	})
+}
+
+// BenchmarkSteps measures steps over slices that caches hold, and where moments have decayed to denormal numbers.
+func BenchmarkSteps(b *testing.B) {
+	const n = 4096
+	for _, k := range levels(b) {
+		for _, r := range rules() {
+			for _, left := range []float32{0, 1e-41} {
+				b.Run(fmt.Sprintf("%s/%v/moments=%g", r.name, k.Level(), left), func(b *testing.B) {
+					var by Coefficients
+					by.Set(1, 0.1, 0.9, 0.999, 2, 1e-8)
+					param, grad := make([]float32, n), make([]float32, n)
+					moment := [][]float32{slices.Repeat([]float32{left}, n), slices.Repeat([]float32{left}, n)}
+					b.SetBytes(int64(4 * n * (2 + r.moments)))
+					for b.Loop() {
+						r.run(k, param, grad, moment, &by)
+					}
+				})
+			}
+		}
+	}
+}
