@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"rnnbench/device"
+	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -32,6 +33,10 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, err
 	}
+	teams := d.teams(s, f, k)
+	if teams == 1 && f == simd.F32 {
+		s = inPlace(s)
+	}
 	l := d.layout(s, f)
 	arena, free, err := allocate(l.total)
 	if err != nil {
@@ -44,7 +49,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		n := d.floats(m, f)
 		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
 	}
-	p.teams = d.teams(s, f, k)
+	p.teams = teams
 	b := binder{program: p, fused: map[cellPass]*fused.Kernel{}, maps: map[cell.Op]kernel{}}
 	if err := b.bind(); err != nil {
 		return nil, errors.Join(err, free())

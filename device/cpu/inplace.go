@@ -1,0 +1,72 @@
+package cpu
+
+import "rnnbench/rnn/schedule"
+
+// inPlace is s, a schedule that runs in program order, with products that read weights as they are
+// stored where each run would pack these for one product alone, as in training, whose runs change
+// weights. The product packs them block by block as it goes, and the blocks stay in a cache.
+func inPlace(s *schedule.Schedule) *schedule.Schedule {
+	drop := map[int]int{} // node of the product by that of the packing
+	for i, n := range s.Nodes {
+		if pack, ok := n.Op.(schedule.Pack); ok {
+			if j := onlyProduct(s, pack, i); j >= 0 {
+				drop[i] = j
+			}
+		}
+	}
+	if len(drop) == 0 {
+		return s
+	}
+	out := *s
+	out.Nodes = make([]schedule.Node, 0, len(s.Nodes)-len(drop))
+	place := make([]int, len(s.Nodes)) // of a node in out
+	products := map[int]schedule.Pack{}
+	for i, j := range drop {
+		products[j] = s.Nodes[i].Op.(schedule.Pack)
+	}
+	for i, n := range s.Nodes {
+		place[i] = len(out.Nodes)
+		if _, ok := drop[i]; ok {
+			continue
+		}
+		if pack, ok := products[i]; ok {
+			g := n.Op.(schedule.Gemm)
+			g.B, g.TransB = pack.Src, pack.Trans
+			n.Op = g
+		}
+		var wait []int
+		for _, w := range n.Wait {
+			if _, dropped := drop[w]; !dropped {
+				wait = append(wait, place[w])
+			}
+		}
+		n.Wait = wait
+		out.Nodes = append(out.Nodes, n)
+	}
+	return &out
+}
+
+// onlyProduct is the node of the product that alone reads what node i packs, and could as well read
+// the weights themselves; -1: there is none.
+func onlyProduct(s *schedule.Schedule, pack schedule.Pack, i int) int {
+	at := -1
+	for j, n := range s.Nodes {
+		for v, wrote := range schedule.Accesses(n.Op) {
+			if j == i || v.M != pack.Dst.M && !(wrote && v.M == pack.Src.M) {
+				continue
+			}
+			g, ok := n.Op.(schedule.Gemm)
+			switch {
+			case v.M == pack.Src.M: // changed after the product alone
+				if at < 0 {
+					return -1
+				}
+			case !ok || at >= 0 || j < i || v != g.B || v != pack.Dst:
+				return -1
+			default:
+				at = j
+			}
+		}
+	}
+	return at
+}
