@@ -14,8 +14,6 @@ var layers = [][]string{
 	{"rnn/schedule", "rnn/graph"},
 	{"rnn", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
 	{"impl", "results", "model", "train/data", "rival"},
-	{"tuner", "plots", "train"},
-	{"impl", "results", "model", "train/data"},
 	{"tuner", "plots", "train", "cluster"},
 	{"experiments"},
 	{"report"},

@@ -230,11 +230,18 @@ func (p *Plan) update(o Optimizer) {
 			m := p.Matrix(fmt.Sprintf("%s moment %d", v.value.Name, i+1), v.value.Rows, v.value.Cols)
 			one.Moment, op.Moment = append(one.Moment, m), append(op.Moment, m.All())
 		}
-		op.Param = one.Param.All()
+		if op.Param = one.Param.All(); isTable(p, v.value) && o.Replicas <= 1 && o.moments() == 0 && op.Copy.Empty() {
+			op.Rows = p.X.All()
+		}
 		p.Do(0, op)
 		u.Trained = append(u.Trained, one)
 	}
 	p.Updates = u
+}
+
+// isTable reports whether a run reads and changes only those rows of a parameter that its symbols name.
+func isTable(p *Plan, param *schedule.Matrix) bool {
+	return p.OneHot && len(p.Layer) > 0 && param == p.Layer[0].W && p.X.Rows <= param.Rows
 }
 
 // Rates are those of iteration t, which counts from 1: a learning rate and the largest norm

@@ -40,6 +40,9 @@ type update struct {
 	param, also, grad matrix
 	first, second     matrix // moments
 	rates, squares    matrix
+	index             matrix // of the rows that change, if others do not
+	changed           []bool // by row, while there is an index
+	program           *program
 }
 
 func (p *binder) update(op schedule.Update) work {
@@ -52,6 +55,10 @@ func (p *binder) update(op schedule.Update) work {
 	}
 	if len(op.Moment) > 1 {
 		w.second = p.matrix(op.Moment[1])
+	}
+	if w.index = p.matrix(op.Rows); w.index.data != nil {
+		w.changed, w.program = make([]bool, w.param.rows), p.program
+		return w
 	}
 	flatten(&w.param, &w.also, &w.grad, &w.first, &w.second)
 	return w
@@ -73,6 +80,10 @@ func flatten(all ...*matrix) {
 func (w *update) share(part, parts int, s *scratch) {
 	scale := w.scale()
 	s.step.Set(scale, w.rates.data[schedule.Rate], w.op.Beta1, w.op.Beta2, w.rates.data[schedule.Root], w.op.Epsilon)
+	if w.index.data != nil {
+		w.rows(part, parts, scale, &s.step)
+		return
+	}
 	from, to := span(w.param.rows*w.param.cols, line, part, parts)
 	for from < to {
 		row, col := from/w.param.cols, from%w.param.cols
@@ -85,6 +96,28 @@ func (w *update) share(part, parts int, s *scratch) {
 		}
 		from += n
 	}
+}
+
+// rows changes each row that the index names, once. A share takes every so manyth row: words that
+// are frequent have low numbers.
+func (w *update) rows(part, parts int, scale float32, by *simd.Coefficients) {
+	each := func(f func(row int)) {
+		for i := range w.index.rows {
+			if row, ok := w.program.index(w.index.row(i)[0], w.param.rows); ok && row%parts == part {
+				f(row)
+			}
+		}
+	}
+	if scale == 0 {
+		return
+	}
+	each(func(row int) {
+		if !w.changed[row] {
+			w.changed[row] = true
+			w.change(row, 0, w.param.cols, by)
+		}
+	})
+	each(func(row int) { w.changed[row] = false })
 }
 
 // scale is what gradients are multiplied by; 0: nothing changes.

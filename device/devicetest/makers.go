@@ -67,6 +67,7 @@ func simpleMakers() map[string]maker {
 			return schedule.Squares{A: t.place(rows, cols), Out: t.place(1, 1+t.rng.IntN(rows))}
 		},
 		"update sgd":  func(t *trial) schedule.Op { return t.update(schedule.SGD, t.rng.IntN(2)) },
+		"update rows": func(t *trial) schedule.Op { return t.updateRows() },
 		"update adam": func(t *trial) schedule.Op { return t.update(schedule.Adam, 2) },
 		"allreduce": func(t *trial) schedule.Op { // alone: sums over several replicas need as many devices
 			return schedule.AllReduce{Sums: []schedule.View{t.place(t.size(), t.size()), t.place(t.size(), t.size())}, Replicas: 1}
@@ -121,6 +122,16 @@ func (t *trial) update(rule schedule.Rule, moments int) schedule.Update {
 	if t.flip() {
 		op.Copy = t.place(rows, cols)
 	}
+	return op
+}
+
+// updateRows changes some rows of a table, some of them named more than once.
+func (t *trial) updateRows() schedule.Update {
+	op := t.update(schedule.SGD, 0)
+	n, cols := t.size(), op.Param.Cols
+	op.Param, op.Grad, op.Copy, op.Rows = t.place(5, cols), t.place(5, cols), schedule.View{}, t.index(n)
+	t.b.Do(0, schedule.Map{Op: cell.Zero, Out: op.Grad})
+	t.b.Do(0, schedule.Scatter{Index: op.Rows, Src: t.place(n, cols), Table: op.Grad})
 	return op
 }
 

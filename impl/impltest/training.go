@@ -46,7 +46,7 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 6, Output: 7, Precision: precision}
 			switch i % 3 {
 			case 1:
-				p.OneHot, p.Input = c.Window == 1, 9
+				p.OneHot, p.Input = c.Window == 1, 9+20*(i/3%2) // more symbols than there are steps, or fewer
 			case 2:
 				p.Symbols, p.Embedding = 4, 3
 				p.Output, p.Groups, p.Weighted = 8, 2, true

@@ -48,11 +48,14 @@ func (s Squares) Band(i int) View {
 // gradients, the root of the sum of Squares, is not finite, nothing changes.
 // Copy, if there is one, becomes what Param is then: parameters in 16 bits lie beside
 // those in single precision. Rates is a row of RateColumns.
+// Rows, if there is one, is a column of row numbers, as a Scatter's Index: in all other rows Grad
+// is 0. By SGD without a moment these do not change, so that a device may leave them alone.
 type Update struct {
 	Rule                  Rule
 	Param, Copy, Grad     View
 	Moment                []View // SGD: none or one; Adam: the mean, then the mean square
 	Rates, Squares        View   // Squares: a row, or empty where nothing needs the norm
+	Rows                  View
 	Beta1, Beta2, Epsilon float32
 }
 
@@ -73,7 +76,7 @@ func (s Squares) check() error {
 
 func (u Update) Name() string { return "update" }
 func (u Update) Reads() []View {
-	return some([]View{u.Param, u.Grad, u.Rates, u.Squares}, u.Moment)
+	return some([]View{u.Param, u.Grad, u.Rates, u.Squares, u.Rows}, u.Moment)
 }
 func (u Update) Writes() []View { return some([]View{u.Param, u.Copy}, u.Moment) }
 
@@ -102,6 +105,9 @@ func (u Update) check() error {
 	}
 	if u.Rates.Rows != 1 || u.Rates.Cols != RateColumns || !u.Squares.Empty() && u.Squares.Rows != 1 {
 		return misfit(u)
+	}
+	if !u.Rows.Empty() && (u.Rows.Cols != 1 || u.Rule != SGD || len(u.Moment) > 0 || !u.Copy.Empty()) {
+		return fmt.Errorf("schedule: %v: rows beside a column of numbers change too", u)
 	}
 	switch {
 	case u.Rule == SGD && len(u.Moment) <= 1, u.Rule == Adam && len(u.Moment) == 2:
