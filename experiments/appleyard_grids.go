@@ -96,7 +96,7 @@ var appleyardFig1 = Experiment{
 				number(up, "%.2f"), table.Text(best.Impl.Label), number(batching, "%.2f"), number(overlap, "%.2f"), number(layersUp, "%.2f")})
 		}
 		rep.Tables = append(rep.Tables, t)
-		rep.gains(four, gain, on)
+		gains(rep, four, gain, on)
 		if pairs > 0 {
 			rep.claim(on, "batching inputs is often detrimental", fmt.Sprintf("slower at %d of %d points", hurts, pairs), 4*hurts >= pairs, "")
 			rep.Findings = append(rep.Findings, fmt.Sprintf("Batching inputs in pairs is slower by more than 2 %% at %d of %d points. The paper finds it detrimental in many cases for minibatches other than 32.", hurts, pairs))
@@ -130,7 +130,7 @@ func (rep *Report) ladderFigures(four []results.Record, on Target) {
 }
 
 // gains says at which minibatch the ladder gains most.
-func (rep *Report) gains(four []results.Record, gain map[int][]float64, on Target) {
+func gains(rep *Report, four []results.Record, gain map[int][]float64, on Target) {
 	var parts []string
 	top, topBatch := 0.0, 0
 	for _, p := range points(four) {

@@ -123,7 +123,7 @@ var diamosFig3 = Experiment{
 		rep.add("diamos-fig3", fig, err)
 		if at4 > 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("At minibatch 4, the persistent layer is %.2f× as fast as matrix products; the paper reports 28×.%s", at4, losses(at4, graph4, paper[4], on)))
-			rep.diamosClaims(on, at4, library4, rate4/most)
+			diamosClaims(rep, on, at4, library4, rate4/most)
 		}
 		if library4 > 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("The paper's 28× is over products of Nervana's library; the paper also compares with NVIDIA's. At minibatch 4, the persistent layer here is %.2f× as fast as cuBLAS products. rnnbench's own skinny products run the cell in the same launch.", library4))
@@ -139,7 +139,7 @@ var diamosFig3 = Experiment{
 // diamosClaims sets Figure 3 beside the record: the factor over products at
 // minibatch 4, that over cuBLAS's, 0 if unknown, and the share of the largest rate
 // that minibatch 4 has.
-func (r *Report) diamosClaims(on Target, times, library, share float64) {
+func diamosClaims(r *Report, on Target, times, library, share float64) {
 	here, why := fmt.Sprintf("%.2f×", times), "launches cost little here: an operation starts in a fraction of a microsecond"
 	if on.GPU {
 		why = ""

@@ -76,7 +76,7 @@ var diamosMemory = Experiment{
 		rep.Tables = append(rep.Tables, memoryTable(all))
 		rep.add("diamos-memory", memoryFigure(all), nil)
 		rep.Findings = memoryFindings(all)
-		rep.memoryClaims(all)
+		memoryClaims(rep, all)
 		return rep, nil
 	},
 }
@@ -179,7 +179,7 @@ func layersWord(n int) string {
 }
 
 // memoryClaims sets the paper's numbers beside its own arithmetic.
-func (r *Report) memoryClaims(all []story) {
+func memoryClaims(r *Report, all []story) {
 	us := utterances()
 	a, _ := us[0].arithmetic()
 	r.claim(Target{}, "215 MB of activations: 1200 units, minibatch 64, 700 steps", quantity.SI(a, "B")+" by the paper's arithmetic", !differ(a, us[0].activations), "")

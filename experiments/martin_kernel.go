@@ -105,7 +105,7 @@ var martinKernel = Experiment{
 			rep.Findings = append(rep.Findings, fmt.Sprintf("Copy: the time to read and write as many bytes as the operations do, at the measured %s. The bytes include the product with one input. Copy is the limit where the data does not fit into caches.", quantity.SI(on.Copy, "B/s")))
 		}
 		if on.GPU {
-			rep.overSteps(on, all, overSerial)
+			overSteps(rep, on, all, overSerial)
 		} else {
 			if len(all) > 0 {
 				rep.claim(on, "a parallel scan is faster from 3 processors on", fmt.Sprintf("faster at %d of %d points, with %d workers", wins, len(all), workers(recs[0].Device)),
@@ -146,7 +146,7 @@ func workers(device string) int {
 
 // overSteps says what a scan on a GPU gains over operations step by step and, where it was measured, over
 // one kernel that loops over time.
-func (r *Report) overSteps(on Target, all, overSerial []float64) {
+func overSteps(r *Report, on Target, all, overSerial []float64) {
 	const claim = "a parallel scan is faster from 3 processors on"
 	if n := len(overSerial); n > 0 {
 		r.claim(on, claim, fmt.Sprintf("%.1f× over one kernel that loops over time (geometric mean)", geomean(overSerial)), geomean(overSerial) > 1, "")

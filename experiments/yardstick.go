@@ -78,7 +78,7 @@ var deepbench = Experiment{
 		if len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of DeepBench's layers")
 		}
-		rep.winners(recs)
+		winners(rep, recs)
 		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 		rep.add("deepbench", overNaive(recs, on, "DeepBench's layers: speed-up over naive"), nil)
 		return rep, nil
@@ -118,7 +118,7 @@ func (rep *Report) sideBySide(recs []results.Record, title string) {
 }
 
 // winners counts who is fastest where.
-func (rep *Report) winners(recs []results.Record) {
+func winners(rep *Report, recs []results.Record) {
 	names := labels(recs)
 	for _, pass := range []string{"forward", "train"} {
 		won, n := map[string]int{}, 0

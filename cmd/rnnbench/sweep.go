@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -213,57 +212,6 @@ func (b *bench) atLeast(before *results.Manifest) {
 			r.Value = max(r.Value, rates[precision])
 		}
 	}
-}
-
-// resumed resolves the settings of the run to resume, with those given now on
-// top.
-func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Manifest, error) {
-	m, _, _, err := results.Read(runPath(f.resume, dir))
-	if err != nil {
-		return config.Config{}, nil, &failure{exitError, err, "rnnbench show prints the latest run"}
-	}
-	if err := m.Resumable(); err != nil {
-		return config.Config{}, nil, usage(err, "rnnbench show "+f.resume+" still prints its records")
-	}
-	if len(m.Config) == 0 {
-		return config.Config{}, nil, &failure{exitError, fmt.Errorf("run %s cannot be resumed: cannot read its settings from manifest.json", f.resume),
-			"rnnbench show " + f.resume + " can still read the records"}
-	}
-	was, err := config.FromJSON(m.Config)
-	if err != nil {
-		return config.Config{}, nil, fmt.Errorf("run %s: %w", m.Run, err)
-	}
-	c, err := f.resolve(p, was)
-	if err != nil {
-		return c, nil, err
-	}
-	old, err := config.Resolve(was)
-	if err != nil {
-		return c, nil, fmt.Errorf("run %s: %w", m.Run, err)
-	}
-	if err := sameInputs(c, old, &m); err != nil {
-		return c, nil, err
-	}
-	if c.Label != "" && c.Label != m.Label {
-		has := "none"
-		if m.Label != "" {
-			has = strconv.Quote(m.Label)
-		}
-		return c, nil, fmt.Errorf("run %s cannot be resumed with another label: its label is %s, not %q: omit --label", m.Run, has, c.Label)
-	}
-	return c, &m, nil
-}
-
-// sameInputs finds that c measures something else than a run did.
-func sameInputs(c, old config.Config, m *results.Manifest) error {
-	if c.Measure.Seed != old.Measure.Seed || c.Measure.Data != old.Measure.Data {
-		return fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, but the requested inputs are %s with seed %d",
-			m.Run, old.Measure.Data, old.Measure.Seed, c.Measure.Data, c.Measure.Seed)
-	}
-	if c.Measure.Cache != old.Measure.Cache {
-		return fmt.Errorf("run %s cannot be resumed: it used %s caches, but the requested setting is %s", m.Run, old.Measure.Cache, c.Measure.Cache)
-	}
-	return nil
 }
 
 // dryRun says what would be measured.
