@@ -250,8 +250,10 @@ func (o Optimizer) Rates(t int, rate, limit float64) []float32 {
 	out := make([]float32, schedule.RateColumns)
 	out[schedule.Rate], out[schedule.Unscale], out[schedule.Limit] = float32(rate), float32(1/o.scale()), float32(limit)
 	if o.Rule == schedule.Adam {
-		out[schedule.Rate] = float32(rate / (1 - math.Pow(o.Beta1, float64(t))))
-		out[schedule.Root] = float32(1 / math.Sqrt(1-math.Pow(o.Beta2, float64(t))))
+		// By the betas of Update: 1 − float32(0.999) is 1.3e-5 less than 0.001.
+		beta1, beta2 := float64(float32(o.Beta1)), float64(float32(o.Beta2))
+		out[schedule.Rate] = float32(rate / (1 - math.Pow(beta1, float64(t))))
+		out[schedule.Root] = float32(1 / math.Sqrt(1-math.Pow(beta2, float64(t))))
 	}
 	return out
 }
