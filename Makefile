@@ -107,9 +107,10 @@ fuzz:
 bench:
 	$(GO) test -run '^$$' -bench . ./device/cpu/... ./rnn/schedule ./impl ./tuner
 
-## check-pytorch: compare exported points with PyTorch, where it is installed
+## check-pytorch: compare exported points and trainings with PyTorch, where it is installed
 check-pytorch: build
 	$(PYTHON) scripts/check-pytorch.py $(BIN)
+	$(PYTHON) scripts/check-training.py $(BIN)
 
 ## rival-onednn: oneDNN as a rival; needs a C++ compiler and oneDNN 2.x, such as Debian's libdnnl-dev
 rival-onednn:
