@@ -28,7 +28,8 @@ IMPLS = ["naive", "cudnnstyle"]
 SIZES = [{"H": 17, "I": 13, "B": 5, "T": 11}, {"H": 160, "I": 96, "B": 24, "T": 40}]
 LAYERS = [1, 3]
 # Classes out, and symbols in as well.
-NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--onehot=true"]]
+NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--onehot=true"],
+            ["--point", "H=17,I=13,B=5,T=11,L=2,O=8", "--symbols=6", "--embedding=9", "--groups=2", "--weighted=true"]]
 
 
 def runs():
@@ -99,9 +100,12 @@ class Check:
     def run(self):
         m, train = self.meta, self.meta["pass"] == "train"
         module = self.module()
-        x = torch.nn.functional.one_hot(self.tensor("symbols"), m["input"]).double() if m["onehot"] else self.tensor("input")
+        table = self.tensor("embedding").requires_grad_(train) if m.get("symbols") else None
+        x = self.input(table)
         start = {s: self.tensor(f"{s}_0").requires_grad_(train) for s in m["states"]}
         x.requires_grad_(train)
+        if table is not None and train:
+            x.retain_grad()
         pack = lambda states: tuple(states) if len(states) > 1 else states[0]
         unpack = lambda states: states if isinstance(states, tuple) else (states,)
 
@@ -114,21 +118,42 @@ class Check:
         leaves.update({f"grad_{name}": w for name, w in module.named_parameters()})
         if not m["onehot"]:
             leaves["grad_input"] = x
+        if table is not None:
+            leaves["grad_embedding"] = table
         if m["output"]:
             weight, bias = (self.tensor(name).requires_grad_(train) for name in ("weight_out", "bias_out"))
             logits = output @ weight.T + bias
-            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), self.tensor("target").flatten(), reduction="none")
-            self.compare("forward", "loss", loss.reshape(m["steps"], m["batch"]))
+            logits = logits.unflatten(-1, (m.get("groups") or 1, -1))
+            loss = self.loss(logits)
+            self.compare("forward", "loss", loss)
             if not train:
-                self.compare("forward", "prob", logits.softmax(-1))
+                self.compare("forward", "prob", logits.softmax(-1).flatten(-2))
             leaves.update(grad_weight_out=weight, grad_bias_out=bias)
-            goal = loss.mean()
+            goal = (loss * self.tensor("loss_weight")).sum() if "loss_weight" in self.got else loss.mean()
         elif train:
             goal = (output * self.tensor("grad_output")).sum()
         if train:
             goal.backward()
             for name, leaf in leaves.items():
                 self.compare("gradient", name, leaf.grad)
+
+    def input(self, table):
+        """The first layer's input: features, symbols one-hot, or rows of the table beside features."""
+        if self.meta["onehot"]:
+            return torch.nn.functional.one_hot(self.tensor("symbols"), self.meta["input"]).double()
+        if table is None:
+            return self.tensor("input")
+        rows = torch.nn.functional.embedding(self.tensor("symbols"), table)
+        return torch.cat([rows, self.tensor("input")], -1) if "input" in self.got else rows
+
+    def loss(self, logits):
+        """The loss of each step: within the target's group, and 0 where nothing is asked for."""
+        target, size = self.tensor("target"), logits.shape[-1]
+        group = (target.clamp(min=0) // size)[..., None, None].expand(*target.shape, 1, size)
+        within = torch.where(target < 0, -1, target % size)
+        picked = logits.gather(-2, group).squeeze(-2)
+        loss = torch.nn.functional.cross_entropy(picked.flatten(0, 1), within.flatten(), reduction="none", ignore_index=-1)
+        return loss.reshape(target.shape)
 
     def steps(self, module, x, start, pack, unpack):
         """Compares the states of all layers after each step."""
@@ -151,11 +176,11 @@ class Check:
         m = self.meta
         size = " ".join(f"{m[k]:>4}" for k in ("hidden", "input", "batch", "steps", "layers", "output"))
         errors = "".join(f"  {error:>8.1e} {name:<18}" for error, name in self.worst.values())
-        kind = m["pass"] + (" one-hot" if m["onehot"] else "")
+        kind = m["pass"] + (" one-hot" if m["onehot"] else " embedding" if m.get("symbols") else "")
         verdict = "ok" if self.ok() else "DIFFERS"
         if self.kinks:
             verdict += f"; on the other side of ReLU's kink: {self.kinks}"
-        return f"{m['cell']:<9} {m['technique']:<10} {kind:<14} {size}{errors}  {verdict}"
+        return f"{m['cell']:<9} {m['technique']:<10} {kind:<16} {size}{errors}  {verdict}"
 
 
 def main():
@@ -175,7 +200,7 @@ def main():
         print(f"check-pytorch: skipped: {sys.executable}: {e}")
         return 0
     checks = []
-    print(f"{'cell':<9} {'technique':<10} {'pass':<14} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"
+    print(f"{'cell':<9} {'technique':<10} {'pass':<16} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"
           f"  {'largest error, forward':<27}  {'largest error, gradients':<27}")
 
     def check(path):

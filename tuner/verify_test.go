@@ -28,6 +28,13 @@ func long(c *cell.Cell, pass string) results.Point {
 	return results.Point{Cell: c.Name, Pass: pass, Hidden: 17, Input: 11, Batch: 5, Steps: 70, Layers: 2, Precision: "fp32"}
 }
 
+// embedded is such a point with an embedding, groups of classes and weights of the loss.
+func embedded(c *cell.Cell) results.Point {
+	p := long(c, "train")
+	p.Symbols, p.Embedding, p.Output, p.Groups, p.Weighted = 7, 9, 10, 2, true
+	return p
+}
+
 // TestLargeProblemsPass: no correct technique is called wrong where it is not checked whole, whatever it is
 // checked by.
 func TestLargeProblemsPass(t *testing.T) {
@@ -40,6 +47,9 @@ func TestLargeProblemsPass(t *testing.T) {
 			p := points[0]
 			p.Output, p.OneHot, p.Precision = 7, c.Window == 1, []string{"fp32", "bf16"}[i]
 			points = append(points, p)
+			if pass == "train" {
+				points = append(points, embedded(c))
+			}
 			recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), points, specs(t, "naive", "scc", "scan", "cudnnstyle", "persistent"))
 			if err != nil {
 				t.Fatal(err)
@@ -141,15 +151,21 @@ func TestFaultsOfLongRuns(t *testing.T) {
 		}},
 		{"recurrent weights", "train", "cudnnstyle", "dR0", func(m *schedule.Matrix, v []float32) { v[len(v)-1] += 100 }},
 		{"bias", "train", "cudnnstyle", "dbx1", func(m *schedule.Matrix, v []float32) { v[len(v)-1] += 100 }},
+		{"embedding", "embedded", "cudnnstyle", "dE", func(m *schedule.Matrix, v []float32) { v[len(v)-1] += 100 }},
+		{"loss of a group", "embedded", "cudnnstyle", "loss", row(66, 1)},
 		{"gradient of the initial state", "train", "cudnnstyle", "dc0", func(m *schedule.Matrix, v []float32) { v[len(v)-1] += 100 }},
 	}
 	for _, test := range tests {
 		d := &faulty{Device: open(t), matrix: test.matrix, spoil: test.spoil}
-		recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), []results.Point{long(cell.LSTM, test.pass)}, specs(t, test.tech))
+		p := long(cell.LSTM, test.pass)
+		if test.pass == "embedded" {
+			p = embedded(cell.LSTM)
+		}
+		recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), []results.Point{p}, specs(t, test.tech))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := recs[0]; r.Status != results.Incorrect || r.Verify.Steps != steps {
+		if r := recs[0]; r.Status != results.Incorrect || r.Verify.Steps != steps && p.Symbols == 0 {
 			t.Errorf("%s: a fault in %s of %s is %s: %+v", test.name, test.matrix, test.tech, r.Status, r.Verify)
 		} else {
 			t.Log(test.name+":", fmt.Sprintf("%.3g of %.3g;", r.Verify.Error, r.Verify.Tolerance), *r.Reason)

@@ -12,6 +12,8 @@
 //	meta             scalar     JSON: the problem and the Source
 //	input            T × B × I  features; where one-hot in its place:
 //	symbols          T × B      of 0 to I-1
+//	                            With an embedding, of 0 to S-1; embedding, S × E, has the first E features
+//	                            and input, T × B × (I-E), the others
 //	weight_ih_l0     G·H × I    G·H × H from the second layer on; where a cell has a
 //	                            window, columns for the step, then for the step before
 //	weight_hh_l0     G·H × H    gates in the order of meta's gates: r, z, n and i, f, g, o
@@ -24,7 +26,8 @@
 //
 // grad_input, grad_weight_ih_l0 and so on, grad_h_0 and grad_c_0 are gradients
 // of the sum of output times grad_output or, with output layer, of the mean of
-// loss. What PyTorch's modules have no name for:
+// loss; where loss_weight, T × B, is there, of the sum of loss times loss_weight. A row of weight
+// 0 has the target -1. With groups, the loss and prob are of each group's classes alone. What PyTorch's modules have no name for:
 //
 //	h_l0, c_l0       T × B × H  states of a layer after each step
 //	peephole_l0      P × H      in the order of meta's peepholes
@@ -152,12 +155,15 @@ func (l *layout) meta(from Source) {
 		Steps     int      `json:"steps"`
 		Output    int      `json:"output"`
 		OneHot    bool     `json:"onehot"`
+		Symbols   int      `json:"symbols,omitempty"`
+		Embedding int      `json:"embedding,omitempty"`
+		Groups    int      `json:"groups,omitempty"`
 		Pass      string   `json:"pass"`
 		Precision string   `json:"precision"`
 		Source
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Pass.String(), p.Precision.String(), from,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Pass.String(), p.Precision.String(), from,
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -168,9 +174,12 @@ func (l *layout) meta(from Source) {
 func (l *layout) parameters() {
 	p := l.p
 	h, gh, rh := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
-	if p.OneHot {
+	switch {
+	case p.OneHot:
 		l.add("symbols", integers(l.given("x", 1)), p.Steps, p.Batch)
-	} else {
+	case p.Symbols > 0:
+		l.embedding()
+	default:
 		l.add("input", l.given("x", p.Input), p.Steps, p.Batch, p.Input)
 	}
 	for n := range p.Layers {
@@ -191,6 +200,21 @@ func (l *layout) parameters() {
 			l.add(name("peephole"), l.Get(name("peephole")), k, h)
 		}
 	}
+}
+
+// embedding adds the table, its symbols, and the features beside them if there are any.
+func (l *layout) embedding() {
+	p := l.p
+	x, wide := l.given("x", p.Given()), p.Given()
+	var symbols, features []float32
+	for ; len(x) > 0; x = x[wide:] {
+		symbols, features = append(symbols, x[0]), append(features, x[1:wide]...)
+	}
+	l.add("symbols", integers(symbols), p.Steps, p.Batch)
+	if wide > 1 {
+		l.add("input", features, p.Steps, p.Batch, wide-1)
+	}
+	l.add("embedding", l.Get("embedding"), p.Symbols, p.Embedding)
 }
 
 func (l *layout) states() {
@@ -223,6 +247,9 @@ func (l *layout) gradients() {
 	b, h, gh, rh := p.Batch, p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
 	if p.Output == 0 {
 		l.add("grad_output", l.given("dy", h), p.Steps, b, h)
+	}
+	if p.Symbols > 0 {
+		l.add("grad_embedding", l.take("grad_embedding", p.Symbols, p.Embedding), p.Symbols, p.Embedding)
 	}
 	if !p.OneHot {
 		l.add("grad_input", l.take("dx", p.Steps*b, p.Input), p.Steps, b, p.Input)
@@ -259,6 +286,9 @@ func (l *layout) head() {
 	l.add("weight_out", l.Get("weight_out"), v, h)
 	l.add("bias_out", l.Get("bias_out"), v)
 	l.add("target", integers(l.given("target", 1)), t, b)
+	if l.p.Weighted {
+		l.add("loss_weight", l.given("loss_weight", 1), t, b)
+	}
 	l.add("loss", l.take("loss", t*b, 1), t, b)
 	if l.p.Pass != rnn.Train {
 		l.add("prob", l.take("prob", t*b, v), t, b, v)

@@ -242,11 +242,14 @@ func TestDeviceAnswers(t *testing.T) {
 	for _, c := range cell.All() {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 			for _, output := range []int{0, 3} {
-				for _, onehot := range []bool{false, true} {
-					if onehot && c.Window > 1 { // rnn.Layout declines it
+				for _, input := range []string{"dense", "onehot", "embedded"} {
+					if input == "onehot" && c.Window > 1 { // rnn.Layout declines it
 						continue
 					}
-					p := rnn.Problem{Cell: c, Input: 3, Hidden: 4, Layers: 2, Batch: 5, Steps: 2, Pass: pass, Output: output, OneHot: onehot}
+					p := rnn.Problem{Cell: c, Input: 3, Hidden: 4, Layers: 2, Batch: 5, Steps: 2, Pass: pass, Output: output, OneHot: input == "onehot"}
+					if input == "embedded" {
+						p.Symbols, p.Embedding, p.Weighted = 6, 2, output > 0
+					}
 					plan, _, err := rnn.Layout(nothing{}, p, nil)
 					if err != nil {
 						t.Fatal(err)
@@ -274,6 +277,25 @@ func TestDeviceAnswers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestEmbedding: symbols, features and table are those of the data.
+func TestEmbedding(t *testing.T) {
+	p := rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 3, Pass: rnn.Train, Symbols: 6, Embedding: 2, Output: 4, Groups: 2, Weighted: true}
+	d, _ := draw(p)
+	all := arrays(t, p)
+	symbols, features := all["symbols"].Values.([]int64), all["input"].Values.([]float32)
+	for i, x := 0, d.Get("x"); i < len(symbols); i++ {
+		if float32(symbols[i]) != x[2*i] || features[i] != x[2*i+1] {
+			t.Errorf("row %d is symbol %d with feature %v, not %v", i, symbols[i], features[i], x[2*i:2*i+2])
+		}
+	}
+	if !slices.Equal(all["embedding"].Values.([]float32), d.Get("embedding")) || !slices.Equal(all["loss_weight"].Values.([]float32), d.Get("loss_weight")) {
+		t.Error("table or weights are others")
+	}
+	if got := len(all["grad_embedding"].Values.([]float64)); got != 12 {
+		t.Errorf("the table's gradient has %d values", got)
 	}
 }
 
