@@ -281,6 +281,7 @@ func All() []Experiment {
 		hwangFig4,
 		hwangGraph,
 		martinFig1,
+		martinFig1Training,
 		martinKernel,
 		martinTrain,
 		scanRates,

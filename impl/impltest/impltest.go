@@ -69,7 +69,7 @@ func Problems() []rnn.Problem {
 			}
 		}
 	}
-	ps = append(ps, embedded()...)
+	ps = append(ps, Embedded(rnn.FP32)...)
 	// Fewer bits: some of the same, every cell with each.
 	n := len(ps)
 	for i, c := range cell.All() {
@@ -82,14 +82,14 @@ func Problems() []rnn.Problem {
 	return ps
 }
 
-// embedded are problems with an embedding, groups of classes and weights of the loss: every
-// cell where training, and with -short every third.
-func embedded() []rnn.Problem {
+// Embedded are problems in precision p with an embedding, groups of classes and weights of the
+// loss: every cell where training, and with -short every third.
+func Embedded(precision rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {
 		p := rnn.Problem{
 			Cell: c, Input: 7, Hidden: 6, Layers: 2, Batch: 3, Steps: 5,
-			Symbols: 5, Embedding: 4, Output: 6, Groups: 2, Weighted: true,
+			Symbols: 5, Embedding: 4, Output: 6, Groups: 2, Weighted: true, Precision: precision,
 		}
 		if !testing.Short() {
 			ps = append(ps, p)

@@ -1,0 +1,180 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// Labels of whole training. Those of forward and backward alone follow from passOf.
+const (
+	wholeScan = "LS-LSTM"
+	wholeLSTM = "LSTM"
+)
+
+// A wholePoint is one of Figure 1 as the paper trains it, with what the paper measured.
+type wholePoint struct {
+	results.Point
+	label string
+	paper float64 // 1000 events a second
+}
+
+// wholePoints are those of lengths that recordings have: longer sequences are padding for the most part.
+func wholePoints(s Size, on Target) (all []wholePoint) {
+	add := func(label, cell string, steps, i int, paper float64) {
+		if s == Quick && (i%2 != 0 || steps<<i > 2048 || steps > 512) {
+			return
+		}
+		n := martinNetwork{cell: cell, hidden: 256, steps: steps, batch: 1 << i}
+		all = append(all, wholePoint{n.point(), label, paper})
+	}
+	for i, paper := range martinLSTM() {
+		add(wholeLSTM, "lstm", 256, i, paper)
+	}
+	for _, l := range martinLengths(on) {
+		for i, paper := range l.paper {
+			if l.steps <= 2048 {
+				add(wholeScan, "ls-lstm", l.steps, i, paper)
+			}
+		}
+	}
+	return all
+}
+
+// spec is how the point is trained: as in Figure 1, and on a GPU replayed as a graph.
+func (w wholePoint) spec(on Target) grid.Spec {
+	switch {
+	case w.label == wholeScan && on.GPU:
+		return spec(w.label, "scan", knob.Params{"inputbatch": max(1, scanRows/w.Batch), "graph": 1})
+	case w.label == wholeScan:
+		return spec(w.label, "scan", nil)
+	case on.GPU:
+		return graphed(w.label, stepByStep(""))
+	}
+	return stepByStep(w.label)
+}
+
+var martinFig1Training = Experiment{
+	ID: "martin-fig1-training", Title: "Whole training of LS-LSTM and LSTM: embedding, output layer, feeding and update included",
+	Source: "Martin & Cundy 2017, Figure 1",
+	Parts: func(s Size, on Target) (parts []Part) {
+		for _, w := range wholePoints(s, on) {
+			pass := w.spec(on)
+			pass.Label = passOf(w.label)
+			parts = append(parts, Part{[]results.Point{w.Point}, []grid.Spec{pass}})
+		}
+		return parts
+	},
+	Trainings: func(s Size, on Target) (all []Training) {
+		seconds := 3.0
+		if s == Quick {
+			seconds = 1
+		}
+		plan := results.TrainingPlan{Data: "events:ahead=50:burnin=30:recordings=200", Optimizer: "adam:lr=0.001", Time: seconds, Every: 1 << 30}
+		for _, w := range wholePoints(s, on) {
+			all = append(all, Training{Part{[]results.Point{w.Point}, []grid.Spec{w.spec(on)}}, plan})
+		}
+		return all
+	},
+	Report: reportMartinWhole,
+}
+
+// A whole is a point with its records; nil: there is none.
+type whole struct {
+	wholePoint
+	train, pass *results.Record
+}
+
+func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
+	var all []whole
+	var batches []int
+	for _, w := range wholePoints(Full, on) {
+		here := func(p results.Point) bool { return p == w.Point }
+		x := whole{w, find(recs, w.label, here), find(recs, passOf(w.label), here)}
+		if x.train == nil {
+			continue
+		}
+		all = append(all, x)
+		if !slices.Contains(batches, w.Batch) {
+			batches = append(batches, w.Batch)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("experiments: no network has been trained")
+	}
+	slices.Sort(batches)
+	rep := &Report{}
+	rep.Tables = append(rep.Tables,
+		wholeTable("Whole training in 1000 events/s, with the paper's in brackets", all, batches, func(w whole) table.Cell {
+			return table.Number(events(w.train), fmt.Sprintf("%.1f (%g)", events(w.train), w.paper))
+		}),
+		wholeTable("Iterations/s of whole training, with those of forward and backward alone in brackets", all, batches, func(w whole) table.Cell {
+			text := fmt.Sprintf("%.4g", 1/w.train.Seconds())
+			if w.pass != nil {
+				text += fmt.Sprintf(" (%.4g)", 1/w.pass.Seconds())
+			}
+			return table.Number(1/w.train.Seconds(), text)
+		}))
+	rep.wholeFindings(all, on)
+	var trained []results.Record
+	for _, w := range all {
+		trained = append(trained, *w.train)
+	}
+	fig, err := plots.Lines(trained, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1 with all that training takes"})
+	rep.add("martin-fig1-training", fig, err)
+	return rep, nil
+}
+
+// wholeTable has a row for each length and a column for each minibatch.
+func wholeTable(title string, all []whole, batches []int, cell func(whole) table.Cell) *table.Table {
+	t := &table.Table{Title: title, Columns: []table.Column{{Name: "Network", Key: "network"}, column("T", "steps")}}
+	for _, b := range batches {
+		t.Columns = append(t.Columns, column(fmt.Sprintf("B=%d", b), fmt.Sprintf("batch_%d", b)))
+	}
+	var row []table.Cell
+	for i, w := range all {
+		if i == 0 || w.label != all[i-1].label || w.Steps != all[i-1].Steps {
+			row = []table.Cell{table.Text(w.label), table.Int(w.Steps)}
+			for range batches {
+				row = append(row, missing())
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		row[2+slices.Index(batches, w.Batch)] = cell(w)
+	}
+	return t
+}
+
+// wholeFindings sets the LS-LSTM beside the LSTM, and whole training beside its pass.
+func (rep *Report) wholeFindings(all []whole, on Target) {
+	lo, hi := math.Inf(1), 0.0
+	var more []float64
+	for _, w := range all {
+		if w.pass != nil {
+			more = append(more, 100*(w.train.Seconds()/w.pass.Seconds()-1))
+		}
+		for _, o := range all {
+			if w.label == wholeScan && o.label == wholeLSTM && o.Batch == w.Batch {
+				ratio := events(w.train) / events(o.train)
+				lo, hi = min(lo, ratio), max(hi, ratio)
+			}
+		}
+	}
+	if hi > 0 {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch, whole training: %.2f× to %.2f×. The paper reports 1.17× to 175×, with lengths up to 65536; here they end at 2048.", lo, hi))
+		rep.claim(on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps", fmt.Sprintf("up to %.2f×", hi), !differ(hi, 77.03), "")
+	}
+	if len(more) > 0 {
+		slices.Sort(more)
+		rep.Findings = append(rep.Findings, fmt.Sprintf("In the median of %d points, an iteration takes %.1f %% more than forward and backward alone (from %.1f %% to %.1f %%; below 0 is noise). Embedding and output layer are in both. The rest is feeding, the optimiser, and starting each iteration by itself.", len(more), more[len(more)/2], more[0], more[len(more)-1]))
+	}
+	rep.Findings = append(rep.Findings,
+		"Not comparable with the paper: events are of a generated camera, not of N-MNIST.",
+		"Figure 1 alone, martin-fig1, has no embedding and one softmax, and times forward and backward alone. It also has longer sequences and other ways to run an LSTM.")
+}
