@@ -15,7 +15,7 @@ func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 	wide := float64(m) * float64(ceil(n, line)*line) / float64(parts)
 	rate := p.peak
 	g := p.planner.product(op, p.format)
-	if gemm.Rounds(p.gemm, &g) {
+	if _, ok := gemm.Rounds(p.gemm, &g); ok {
 		rate = p.half
 	}
 	sec := p.call + 2*wide*float64(k)/rate + p.tile*wide/float64(line*p.kernels.MaxRows())
@@ -45,9 +45,10 @@ func (p *forecast) packing(op schedule.Gemm, parts int) float64 {
 // weighted is a product by packed weights by one worker: the longer of its multiply-adds and of reading the
 // weights.
 func (p *forecast) weighted(m, n, k int, f simd.Format, from int) float64 {
-	if g := bandProduct(m, n, k, f); gemm.Rounds(p.gemm, &g) {
+	g := bandProduct(m, n, k, f)
+	if blocks, ok := gemm.Rounds(p.gemm, &g); ok {
 		wide := float64(ceil(n, line) * line)
-		return p.call + p.round*float64(m)*float64(k) + wide*float64(k)*max(2*float64(m)/p.half, float64(bytesOf(f))/p.load[from])
+		return 2*p.call + p.block*float64(blocks) + p.round*float64(m)*float64(k) + wide*float64(k)*max(2*float64(m)/p.half, float64(bytesOf(f))/p.load[from])
 	}
 	rows := p.kernels.MaxRows()
 	tiles := ceil(m, rows)

@@ -15,6 +15,7 @@ type rates struct {
 	pack    float64    // of a float of an operand that is packed as the product goes
 	half    float64    // operations per second of BF16 multiplied as it is
 	load    [4]float64 // bytes of weights per second in such products of few rows, from each memory
+	block   float64    // of a block of tiles besides
 	round   float64    // of a float that is rounded to BF16 as the product goes
 	prepare [4]float64 // bytes of weights packed ahead per second, by the memory they come from
 
@@ -57,7 +58,7 @@ func ratesOf(l simd.Level) *rates {
 		step: 22e-9, nearLine: 0.4e-9, farLine: 0.58e-9, forming: 0.9, meeting: 0.35e-6,
 		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
 	}
-	r.half, r.load, r.round = 2*r.peak, r.read, 0.1e-9
+	r.half, r.load, r.round, r.block = 2*r.peak, r.read, 0.1e-9, 60e-9
 	switch l {
 	case simd.AMX: // as measured on two cores of a Sapphire Rapids
 		r.peak, r.half, r.load = 200e9, 1700e9, [4]float64{150e9, 150e9, 60e9, 29e9}

@@ -63,10 +63,21 @@ func (e *Engine) ScratchLen(p *Product, workers int) int {
 		if m0 >= m1 || n0 >= n1 {
 			continue
 		}
-		a, b := e.scratch(p, m1-m0, n1-n0)
-		most = max(most, a+b)
+		most = max(most, scratchLen(e, p, m1-m0, n1-n0))
 	}
 	return most
+}
+
+// scratchLen is what a share of m×n takes, or one of fewer columns, which may be too small to be rounded.
+func scratchLen(e *Engine, p *Product, m, n int) int {
+	a, b := e.scratch(p, m, n)
+	if (rounder{e}).takes(p) && p.Packed != nil {
+		wide := *p
+		wide.Format = simd.F16 // as widened as BF16 would be
+		x, y := e.scratch(&wide, m, n)
+		return max(a+b, x+y)
+	}
+	return a + b
 }
 
 // scratch returns the floats for blocks of A and B in a share of m×n.

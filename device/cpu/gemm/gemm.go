@@ -67,6 +67,7 @@ type Engine struct {
 	blockA int // floats of a block of A, a quarter of L2
 	blockB int // floats of a packed block of B, twice L2: a few strips at a time are in use
 	ones   []float32
+	always bool // products round however small they are, in tests
 }
 
 const (
@@ -123,6 +124,7 @@ type Scratch struct {
 	dot  simd.Dot
 
 	rounding rounding
+	panels   panels
 }
 
 // NewScratch returns a scratch of n floats: the largest ScratchLen of the products to come.

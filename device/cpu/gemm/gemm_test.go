@@ -213,7 +213,12 @@ func engines(t testing.TB) map[string]*Engine {
 	es := map[string]*Engine{}
 	add := func(name string, k *simd.Kernels) {
 		es[name] = New(k, 0)
+		if k.Rounds() {
+			es[name].always = true
+			es[name+"/some"] = New(k, 0)
+		}
 		small := New(k, 4<<10)
+		small.always = true
 		small.depth = 9
 		es[name+"/small"] = small
 	}

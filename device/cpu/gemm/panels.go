@@ -10,9 +10,8 @@ type panels struct {
 	amx.Panel
 	unit    *amx.Unit
 	program program.Program
-	partial []float32
-	ldc     int
 	height  int // rows of a block
+	last    int // columns of the last strip
 	depth   int // an even number of k
 	add     bool
 }
@@ -25,68 +24,64 @@ func (r *panels) run(words, b, c []float32, rows, columns int) {
 	full := rows / r.height
 	r.strips(words, b, c, full, columns)
 	if left := rows - full*r.height; left > 0 {
-		words, c = words[full*r.height*r.ARow:], c[full*r.height*r.ldc:]
+		words, c = words[full*r.height*r.ARow:], c[full*r.height*r.CRow:]
 		r.height = left
 		r.strips(words, b, c, 1, columns)
 	}
 }
 
-// strips multiplies so many blocks of rows by all columns.
+// strips multiplies so many blocks of rows by all columns. A last strip with padding has a register of its own, whose
+// shape leaves that out.
 func (r *panels) strips(words, b, c []float32, blocks, columns int) {
 	r.Blocks, r.BlockRows = blocks, r.height
 	r.program.Tiles = ceil(r.height, amx.TileRows)
 	most := program.MaxStrips / r.program.Tiles
 	for at := 0; at < columns; {
-		strips := (columns - at) / width
-		r.CRow, r.Groups, r.program.Strips = r.ldc, strips/most, most
-		if strips < most {
-			r.Groups, r.program.Strips = 1, strips
-		}
-		if strips == 0 {
-			r.last(words, b[at/width*r.BStrip:], c[at:], columns-at)
-			return
+		left := columns - at
+		r.Groups, r.program.Strips, r.last = left/(most*width), most, width
+		if r.Groups == 0 {
+			r.Groups, r.program.Strips = 1, min(ceil(left, width), program.Own(r.program.Tiles))
+			r.last = min(width, left-(r.program.Strips-1)*width)
 		}
 		r.A, r.B, r.C = words, b[at/width*r.BStrip:], c[at:]
-		r.multiply(r.add)
+		r.multiply()
 		at += r.Groups * r.program.Strips * width
 	}
 }
 
-// last multiplies by a strip with padding, whose sums go elsewhere first.
-func (r *panels) last(words, b, c []float32, columns int) {
-	blocks := r.Blocks
-	r.Blocks, r.Groups, r.program.Strips = 1, 1, 1
-	for i := range blocks {
-		r.A, r.B = words[i*r.height*r.ARow:], b
-		r.C, r.CRow = r.partial, width
-		r.multiply(false)
-		for row := range r.height {
-			sums, to := r.partial[row*width:][:columns], c[(i*r.height+row)*r.ldc:][:columns]
-			if !r.add {
-				copy(to, sums)
-				continue
-			}
-			for j, v := range sums {
-				to[j] += v
-			}
+// stepsOf is in how many steps k is multiplied, of so many words: equally long ones where a few more than it takes leave
+// nothing, else whole ones with a rest.
+func stepsOf(words int) (steps, each int) {
+	least := ceil(words, amx.TileWords)
+	for steps = least; 4*steps <= 5*least; steps++ {
+		if words%steps == 0 {
+			return steps, words / steps
 		}
+	}
+	return words / amx.TileWords, amx.TileWords
+}
+
+// restOf is how many words steps leave.
+func restOf(words int) int {
+	steps, each := stepsOf(words)
+	return words - steps*each
+}
+
+// multiply goes through k in steps, and then through the rest.
+func (r *panels) multiply() {
+	r.Accumulate = r.add
+	words := r.depth / 2
+	steps, each := stepsOf(words)
+	r.steps(steps, each)
+	if done := steps * each; done < words {
+		r.A, r.B, r.Accumulate = r.A[done:], r.B[done*width:], true
+		r.steps(1, words-done)
 	}
 }
 
-// multiply goes through whole steps of k, and then through the rest.
-func (r *panels) multiply(add bool) {
-	steps, rest := r.depth/amx.StepK, r.depth%amx.StepK/2
-	r.Accumulate = add
-	if steps > 0 {
-		r.K = steps
-		r.Config.Set(&r.program, r.height, amx.TileWords)
-		r.unit.Run(&r.Panel, r.program.Tiles, r.program.Strips)
-		r.Accumulate = true
-	}
-	if rest > 0 {
-		r.A, r.B = r.A[steps*amx.TileWords:], r.B[steps*amx.TileRows*amx.TileWords:]
-		r.K = 1
-		r.Config.Set(&r.program, r.height, rest)
-		r.unit.Run(&r.Panel, r.program.Tiles, r.program.Strips)
-	}
+// steps multiplies so many steps of so many words each.
+func (r *panels) steps(steps, words int) {
+	r.K, r.AStep, r.BStep = steps, words, words*width
+	r.Config.Set(&r.program, r.height, words, r.last)
+	r.unit.Run(&r.Panel, r.program.Tiles, r.program.Strips)
 }

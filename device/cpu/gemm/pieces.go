@@ -72,8 +72,7 @@ func (e *Engine) PieceScratchLen(p *Product) int {
 	m0, m1 := p.band(rows, bands-1, bands)
 	most := 0
 	for _, m := range [...]int{tiles / bands * rows, ceil(tiles, bands) * rows, m1 - m0} {
-		a, b := e.scratch(p, min(m, p.M), min(p.N, e.group(p, 1)))
-		most = max(most, a+b)
+		most = max(most, scratchLen(e, p, min(m, p.M), min(p.N, e.group(p, 1))))
 	}
 	return most
 }

@@ -18,8 +18,6 @@ const (
 	// transposedK is how much of rows is transposed before it is rounded, and transposedRows of how many.
 	transposedK    = 8 * amx.StepK
 	transposedRows = width
-	// partialLen is a block's sums in the last strip, where that has columns of padding.
-	partialLen = program.MaxTiles * amx.TileRows * width
 	// tallRows is the most rows that tiles multiply at once.
 	tallRows = program.MaxTiles * amx.TileRows
 	// roundedRows is the least number of rows, and of columns, of a product whose right factor is packed for it.
@@ -29,15 +27,47 @@ const (
 // A rounder runs them with the kernels of an engine.
 type rounder struct{ *Engine }
 
-// Rounds reports whether e multiplies p with both factors rounded to BF16.
-func Rounds(e *Engine, p *Product) bool { return rounder{e}.takes(p) }
+// Rounds reports whether e multiplies p with both factors rounded to BF16, and in how many blocks of tiles; 0: by pairs.
+func Rounds(e *Engine, p *Product) (blocks int, ok bool) {
+	r := rounder{e}
+	if ok = r.takes(p); ok && r.inTiles(p, p.M) {
+		blocks = ceil(p.M, tallRows) * callsOf(p)
+	}
+	return blocks, ok
+}
+
+// callsOf is how many calls of the unit go over blocks of rows.
+func callsOf(p *Product) int {
+	calls := 1
+	if restOf(p.K/2) > 0 {
+		calls = 2
+	}
+	if strips, most := ceil(p.N, width), program.MaxStrips/ceil(min(p.M, tallRows), amx.TileRows); strips > most && p.N%(most*width) > 0 {
+		calls *= 2
+	}
+	return calls
+}
 
 // takes reports whether p multiplies elements of BF16 as they are.
 func (e rounder) takes(p *Product) bool {
 	if p.Format != simd.BF16 || !e.k.Rounds() {
 		return false
 	}
-	return p.Packed != nil && p.K > 1 || p.Packed == nil && min(p.M, p.N) >= roundedRows && p.K >= amx.StepK
+	if p.Packed == nil {
+		return min(p.M, p.N) >= roundedRows && p.K >= amx.StepK
+	}
+	return p.K > 1 && e.pays(p)
+}
+
+// pays reports whether p is large enough for what it takes to begin. In units of a multiply-add of the kernels that widen
+// weights, a call of the unit costs as much as thousands.
+func (e rounder) pays(p *Product) bool {
+	const start, call = 4 << 10, 5 << 10
+	work := p.M * p.N * p.K
+	if !e.inTiles(p, p.M) {
+		return e.always || work >= start
+	}
+	return e.always || work >= start+callsOf(p)*call
 }
 
 // inTiles reports whether so many rows of p are multiplied by tiles. Pairs read weights of one row faster, unless these
@@ -74,7 +104,7 @@ func (e rounder) block(p *Product, m, n int) (b roundedBlock) {
 // scratch is how many floats a share of m×n takes.
 func (e rounder) scratch(p *Product, m, n int) int {
 	b := e.block(p, m, n)
-	floats := b.m*roundedStride(b.k) + partialLen
+	floats := b.m * roundedStride(b.k)
 	if p.A.Trans {
 		floats += transposedRows * transposedK
 	}
@@ -91,7 +121,6 @@ func (e rounder) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch)
 	r.stride = roundedStride(r.k)
 	words, rest := r.m*r.stride, s.buf
 	r.words, rest = rest[:words], rest[words:]
-	r.partial, rest = rest[:partialLen], rest[partialLen:]
 	if p.A.Trans {
 		r.temp, rest = rest[:transposedRows*transposedK], rest[transposedRows*transposedK:]
 	}
@@ -123,13 +152,12 @@ type rounding struct {
 	scratch *Scratch
 	next    []float32 // what is likely to be read next
 
-	words, partial, temp []float32
+	words, temp []float32
 
 	stride    int // of words
 	row, rows int // of the block
 	from, to  int // its k
 	tile      Product
-	panels    panels
 }
 
 // depth is how many k of the block are multiplied as pairs: all, but for the last of an odd number in weights that were
@@ -201,9 +229,10 @@ func (r *rounding) multiply(packed []float32, n, nEnd int) {
 		switch {
 		case depth == 0: // the last k alone
 		case r.inTiles(r.product, r.rows):
-			r.panels = panels{unit: r.Engine.k.Unit(), partial: r.partial, depth: depth, add: add}
-			r.panels.BStrip, r.panels.ARow, r.panels.ldc = strip, r.stride, q.LdC
-			r.panels.run(r.words, b, c, r.rows, to-from)
+			t := &r.scratch.panels
+			t.unit, t.depth, t.add = r.Engine.k.Unit(), depth, add
+			t.BStrip, t.ARow, t.CRow = strip, r.stride, q.LdC
+			t.run(r.words, b, c, r.rows, to-from)
 		default:
 			r.pairs(b, c, strip, depth, to-from, q.LdC, add)
 		}

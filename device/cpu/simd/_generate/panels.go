@@ -39,7 +39,7 @@ const (
 	strideA = r9
 	strideB = r10
 	strideC = r11
-	panelOf = di
+	stepB   = di // from step to step, within a block
 	blockA  = r14
 	blockC  = r15
 )
@@ -139,22 +139,21 @@ func (w *panelWriter) sums(in program.Instr) {
 	}
 }
 
-const tileBytes = 1024
-
 // panel writes the function of a program.
 func (w *panelWriter) panel(p program.Program) {
 	w.line("\n// func panel%dx%d(p *Panel)", p.Tiles, p.Strips)
-	w.line("TEXT ·panel%dx%d(SB), NOSPLIT, $32-8", p.Tiles, p.Strips)
+	w.line("TEXT ·panel%dx%d(SB), NOSPLIT, $40-8", p.Tiles, p.Strips)
 	w.line("\tMOVQ p+0(FP), DI")
 	w.line("\tLEAQ Panel_Config(DI), AX")
 	w.configure(ax)
 	for _, f := range []struct {
 		field string
 		to    gpr
-	}{{"ARow", strideA}, {"CRow", strideC}, {"BStrip", r12}} {
+	}{{"ARow", strideA}, {"CRow", strideC}, {"BStrip", r12}, {"AStep", ax}} {
 		w.line("\tMOVQ Panel_%s(DI), %v", f.field, f.to)
 		w.line("\tSHLQ $2, %v", f.to)
 	}
+	w.line("\tMOVQ AX, a-40(SP)")
 	w.line("\tMOVQ $%d, %v", stripBytes, strideB)
 	w.line("\tMOVQ Panel_Groups(DI), AX\n\tMOVQ AX, groups-8(SP)")
 	w.line("\tMOVQ Panel_B(DI), AX\n\tMOVQ AX, b-16(SP)")
@@ -182,15 +181,17 @@ func (w *panelWriter) panel(p program.Program) {
 		w.line("\tLEAQ (%v)(R12*1), %v", baseB[j-1], baseB[j])
 	}
 	w.line("\tMOVQ Panel_K(DI), R13")
+	w.line("\tMOVQ Panel_BStep(DI), %v\n\tSHLQ $2, %[1]v", stepB)
 	w.line("\nstep:")
 	w.all(p.Step())
 	for _, r := range baseA[:p.Tiles] {
-		w.line("\tADDQ $%d, %v", stripBytes, r)
+		w.line("\tADDQ a-40(SP), %v", r)
 	}
 	for _, r := range baseB[:p.Strips] {
-		w.line("\tADDQ $%d, %v", tileBytes, r)
+		w.line("\tADDQ %v, %v", stepB, r)
 	}
 	w.line("\tDECQ R13\n\tJNZ  step")
+	w.line("\tMOVQ p+0(FP), DI")
 	w.all(p.Leave())
 
 	w.line("\tMOVQ Panel_BlockRows(DI), AX\n\tMOVQ AX, CX")

@@ -37,16 +37,18 @@ func pairs(rng *rand.Rand, n int, wild bool) []float32 {
 type shape struct {
 	rows, words, steps, blocks, groups int
 	accumulate                         bool
+	last                               int // columns of the last strip
 }
 
 // panel returns a panel of that shape with random operands.
 func (s shape) panel(rng *rand.Rand, p *program.Program, wild bool) *Panel {
 	const gap = 3
 	q := &Panel{
+		AStep: s.words, BStep: s.words * TileWords,
 		ARow: s.steps*TileWords + gap, BStrip: s.steps*TileRows*TileWords + 5, CRow: s.groups*p.Strips*TileWords + gap,
 		K: s.steps, Blocks: s.blocks, BlockRows: s.rows, Groups: s.groups, Accumulate: s.accumulate,
 	}
-	q.Config.Set(p, s.rows, s.words)
+	q.Config.Set(p, s.rows, s.words, s.last)
 	all := s.rows * s.blocks
 	q.A = pairs(rng, (all-1)*q.ARow+(s.steps-1)*TileWords+s.words, wild)
 	q.B = pairs(rng, (s.groups*p.Strips-1)*q.BStrip+(s.steps-1)*TileRows*TileWords+s.words*TileWords, wild)
@@ -62,9 +64,12 @@ func shapes(p *program.Program) (all []shape) {
 	for _, rows := range []int{1, 3, 15, 16} {
 		rows += (p.Tiles - 1) * TileRows
 		for _, words := range []int{1, 7, 16} {
-			all = append(all, shape{rows, words, 1, 1, 1, false}, shape{rows, words, 1, 2, 2, true})
+			all = append(all, shape{rows, words, 1, 1, 1, false, 16}, shape{rows, words, 2, 2, 2, true, 16})
+			if p.Strips < 4 {
+				all = append(all, shape{rows, words, 3, 2, 1, words%2 == 0, words})
+			}
 		}
-		all = append(all, shape{rows, 16, 3, 2, 1, false}, shape{rows, 16, 5, 1, 3, true})
+		all = append(all, shape{rows, 16, 3, 2, 1, false, 16}, shape{rows, 11, 5, 1, 3, true, 16})
 	}
 	return all
 }
@@ -95,10 +100,10 @@ func (s shape) check(t *testing.T, what string, p *program.Program, q *Panel, ol
 	half := func(word float32, upper int) float64 {
 		return float64(math.Float32frombits(math.Float32bits(word) >> (16 * upper) << 16))
 	}
-	depth := (s.steps-1)*TileWords + s.words
+	depth := s.steps * s.words
 	for i, got := range q.C {
 		row, col := i/q.CRow, i%q.CRow
-		if col >= s.groups*p.Strips*TileWords {
+		if col >= (s.groups*p.Strips-1)*TileWords+s.last {
 			if got != old[i] {
 				t.Fatalf("%s: wrote between rows", what)
 			}
@@ -187,7 +192,7 @@ func BenchmarkPanel(b *testing.B) {
 	for _, p := range program.All() {
 		for _, rows := range []int{4, 8, 16} {
 			for _, groups := range []int{1, 16} {
-				s := shape{rows + (p.Tiles-1)*TileRows, 16, 16, 1, groups, false}
+				s := shape{rows + (p.Tiles-1)*TileRows, 16, 16, 1, groups, false, 16}
 				q := s.panel(rng, &p, false)
 				q.ARow, q.BStrip = 17*16, 16*256
 				q.CRow = groups * p.Strips * 16

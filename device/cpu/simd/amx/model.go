@@ -36,7 +36,7 @@ func model(p *program.Program, panel *Panel) {
 			r.run(begin, panel, a, b, c)
 			for range panel.K - 1 {
 				r.run(p.Step(), panel, a, b, c)
-				a, b = a[TileWords:], b[TileRows*TileWords:]
+				a, b = a[panel.AStep:], b[panel.BStep:]
 			}
 			r.run(p.Step(), panel, a, b, c)
 			r.run(p.Leave(), panel, a, b, c)
@@ -79,17 +79,18 @@ func (r *registers) run(code []program.Instr, p *Panel, a, b, c []float32) {
 // dot is TDPBF16PS: the sums of even and of odd k are formed apart, from zero, and then added to the register.
 func (r *registers) dot(c, a, b int) {
 	rows, words := r.shape(a)
+	_, columns := r.shape(c)
 	for i := range rows {
 		var even, odd [TileWords]float32
 		for k := range words {
 			x := r.tiles[a][i][k]
-			for j := range TileWords {
+			for j := range columns {
 				y := r.tiles[b][k][j]
 				even[j] = fma(x<<16, y<<16, even[j])
 				odd[j] = fma(x, y, odd[j])
 			}
 		}
-		for j := range TileWords {
+		for j := range columns {
 			sum := flushed(even[j] + odd[j])
 			t := &r.tiles[c][i][j]
 			*t = math.Float32bits(flushed(flushed(math.Float32frombits(*t)) + sum))

@@ -20,13 +20,15 @@ import (
 //
 // A word is two elements of BF16, of neighbouring k, the first in its low half. All strides are in floats or words.
 type Panel struct {
-	A []float32 // [rows, K·16] words through ARow
-	B []float32 // strips through BStrip, each [K·16, 16] words
+	A []float32 // [rows, K·words] words through ARow
+	B []float32 // strips through BStrip, each [K·words, 16] words
 	C []float32 // [rows, columns] through CRow
 
 	ARow, BStrip, CRow int
 
-	K         int // steps of 32 k each, or one of as many as Config says
+	K         int // steps, each of as many words as Config says
+	AStep     int // words of a row of A from step to step
+	BStep     int // words of a strip from step to step
 	Blocks    int // of rows
 	BlockRows int // from block to block
 	Groups    int // of strips
@@ -46,8 +48,9 @@ const (
 	tileBytes = 4 * TileRows * TileWords
 )
 
-// Set shapes the registers for a program: blocks of so many rows, and steps of so many words of k.
-func (c *Config) Set(p *program.Program, rows, words int) {
+// Set shapes the registers for a program: blocks of so many rows, steps of so many words of k, and as many columns of the
+// last strip, which may be fewer than 16 where each strip has a register of its own.
+func (c *Config) Set(p *program.Program, rows, words, last int) {
 	*c = Config{0: 1} // the palette
 	shape := func(tile, rows, words int) {
 		binary.LittleEndian.PutUint16(c[16+2*tile:], uint16(4*words))
@@ -57,8 +60,12 @@ func (c *Config) Set(p *program.Program, rows, words int) {
 		high := min(rows-i*TileRows, TileRows)
 		shape(p.A(i), high, words)
 		for j := range p.Strips {
-			shape(p.C(i, j), high, TileWords)
-			shape(p.B(j), words, TileWords)
+			columns := TileWords
+			if j == p.Strips-1 {
+				columns = last
+			}
+			shape(p.C(i, j), high, columns)
+			shape(p.B(j), words, columns)
 		}
 	}
 }

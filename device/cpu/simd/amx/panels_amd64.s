@@ -6,7 +6,7 @@
 #include "textflag.h"
 
 // func panel1x1(p *Panel)
-TEXT ·panel1x1(SB), NOSPLIT, $32-8
+TEXT ·panel1x1(SB), NOSPLIT, $40-8
 	MOVQ p+0(FP), DI
 	LEAQ Panel_Config(DI), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG [AX]
@@ -16,6 +16,9 @@ TEXT ·panel1x1(SB), NOSPLIT, $32-8
 	SHLQ $2, R11
 	MOVQ Panel_BStrip(DI), R12
 	SHLQ $2, R12
+	MOVQ Panel_AStep(DI), AX
+	SHLQ $2, AX
+	MOVQ AX, a-40(SP)
 	MOVQ $64, R10
 	MOVQ Panel_Groups(DI), AX
 	MOVQ AX, groups-8(SP)
@@ -44,15 +47,18 @@ begun:
 	MOVQ R14, AX
 	MOVQ b-16(SP), BX
 	MOVQ Panel_K(DI), R13
+	MOVQ Panel_BStep(DI), DI
+	SHLQ $2, DI
 
 step:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x0c; BYTE $0x08 // TILELOADD tmm1, [AX+R9]
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x14; BYTE $0x13 // TILELOADD tmm2, [BX+R10]
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x6a; BYTE $0x5c; BYTE $0xc1 // TDPBF16PS tmm0, tmm1, tmm2
-	ADDQ $64, AX
-	ADDQ $1024, BX
+	ADDQ a-40(SP), AX
+	ADDQ DI, BX
 	DECQ R13
 	JNZ  step
+	MOVQ p+0(FP), DI
 	MOVQ R15, AX
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x18 // TILESTORED tmm0, [AX+R11]
 	MOVQ Panel_BlockRows(DI), AX
@@ -73,7 +79,7 @@ step:
 	RET
 
 // func panel1x2(p *Panel)
-TEXT ·panel1x2(SB), NOSPLIT, $32-8
+TEXT ·panel1x2(SB), NOSPLIT, $40-8
 	MOVQ p+0(FP), DI
 	LEAQ Panel_Config(DI), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG [AX]
@@ -83,6 +89,9 @@ TEXT ·panel1x2(SB), NOSPLIT, $32-8
 	SHLQ $2, R11
 	MOVQ Panel_BStrip(DI), R12
 	SHLQ $2, R12
+	MOVQ Panel_AStep(DI), AX
+	SHLQ $2, AX
+	MOVQ AX, a-40(SP)
 	MOVQ $64, R10
 	MOVQ Panel_Groups(DI), AX
 	MOVQ AX, groups-8(SP)
@@ -116,6 +125,8 @@ begun:
 	MOVQ b-16(SP), BX
 	LEAQ (BX)(R12*1), DX
 	MOVQ Panel_K(DI), R13
+	MOVQ Panel_BStep(DI), DI
+	SHLQ $2, DI
 
 step:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x14; BYTE $0x08 // TILELOADD tmm2, [AX+R9]
@@ -123,11 +134,12 @@ step:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x62; BYTE $0x5c; BYTE $0xc2 // TDPBF16PS tmm0, tmm2, tmm3
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x12 // TILELOADD tmm4, [DX+R10]
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x5a; BYTE $0x5c; BYTE $0xca // TDPBF16PS tmm1, tmm2, tmm4
-	ADDQ $64, AX
-	ADDQ $1024, BX
-	ADDQ $1024, DX
+	ADDQ a-40(SP), AX
+	ADDQ DI, BX
+	ADDQ DI, DX
 	DECQ R13
 	JNZ  step
+	MOVQ p+0(FP), DI
 	MOVQ R15, AX
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x18 // TILESTORED tmm0, [AX+R11]
 	MOVQ R15, AX
@@ -151,7 +163,7 @@ step:
 	RET
 
 // func panel1x3(p *Panel)
-TEXT ·panel1x3(SB), NOSPLIT, $32-8
+TEXT ·panel1x3(SB), NOSPLIT, $40-8
 	MOVQ p+0(FP), DI
 	LEAQ Panel_Config(DI), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG [AX]
@@ -161,6 +173,9 @@ TEXT ·panel1x3(SB), NOSPLIT, $32-8
 	SHLQ $2, R11
 	MOVQ Panel_BStrip(DI), R12
 	SHLQ $2, R12
+	MOVQ Panel_AStep(DI), AX
+	SHLQ $2, AX
+	MOVQ AX, a-40(SP)
 	MOVQ $64, R10
 	MOVQ Panel_Groups(DI), AX
 	MOVQ AX, groups-8(SP)
@@ -199,6 +214,8 @@ begun:
 	LEAQ (BX)(R12*1), DX
 	LEAQ (DX)(R12*1), SI
 	MOVQ Panel_K(DI), R13
+	MOVQ Panel_BStep(DI), DI
+	SHLQ $2, DI
 
 step:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x1c; BYTE $0x08 // TILELOADD tmm3, [AX+R9]
@@ -208,12 +225,13 @@ step:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x52; BYTE $0x5c; BYTE $0xcb // TDPBF16PS tmm1, tmm3, tmm5
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x16 // TILELOADD tmm6, [SI+R10]
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xd3 // TDPBF16PS tmm2, tmm3, tmm6
-	ADDQ $64, AX
-	ADDQ $1024, BX
-	ADDQ $1024, DX
-	ADDQ $1024, SI
+	ADDQ a-40(SP), AX
+	ADDQ DI, BX
+	ADDQ DI, DX
+	ADDQ DI, SI
 	DECQ R13
 	JNZ  step
+	MOVQ p+0(FP), DI
 	MOVQ R15, AX
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x18 // TILESTORED tmm0, [AX+R11]
 	MOVQ R15, AX
@@ -240,7 +258,7 @@ step:
 	RET
 
 // func panel1x4(p *Panel)
-TEXT ·panel1x4(SB), NOSPLIT, $32-8
+TEXT ·panel1x4(SB), NOSPLIT, $40-8
 	MOVQ p+0(FP), DI
 	LEAQ Panel_Config(DI), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG [AX]
@@ -250,6 +268,9 @@ TEXT ·panel1x4(SB), NOSPLIT, $32-8
 	SHLQ $2, R11
 	MOVQ Panel_BStrip(DI), R12
 	SHLQ $2, R12
+	MOVQ Panel_AStep(DI), AX
+	SHLQ $2, AX
+	MOVQ AX, a-40(SP)
 	MOVQ $64, R10
 	MOVQ Panel_Groups(DI), AX
 	MOVQ AX, groups-8(SP)
@@ -293,6 +314,8 @@ begun:
 	LEAQ (DX)(R12*1), SI
 	LEAQ (SI)(R12*1), R8
 	MOVQ Panel_K(DI), R13
+	MOVQ Panel_BStep(DI), DI
+	SHLQ $2, DI
 
 step:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x08 // TILELOADD tmm4, [AX+R9]
@@ -304,13 +327,14 @@ step:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xd4 // TDPBF16PS tmm2, tmm4, tmm7
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD tmm5, [R8+R10]
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x52; BYTE $0x5c; BYTE $0xdc // TDPBF16PS tmm3, tmm4, tmm5
-	ADDQ $64, AX
-	ADDQ $1024, BX
-	ADDQ $1024, DX
-	ADDQ $1024, SI
-	ADDQ $1024, R8
+	ADDQ a-40(SP), AX
+	ADDQ DI, BX
+	ADDQ DI, DX
+	ADDQ DI, SI
+	ADDQ DI, R8
 	DECQ R13
 	JNZ  step
+	MOVQ p+0(FP), DI
 	MOVQ R15, AX
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x18 // TILESTORED tmm0, [AX+R11]
 	MOVQ R15, AX
@@ -340,7 +364,7 @@ step:
 	RET
 
 // func panel2x1(p *Panel)
-TEXT ·panel2x1(SB), NOSPLIT, $32-8
+TEXT ·panel2x1(SB), NOSPLIT, $40-8
 	MOVQ p+0(FP), DI
 	LEAQ Panel_Config(DI), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG [AX]
@@ -350,6 +374,9 @@ TEXT ·panel2x1(SB), NOSPLIT, $32-8
 	SHLQ $2, R11
 	MOVQ Panel_BStrip(DI), R12
 	SHLQ $2, R12
+	MOVQ Panel_AStep(DI), AX
+	SHLQ $2, AX
+	MOVQ AX, a-40(SP)
 	MOVQ $64, R10
 	MOVQ Panel_Groups(DI), AX
 	MOVQ AX, groups-8(SP)
@@ -387,6 +414,8 @@ begun:
 	ADDQ AX, CX
 	MOVQ b-16(SP), BX
 	MOVQ Panel_K(DI), R13
+	MOVQ Panel_BStep(DI), DI
+	SHLQ $2, DI
 
 step:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x14; BYTE $0x08 // TILELOADD tmm2, [AX+R9]
@@ -394,11 +423,12 @@ step:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x13 // TILELOADD tmm4, [BX+R10]
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x5a; BYTE $0x5c; BYTE $0xc2 // TDPBF16PS tmm0, tmm2, tmm4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x5a; BYTE $0x5c; BYTE $0xcb // TDPBF16PS tmm1, tmm3, tmm4
-	ADDQ $64, AX
-	ADDQ $64, CX
-	ADDQ $1024, BX
+	ADDQ a-40(SP), AX
+	ADDQ a-40(SP), CX
+	ADDQ DI, BX
 	DECQ R13
 	JNZ  step
+	MOVQ p+0(FP), DI
 	MOVQ R15, AX
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x18 // TILESTORED tmm0, [AX+R11]
 	MOVQ R15, AX
@@ -424,7 +454,7 @@ step:
 	RET
 
 // func panel2x2(p *Panel)
-TEXT ·panel2x2(SB), NOSPLIT, $32-8
+TEXT ·panel2x2(SB), NOSPLIT, $40-8
 	MOVQ p+0(FP), DI
 	LEAQ Panel_Config(DI), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG [AX]
@@ -434,6 +464,9 @@ TEXT ·panel2x2(SB), NOSPLIT, $32-8
 	SHLQ $2, R11
 	MOVQ Panel_BStrip(DI), R12
 	SHLQ $2, R12
+	MOVQ Panel_AStep(DI), AX
+	SHLQ $2, AX
+	MOVQ AX, a-40(SP)
 	MOVQ $64, R10
 	MOVQ Panel_Groups(DI), AX
 	MOVQ AX, groups-8(SP)
@@ -483,6 +516,8 @@ begun:
 	MOVQ b-16(SP), BX
 	LEAQ (BX)(R12*1), DX
 	MOVQ Panel_K(DI), R13
+	MOVQ Panel_BStep(DI), DI
+	SHLQ $2, DI
 
 step:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x08 // TILELOADD tmm4, [AX+R9]
@@ -493,12 +528,13 @@ step:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x12 // TILELOADD tmm7, [DX+R10]
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xcc // TDPBF16PS tmm1, tmm4, tmm7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xdd // TDPBF16PS tmm3, tmm5, tmm7
-	ADDQ $64, AX
-	ADDQ $64, CX
-	ADDQ $1024, BX
-	ADDQ $1024, DX
+	ADDQ a-40(SP), AX
+	ADDQ a-40(SP), CX
+	ADDQ DI, BX
+	ADDQ DI, DX
 	DECQ R13
 	JNZ  step
+	MOVQ p+0(FP), DI
 	MOVQ R15, AX
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x18 // TILESTORED tmm0, [AX+R11]
 	MOVQ R15, AX

@@ -24,6 +24,14 @@ func All() []Program {
 	return []Program{{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 1}, {2, 2}}
 }
 
+// Own is the most strips of a program of so many tiles of rows that have a register each.
+func Own(tiles int) int {
+	if tiles == 1 {
+		return 3
+	}
+	return MaxStrips / tiles
+}
+
 // C is the register of the sums of a tile of rows and a strip.
 func (p *Program) C(tile, strip int) int { return tile*p.Strips + strip }
 
