@@ -119,6 +119,13 @@ func tried(t *testing.T, args []string) (did int, err error) {
 			return tried(t, args[i+1:])
 		}
 	}
+	if i := slices.Index(args, "--"); i >= 0 && args[0] == "submit" { // so is what it submits
+		o := rnnbenchWith(t.Context(), "", dryly(args)...)
+		if o.code != exitDone {
+			return 0, fmt.Errorf("exit code %d with --dry-run: %s", o.code, o.errors)
+		}
+		return tried(t, args[i+1:])
+	}
 	if cmd.Flags().Lookup("dry-run") == nil || unplanned(args) != "" {
 		return 0, nil
 	}

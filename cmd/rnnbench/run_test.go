@@ -20,6 +20,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestMain keeps the user's environment out of the tests, but for the cap of the
 // instruction set, and has the test binary be the worker that --isolate starts.
 func TestMain(m *testing.M) {
+	if each := os.Getenv(sleepVariable); each != "" && len(os.Args) > 1 && os.Args[1] == workerVerb {
+		os.Exit(serveSleeper(each))
+	}
 	if len(os.Args) > 1 && os.Args[1] == workerVerb {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

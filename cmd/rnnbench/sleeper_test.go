@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu"
+	"rnnbench/device/worker"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// sleepVariable has the worker of the test binary, which --isolate on starts, sleep for this
+// time after each run. Points then take a known time on any number of processors, so that
+// several nodes can be played by one machine.
+const sleepVariable = "RUNS_SLEEP"
+
+// A sleeper is the CPU, but each run of a program takes longer by a sleep. It measures no
+// limits of its own, which would be those of a machine that plays several.
+type sleeper struct {
+	device.Device
+	each time.Duration
+}
+
+func (d sleeper) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	p, err := d.Device.Compile(s, k)
+	if err != nil {
+		return nil, err
+	}
+	return sleepingProgram{p, d.each}, nil
+}
+
+type sleepingProgram struct {
+	device.Program
+	each time.Duration
+}
+
+func (p sleepingProgram) Run(n int) (device.Sample, error) {
+	start := time.Now()
+	s, err := p.Program.Run(n)
+	time.Sleep(time.Duration(n) * p.each)
+	s.Wall = time.Since(start)
+	return s, err
+}
+
+// serveSleeper is the worker.
+func serveSleeper(each string) int {
+	err := worker.Serve(os.Stdin, os.Stdout, func(string) (device.Device, error) {
+		d, err := time.ParseDuration(each)
+		if err != nil {
+			return nil, err
+		}
+		c, err := cpu.Open(cpu.Options{Threads: 1})
+		return sleeper{c, d}, err
+	}, func() { os.Exit(exitError) })
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitError
+	}
+	return exitDone
+}

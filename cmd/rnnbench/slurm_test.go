@@ -1,0 +1,276 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"rnnbench/results"
+	"rnnbench/results/merge"
+)
+
+// A nap is what a run sleeps; a point has three runs, one of them to check the answer.
+const nap = 200 * time.Millisecond
+
+// sleepyGrid is so many points of one technique, each of which sleeps 0.6 s.
+func sleepyGrid(points int) string {
+	return fmt.Sprintf("sweep -H 1:%d:1 -B 1 -T 1 --impl naive --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s --min-iters 1 --threads 1 --isolate on", points)
+}
+
+// TestSlurm submits shards to a real Slurm of five nodes, which scripts/slurm-test starts on this
+// machine. Four nodes measure faster than one, and nothing is lost: not by a node that is
+// killed, nor by a job that is asked to end, nor by one that reaches its time limit.
+func TestSlurm(t *testing.T) {
+	if os.Getenv("SLURM_TEST") == "" {
+		t.Skip("scripts/slurm-test starts a cluster and runs it")
+	}
+	t.Chdir(t.TempDir())
+	t.Setenv(beProgram, "1")
+	t.Setenv(sleepVariable, nap.String())
+	const points = 200
+	grid := sleepyGrid(points)
+
+	// One node measures during all that follows.
+	rnnbench(t, "submit slurm --shards 1 --name one --sbatch=--nodelist=v5 -- "+grid).want(t, exitDone, nil, []string{"1 shard\n"})
+	start := time.Now()
+	rnnbench(t, "submit slurm --shards 4 --name four --sbatch=--exclude=v5 -- "+grid).want(t, exitDone, nil, []string{"4 shards\n", " merges them"})
+	began := time.Now()
+	waitFor(t, "shards that run", func() bool { return done(t, "four") >= 4 })
+	rnnbench(t, grid+" --out out/four --shard 2/4").want(t, exitError, nil, []string{"shard 2/4 is being measured by process "})
+	rnnbench(t, "submit status four").want(t, exitDone, []string{"running", "v1", "v4"}, []string{"4 shards: 4 running"})
+	waitFor(t, "the end of all shards", func() bool { return ended(t, "four", 4) })
+	four := time.Since(began)
+	mergedBy(t, "four", points)
+	t.Logf("%.1f s on four nodes", four.Seconds())
+
+	lose(t)
+	limit(t)
+
+	waitFor(t, "the end of one node", func() bool { return ended(t, "one", 1) })
+	one := time.Since(start)
+	mergedBy(t, "one", points)
+	alike(t, "out/one", "out/four")
+	ratio := one.Seconds() / four.Seconds()
+	t.Logf("%.1f s on one node, %.1f s on four: %.2f times as fast", one.Seconds(), four.Seconds(), ratio)
+	if asleep := points * 3 * nap; one < asleep {
+		t.Errorf("one node took %v, less than the %v that its points sleep", one, asleep)
+	}
+	if ratio < 3.6 {
+		t.Errorf("four nodes are %.2f times as fast as one, less than 3.6 times", ratio)
+	}
+}
+
+// lose kills a node, which has its job requeued, and asks the job of another shard to end, which
+// a retry continues.
+func lose(t *testing.T) {
+	const points = 48
+	grid := sleepyGrid(points)
+	job := submitted(t, rnnbench(t, "submit slurm --shards 4 --name lost --sbatch=--exclude=v5 -- "+grid))
+	waitFor(t, "records of each shard", func() bool { return done(t, "lost") >= 8 })
+	before := []results.Record{}
+	for shard := 1; shard <= 4; shard++ {
+		before = append(before, lines(t, "lost", shard)...)
+	}
+	slurm(t, "scancel", "--batch", "--signal=TERM", job+"_3")
+	node := slurm(t, "squeue", "--noheader", "--jobs="+job+"_2", "--format=%N")
+	killNode(t, node)
+	slurm(t, "scontrol", "update", "nodename="+node, "state=down", "reason=killed")
+	waitFor(t, "the end of the other shards", func() bool {
+		parts := partsOf(t, "lost")
+		return parts[1].State == results.ShardDone && parts[4].State == results.ShardDone && parts[3].Exit != nil
+	})
+	if exit := *partsOf(t, "lost")[3].Exit; exit != exitInterrupted {
+		t.Errorf("the shard that was asked to end has exit code %d", exit)
+	}
+	slurm(t, "scontrol", "update", "jobid="+job+"_2", "starttime=now") // Slurm holds a requeued job back for two minutes
+	waitFor(t, "the end of the requeued shard", func() bool { return partsOf(t, "lost")[2].State == results.ShardDone })
+	waitFor(t, "the state of the ended jobs", func() bool {
+		o := rnnbench(t, "submit status lost")
+		return o.code == exitFailures && strings.Contains(o.errors, "4 shards: 3 done, 1 failed") && strings.Contains(o.out, "failed")
+	})
+	rnnbench(t, "submit status lost --retry").want(t, exitDone, nil, []string{": 1 shard\n"})
+	waitFor(t, "the end of the retry", func() bool { return ended(t, "lost", 4) })
+	mergedBy(t, "lost", points)
+	rnnbench(t, "submit status lost").want(t, exitDone, nil, []string{"4 shards: 4 done"})
+	slurm(t, "scontrol", "update", "nodename="+node, "state=resume")
+
+	after := []results.Record{}
+	for shard := 1; shard <= 4; shard++ {
+		list := lines(t, "lost", shard)
+		kept(t, nil, list)
+		after = append(after, list...)
+	}
+	for _, r := range before {
+		if !slices.ContainsFunc(after, func(x results.Record) bool { return x.Key() == r.Key() && x.Time.Equal(r.Time) }) {
+			t.Errorf("a record of %s is lost", r.Point)
+		}
+	}
+	if nodes := partsOf(t, "lost")[2].Nodes; len(nodes) != 2 || nodes[0] != node {
+		t.Errorf("the shard of the killed node %s has records by %v", node, nodes)
+	}
+}
+
+// limit has a job near its time limit, of which Slurm warns it a minute before, and here half a
+// minute after its start.
+func limit(t *testing.T) {
+	const points = 110 // 66 seconds
+	rnnbench(t, "submit slurm --shards 1 --time 1m --name late --sbatch=--exclude=v5 -- "+sleepyGrid(points)).want(t, exitDone, nil, nil)
+	waitFor(t, "the warning of the time limit", func() bool { return partsOf(t, "late")[1].Exit != nil })
+	p := partsOf(t, "late")[1]
+	t.Logf("the time limit came after %d records", p.Done)
+	if *p.Exit != exitInterrupted || p.Done == 0 || p.Done == points {
+		t.Errorf("%+v", p)
+	}
+	waitFor(t, "the state of the interrupted job", func() bool {
+		o := rnnbench(t, "submit status late")
+		return o.code == exitFailures && strings.Contains(o.out, "failed") && strings.Contains(o.out, "interrupted")
+	})
+}
+
+// done is how many records the shards of a submission have.
+func done(t *testing.T, name string) (n int) {
+	t.Helper()
+	for _, p := range partsOf(t, name) {
+		n += p.Done
+	}
+	return n
+}
+
+// ended reports whether so many shards are done.
+func ended(t *testing.T, name string, shards int) bool {
+	t.Helper()
+	n := 0
+	for _, p := range partsOf(t, name) {
+		if p.State == results.ShardDone && p.Exit != nil {
+			n++
+		}
+	}
+	return n == shards
+}
+
+// partsOf says how far the shards of a submission are, by index.
+func partsOf(t *testing.T, name string) map[int]results.Part {
+	t.Helper()
+	parts, err := merge.Parts(filepath.Join("out", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byIndex := map[int]results.Part{}
+	for s, p := range parts {
+		byIndex[s.Index] = p
+	}
+	return byIndex
+}
+
+// lines are all lines of records of a shard.
+func lines(t *testing.T, name string, shard int) []results.Record {
+	t.Helper()
+	found, err := filepath.Glob(fmt.Sprintf("out/%s/*-%d-of-*/records.jsonl", name, shard))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs, _, err := results.ReadRecords(bytes.NewReader(text), found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recs
+}
+
+// mergedBy waits for the job that merges, and holds that the run has every point.
+func mergedBy(t *testing.T, name string, points int) {
+	t.Helper()
+	waitFor(t, "the merge of "+name, func() bool {
+		m, recs, _, err := results.Read(filepath.Join("out", name))
+		return err == nil && m.Merged != nil && m.Merged.Complete() && len(recs) == points
+	})
+}
+
+// waitFor waits until something is so.
+func waitFor(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	start := time.Now()
+	for ; !so(); time.Sleep(100 * time.Millisecond) {
+		if time.Since(start) > 150*time.Second {
+			out, _ := exec.Command("squeue", "--array", "--states=all").CombinedOutput() // as much as it says
+			t.Fatalf("%s did not come:\n%s", what, out)
+		}
+	}
+	t.Logf("%s: after %.1f s", what, time.Since(start).Seconds())
+}
+
+// submitted is the number of the array that was submitted.
+func submitted(t *testing.T, o outcomeOf) string {
+	t.Helper()
+	o.want(t, exitDone, nil, []string{"job "})
+	m := regexp.MustCompile(`job (\d+): `).FindStringSubmatch(o.errors)
+	if m == nil {
+		t.Fatalf("no job in %s", o.errors)
+	}
+	return m[1]
+}
+
+// slurm runs a command of Slurm.
+func slurm(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// killNode kills the daemon of a node and all that it started, as a loss of power would. The
+// processes are those of this cluster, by their environment.
+func killNode(t *testing.T, node string) {
+	t.Helper()
+	found, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(dir, name string) string { text, _ := os.ReadFile(filepath.Join(dir, name)); return string(text) } // "": it has ended
+	var daemons, jobs []int
+	for _, dir := range found {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || pid == os.Getpid() || !strings.Contains(of(dir, "environ"), "SLURM_TEST="+os.Getenv("SLURM_TEST")+"\x00") {
+			continue
+		}
+		command := of(dir, "cmdline")
+		switch {
+		case strings.Contains(command, "slurmd") && strings.Contains(command, "\x00-N\x00"+node+"\x00"):
+			daemons = append(daemons, pid)
+		case strings.Contains(of(dir, "environ"), "SLURMD_NODENAME="+node+"\x00"):
+			jobs = append(jobs, pid)
+			stat := strings.Fields(of(dir, "stat"))
+			parent := "0"
+			if len(stat) > 3 {
+				parent = stat[3]
+			}
+			if strings.Contains(of(filepath.Join("/proc", parent), "cmdline"), "slurmstepd") { // which would tell of the job's end
+				if p, err := strconv.Atoi(parent); err == nil {
+					daemons = append(daemons, p)
+				}
+			}
+		}
+	}
+	if len(daemons) < 2 || len(jobs) == 0 {
+		t.Fatalf("node %s has the daemons %v and the jobs %v", node, daemons, jobs)
+	}
+	for _, pid := range slices.Concat(daemons, jobs) {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone with its parent
+	}
+}
