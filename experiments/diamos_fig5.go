@@ -56,6 +56,7 @@ var diamosFig5 = Experiment{
 		specs := []grid.Spec{persistentSpec("persistent", 1), gemmSpec("cudnnstyle", 1)}
 		return []Part{{list, on.beside(specs, byLibrary("cudnnstyle, cuBLAS", gemmSpec("", 1)))}}
 	},
+	Trainings: fig5Replicas,
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		rep.fig5Paper()
@@ -69,6 +70,7 @@ var diamosFig5 = Experiment{
 		if on.Reduced {
 			rep.mark(1, 0) // the first table is of the paper's sizes
 		}
+		rep.fig5Measured(recs, on)
 		return rep, nil
 	},
 	Model: reportFig5Model,

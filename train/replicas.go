@@ -8,6 +8,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -38,7 +39,7 @@ func (t *Trainer) compile() error {
 		if err != nil {
 			return err
 		}
-		program, err := d.Compile(s, t.DeviceKnobs)
+		program, err := d.Compile(s, t.deviceKnobs(d, s))
 		if err != nil {
 			return err
 		}
@@ -46,6 +47,21 @@ func (t *Trainer) compile() error {
 	}
 	t.replica = t.replicas[0]
 	return nil
+}
+
+// deviceKnobs are those settings that d offers. They were completed for the whole device, and a
+// replica, with a part of its workers, may offer fewer.
+func (t *Trainer) deviceKnobs(d device.Device, s *schedule.Schedule) knob.Params {
+	if len(t.Replicas) == 0 {
+		return t.DeviceKnobs
+	}
+	k := knob.Params{}
+	for _, o := range d.Knobs(s) {
+		if v, ok := t.DeviceKnobs[o.Name]; ok {
+			k[o.Name] = v
+		}
+	}
+	return k
 }
 
 func (t *Trainer) closeReplicas() error {

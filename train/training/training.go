@@ -137,6 +137,8 @@ func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share 
 		return false, err
 	case errors.Is(err, schedule.ErrUnsupported):
 		return false, emit(declined(r, results.Skipped, tuner.ReasonOf(err, results.ReasonShape), err.Error()))
+	case errors.Is(err, device.ErrStart): // as of a replica for which there is no GPU
+		return false, emit(declined(r, results.Skipped, results.ReasonDevice, err.Error()))
 	case errors.Is(err, device.ErrHang):
 		return false, emit(declined(r, results.Failed, results.ReasonHang, err.Error()))
 	case errors.Is(err, device.ErrFault):

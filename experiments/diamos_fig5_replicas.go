@@ -1,0 +1,88 @@
+package experiments
+
+import (
+	"fmt"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner/grid"
+)
+
+// fig5Shared is the minibatch that replicas of this machine share: one device has memory for it.
+const fig5Shared = 64
+
+// fig5Symbols are those of the task that replicas learn, a copy: two more, a blank and a mark,
+// are its inputs, and one more its classes. The task matters to nobody's speed.
+const fig5Symbols = 8
+
+// replicaCounts are the numbers of replicas that are measured. A machine with fewer GPUs skips
+// what it has none for.
+func replicaCounts(on Target) []int {
+	if on.GPU {
+		return []int{1, 2, 4, 8}
+	}
+	return []int{1, 2}
+}
+
+func replicasLabel(n int) string { return "persistent, " + quantity.Plural(n, "replica") }
+
+// fig5Replicas trains the stack by the devices of this machine, or by parts of its cores.
+func fig5Replicas(size Size, on Target) (all []Training) {
+	p := fig5Point(size, fig5Shared)
+	p.Input, p.OneHot, p.Output = fig5Symbols+2, true, fig5Symbols+1
+	for _, n := range replicaCounts(on) {
+		specs := []grid.Spec{persistentSpec(replicasLabel(n), 1)}
+		all = append(all, Training{Part{[]results.Point{p}, specs}, results.TrainingPlan{
+			Data: fmt.Sprintf("copy:delay=2:length=2:symbols=%d", fig5Symbols), Optimizer: "sgd:lr=0.001", Iterations: 6, Every: 3, Replicas: n,
+		}})
+	}
+	return all
+}
+
+// fig5Measured sets what replicas of this machine take beside one.
+func (r *Report) fig5Measured(recs []results.Record, on Target) {
+	each := on.say("its part of the cores", "a GPU")
+	t := &table.Table{
+		Title: fmt.Sprintf("Training by replicas of this machine, minibatch %d", fig5Shared),
+		Columns: []table.Column{
+			{Name: "Replicas", Key: "replicas", Right: true}, {Name: "Part", Key: "sequences", Right: true},
+			{Name: "iteration", Key: "iteration_s", Right: true}, {Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "× 1 replica", Key: "speedup", Right: true},
+		},
+		Notes: []string{
+			"measured: each replica is a process with " + each + "; gradients are summed over all, layer by layer, beside the backward pass",
+			"iteration: with feeding and the change of weights, mean of the last three",
+		},
+	}
+	var one, most *results.Record
+	count := 0
+	for _, n := range replicaCounts(on) {
+		rec := find(recs, replicasLabel(n), func(p results.Point) bool { return p.Batch == fig5Shared })
+		if rec == nil {
+			continue
+		}
+		if n == 1 {
+			one = rec
+		}
+		most, count = rec, n
+		up := missing()
+		if one != nil {
+			up = number(one.Seconds()/rec.Seconds(), "%.2f")
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Int(fig5Shared / n), table.Number(rec.Seconds(), quantity.SI(rec.Seconds(), "s")),
+			table.Number(rec.FLOPS(), quantity.SI(rec.FLOPS(), "FLOP/s")), up})
+	}
+	if len(t.Rows) == 0 {
+		return
+	}
+	if on.Reduced {
+		t.Title += reducedMark
+	}
+	r.Tables = append(r.Tables, t)
+	if one == nil || count < 2 {
+		return
+	}
+	said := fmt.Sprintf("%d replicas train at %.2f× the speed of one, measured with minibatch %d, each with %s", count, one.Seconds()/most.Seconds(), fig5Shared, each)
+	r.Findings = append(r.Findings, said+on.say(". They have the cores that one has alone, so 1 would be the most without what smaller parts cost.", "."))
+	r.yardstick(said)
+}
