@@ -279,6 +279,7 @@ func All() []Experiment {
 		diamosSpeech,
 		hwangFig3,
 		hwangFig4,
+		hwangTrain,
 		hwangGraph,
 		martinFig1,
 		martinFig1Training,

@@ -130,3 +130,37 @@ func TestStops(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestKilled: from what a kill leaves behind, training goes on as if it had not been.
+func TestKilled(t *testing.T) {
+	list := networks(50, "persistent")
+	whole := newJob(t, "", list)
+	left := filepath.Join(t.TempDir(), "left")
+	whole.Tell = func(r *results.Record) {
+		if r.Training.Iterations == 30 { // which has no record nor checkpoint yet
+			if err := os.CopyFS(left, os.DirFS(whole.Run.Dir())); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := whole.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rest := newJob(t, left, list)
+	if len(rest.Before) != 2 {
+		t.Fatalf("the kill left %d records", len(rest.Before))
+	}
+	if err := rest.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want, got := read(t, whole), read(t, rest)
+	if len(got) != 5 || len(want) != 5 {
+		t.Fatalf("%d records, and %d after a kill", len(want), len(got))
+	}
+	for i := range want {
+		a, b := want[i].Training, got[i].Training
+		if a.Iterations != b.Iterations || a.Loss != b.Loss || *a.HeldOut != *b.HeldOut {
+			t.Errorf("record %d is %+v, %+v after a kill", i, *a, *b)
+		}
+	}
+}

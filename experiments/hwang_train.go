@@ -1,0 +1,360 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// wordModel is the network of section 4 with the words that it learns. At quick size network,
+// vocabulary and minibatch are smaller, so that something is learnt in a minute.
+func wordModel(cell string, s Size) (p results.Point, frames int, data string) {
+	p, frames = languageModel(cell, Full)
+	if s == Quick {
+		p.Hidden, p.Input, p.Output = 128, 2000, 2000
+		return p, 256, "words:vocabulary=1999:shuffle=1000"
+	}
+	return p, frames, "words:vocabulary=37999:classes=20000:shuffle=1000"
+}
+
+// wordModels are the points of hwang-train: each network at each number of streams.
+func wordModels(s Size) (points []results.Point, data string) {
+	base := 2
+	if s == Quick {
+		base = 8
+	}
+	for _, n := range languageModels() {
+		p, frames, words := wordModel(n.cell, s)
+		points, data = append(points, minibatches(p, frames, powers(base, enoughStreams))...), words
+	}
+	return points, data
+}
+
+// trainSpecs are the technique and its baseline, each as one replay a run on a GPU.
+func trainSpecs(on Target) (parallel, serial grid.Spec) {
+	parallel, serial = spec(intra, "scc", knob.Params{"intra": 1}), spec(baseline, "scc", knob.Params{"intra": 0})
+	if on.GPU {
+		return graphed(intra, parallel), graphed(baseline, serial)
+	}
+	return parallel, serial
+}
+
+// How long hwang-train trains, in iterations. The baseline is trained for its speed alone.
+const (
+	wordsGPU   = 4000 // 4.1 million words, about the text twice
+	wordsCPU   = 400
+	wordsQuick = 400
+	speedShare = 10
+)
+
+// wordOptimizer is plain SGD whose steps are cut short: by rates without the limit, one stream of
+// the Elman network unlearns again and again.
+const wordOptimizer = "sgd:lr=2:clip=0.1"
+
+var hwangTrain = Experiment{
+	ID: "hwang-train", Title: "Learning a language model over the number of streams, by truncated backpropagation",
+	Source: "Hwang & Sung 2015, section 4",
+	Parts: func(s Size, on Target) []Part { // the pass alone, which whole training is set beside
+		points, _ := wordModels(s)
+		parallel, _ := trainSpecs(on)
+		return []Part{{points, []grid.Spec{parallel}}}
+	},
+	Trainings: func(s Size, on Target) []Training {
+		points, data := wordModels(s)
+		parallel, serial := trainSpecs(on)
+		n, held := wordsCPU, 8
+		switch {
+		case s == Quick:
+			n, held = wordsQuick, 16
+		case on.GPU:
+			n = wordsGPU
+		}
+		plan := results.TrainingPlan{Data: data, Optimizer: wordOptimizer, Iterations: n, Every: n / 20, Batches: held, HeldBatch: enoughStreams}
+		speed := plan
+		speed.Iterations, speed.Every, speed.Batches = n/speedShare, n/speedShare/2, 0
+		return []Training{
+			{Part: Part{points, []grid.Spec{parallel}}, Plan: plan},
+			{Part: Part{points, []grid.Spec{serial}}, Plan: speed},
+		}
+	},
+	Report: reportWords,
+}
+
+func reportWords(recs []results.Record, on Target) (*Report, error) {
+	rep := &Report{}
+	var rates, learnt []results.Record
+	for _, c := range languageModels() {
+		some := where(recs, func(p results.Point) bool { return p.Cell == c.cell })
+		w := newWordRuns(some)
+		rates = append(rates, w.rates()...)
+		learnt = append(learnt, w.learnt...)
+		rep.words(w, c.name, on)
+	}
+	if len(rep.Tables) == 0 {
+		return nil, fmt.Errorf("experiments: no trainings of the language model")
+	}
+	rep.Findings = append(rep.Findings,
+		"The paper reports speed alone. It names neither its text nor its learning rate, so the curves of loss are ours: of the documentation and sources of Go, by SGD with the same learning rate for all.",
+		"N streams learn N × h words at a time, by BPTT(2h; h): errors flow back through h to 2h − 1 steps. Fewer streams thus learn from longer contexts, and each minibatch is of fewer places of the text. Which of the two moves the loss was not measured.")
+	fig, err := plots.Lines(learnt, plots.Spec{X: "frames", Y: "held-out", Series: "batch", Panel: "cell", Machine: on.Name, Title: "Learning a language model: loss against words, by the number of streams"})
+	byStreams(fig, "Words that were trained on")
+	rep.add("hwang-train-words", fig, err)
+	fig, err = plots.Lines(learnt, plots.Spec{X: "wall", Y: "held-out", Series: "batch", Panel: "cell", Machine: on.Name, Title: "Learning a language model: loss against time, by the number of streams"})
+	byStreams(fig, "Seconds of training")
+	rep.add("hwang-train-seconds", fig, err)
+	fig, err = plots.Lines(rates, plots.Spec{X: "batch", Y: "events", Panel: "cell", Machine: on.Name, Scale: "log", Title: "Learning a language model: words per second"})
+	if inStreams(fig); fig != nil {
+		fig.Y.Title = "Words per second"
+	}
+	rep.add("hwang-train-speed", fig, err)
+	return rep, nil
+}
+
+// byStreams has a figure with a line for each number of streams speak as the paper does.
+func byStreams(ch *plots.Chart, x string) {
+	if ch == nil {
+		return
+	}
+	inStreams(ch)
+	ch.X.Title, ch.Y.Zero = x, false
+	for i, p := range ch.Panels {
+		for j, s := range p.Series {
+			n, _, _ := strings.Cut(strings.TrimPrefix(s.Label, "B="), ",")
+			ch.Panels[i].Series[j].Label = "N = " + n
+		}
+	}
+}
+
+// wordRuns are the trainings of one network, and its passes alone.
+type wordRuns struct {
+	alone  []results.Record // passes
+	learnt []results.Record // of the technique, each network's in order
+	serial []results.Record // of the baseline
+}
+
+func newWordRuns(recs []results.Record) wordRuns {
+	var w wordRuns
+	for _, r := range recs {
+		switch {
+		case r.Status != results.OK:
+		case r.Training == nil:
+			w.alone = append(w.alone, r)
+		case r.Impl.Label == intra:
+			w.learnt = append(w.learnt, r)
+		case r.Impl.Label == baseline:
+			w.serial = append(w.serial, r)
+		}
+	}
+	return w
+}
+
+// curve lists the records of a network, from the first on; what was trained twice after a kill
+// counts once.
+func curve(recs []results.Record, p results.Point) []*results.Record {
+	list := quantity.Latest(where(recs, func(q results.Point) bool { return q == p }))
+	slices.SortStableFunc(list, func(a, b *results.Record) int { return a.Training.Iterations - b.Training.Iterations })
+	return list
+}
+
+// pace is the median time of an iteration between records, feeding and reading the loss included:
+// from the first record on, before which caches and clocks were cold, if there are several. NaN:
+// there is none.
+func pace(curve []*results.Record) float64 {
+	list := paces(curve)
+	if len(list) == 0 {
+		return math.NaN()
+	}
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+}
+
+// paces are the times of an iteration between records, sorted.
+func paces(curve []*results.Record) []float64 {
+	var list []float64
+	for i, r := range curve {
+		if i > 0 || len(curve) == 1 {
+			list = append(list, r.Seconds())
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// rates are the paces of all networks as records that can be drawn, beside the passes alone.
+func (w wordRuns) rates() []results.Record {
+	list := slices.Clone(w.alone)
+	for i := range list {
+		list[i].Impl.Label = "pass alone"
+	}
+	for _, of := range []struct {
+		label string
+		recs  []results.Record
+	}{{"training, parallel steps", w.learnt}, {"training, baseline", w.serial}} {
+		for _, p := range points(of.recs) {
+			all := curve(of.recs, p)
+			r := *all[len(all)-1]
+			t := pace(all)
+			r.Training, r.Impl.Label, r.Stats = nil, of.label, &results.Stats{N: 1, Min: t, Q1: t, Median: t, Q3: t, Max: t, Mean: t, Level: 0.95, Stop: "max_rounds"}
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// A streamsRun is what a number of streams came to.
+type streamsRun struct {
+	point        results.Point
+	alone        float64 // seconds of a pass
+	train, slow  float64 // seconds of an iteration: of the technique, of the baseline
+	unsteady     float64 // slowest over median time of an iteration
+	loss, toLoss float64 // the lowest held-out one within as many words as all have seen; seconds to the highest of these
+}
+
+func (s streamsRun) words(seconds float64) float64 {
+	return float64(s.point.Batch*s.point.Steps) / seconds
+}
+
+// rate is a cell of words per second.
+func (s streamsRun) rate(seconds float64) table.Cell {
+	if v := s.words(seconds); !math.IsNaN(v) {
+		return table.Number(v, quantity.SI(v, "words/s"))
+	}
+	return missing()
+}
+
+// runs are those of all numbers of streams that have learnt. Words is how many all have seen, and
+// loss one that all have come to.
+func (w wordRuns) runs() (list []streamsRun, words int64, loss float64) {
+	words, loss = math.MaxInt64, math.Inf(-1)
+	all := points(w.learnt)
+	slices.SortFunc(all, func(a, b results.Point) int { return a.Batch - b.Batch })
+	for _, p := range all {
+		c := curve(w.learnt, p)
+		words = min(words, c[len(c)-1].Training.Frames)
+	}
+	for _, p := range all {
+		s := streamsRun{point: p, alone: math.NaN(), train: pace(curve(w.learnt, p)), slow: pace(curve(w.serial, p)), loss: math.NaN(), toLoss: math.NaN()}
+		if r := find(w.alone, intra, func(q results.Point) bool { return q == p }); r != nil {
+			s.alone = r.Seconds()
+		}
+		for _, r := range curve(w.learnt, p) {
+			if h := r.Training.HeldOut; h != nil && r.Training.Frames <= words && !(s.loss <= h.Loss) {
+				s.loss = h.Loss
+			}
+		}
+		if all := paces(curve(w.learnt, p)); len(all) > 0 {
+			s.unsteady = all[len(all)-1] / s.train
+		}
+		loss = max(loss, s.loss)
+		list = append(list, s)
+	}
+	for i, s := range list {
+		for _, r := range curve(w.learnt, s.point) {
+			if h := r.Training.HeldOut; h != nil && h.Loss <= loss {
+				list[i].toLoss = r.Training.Wall
+				break
+			}
+		}
+	}
+	return list, words, loss
+}
+
+// words adds the table and findings of one network.
+func (rep *Report) words(w wordRuns, name string, on Target) {
+	list, words, loss := w.runs()
+	if len(list) == 0 {
+		return
+	}
+	t := &table.Table{
+		Title: fmt.Sprintf("Learning by BPTT(2h; h): %s, %s words", name, quantity.SI(float64(words), "")),
+		Columns: []table.Column{
+			{Name: "N", Key: "batch", Right: true}, {Name: "h", Key: "steps", Right: true},
+			{Name: "baseline", Key: "baseline", Right: true}, {Name: "with parallel steps", Key: "intra", Right: true}, {Name: "×", Key: "speedup", Right: true},
+			{Name: "pass alone", Key: "alone", Right: true}, {Name: "training takes", Key: "takes", Right: true},
+			{Name: "lowest held-out loss", Key: "held_out_loss", Right: true}, {Name: fmt.Sprintf("time to %.3f", loss), Key: "to_loss_s", Right: true},
+		},
+	}
+	for _, s := range list {
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Int(s.point.Batch), table.Int(s.point.Steps), s.rate(s.slow), s.rate(s.train), number(s.slow/s.train, "%.2f"),
+			s.rate(s.alone), number(100*s.train/s.alone, "%.0f %%"), number(s.loss, "%.3f"), number(s.toLoss, "%.1f s"),
+		})
+	}
+	rep.Tables = append(rep.Tables, t)
+	rep.wordSpeed(list, name, on)
+	rep.wordLoss(list, words, loss, name)
+}
+
+// wordSpeed says how fast whole training is.
+func (rep *Report) wordSpeed(list []streamsRun, name string, on Target) {
+	if one := list[0]; one.point.Batch == 1 && one.slow > 0 {
+		up := one.slow / one.train
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: whole training is %.1f× as fast with parallelism across steps. The paper says over 10 times.%s", name, up, on.agree(up > 10)))
+		rep.claim(on, name+": one stream trains over 10 times as fast with parallel steps", fmt.Sprintf("%.1f×", up), up > 10, "")
+	}
+	best, enough := 0.0, math.NaN()
+	for _, s := range list {
+		best = max(best, s.words(s.train))
+		if s.point.Batch == enoughStreams {
+			enough = s.words(s.train)
+		}
+	}
+	if len(list) > 1 && enough > 0 {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %d streams train at %s, the best of 1 to %d at %s. The paper says that %d come to almost the maximum; more were not trained here.",
+			name, enoughStreams, quantity.SI(enough, "words/s"), enoughStreams, quantity.SI(best, "words/s"), enoughStreams))
+	}
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, s := range list {
+		if s.alone > 0 {
+			more := 100 * (s.train/s.alone - 1)
+			least, most = min(least, more), max(most, more)
+		}
+	}
+	unsteady := 0.0
+	for _, s := range list {
+		unsteady = max(unsteady, s.unsteady)
+	}
+	if unsteady > 1.5 {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: between two records, iterations took up to %.1f× as long as usual. Another program probably disturbed these trainings, and their speeds are not to be trusted.", name, unsteady))
+	}
+	if most >= least {
+		here := fmt.Sprintf("%s: feeding, optimiser and reading the loss change the time of a pass by %+.0f to %+.0f %%", name, least, most)
+		rep.Findings = append(rep.Findings, here+". Passes were timed apart from the trainings, so a busy machine moves this too.")
+		rep.yardstick(here)
+	}
+}
+
+// wordLoss says what the number of streams makes of the loss.
+func (rep *Report) wordLoss(list []streamsRun, words int64, loss float64, name string) {
+	known := slices.DeleteFunc(slices.Clone(list), func(s streamsRun) bool { return math.IsNaN(s.loss) })
+	if len(known) < 2 {
+		return
+	}
+	low, high := known[0], known[0]
+	fast, slow := known[0], known[0]
+	for _, s := range known {
+		if s.loss < low.loss {
+			low = s
+		}
+		if s.loss > high.loss {
+			high = s
+		}
+		if s.toLoss < fast.toLoss {
+			fast = s
+		}
+		if s.toLoss > slow.toLoss {
+			slow = s
+		}
+	}
+	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words the lowest held-out loss is from %.3f (N = %d) to %.3f nats (N = %d). All come to %.3f: N = %d after %s, N = %d after %s.",
+		name, quantity.SI(float64(words), ""), low.loss, low.point.Batch, high.loss, high.point.Batch, loss,
+		fast.point.Batch, quantity.Duration(fast.toLoss), slow.point.Batch, quantity.Duration(slow.toLoss)))
+	rep.yardstick(fmt.Sprintf("%s: lowest held-out loss %.3f with N = %d, %.3f with N = %d", name, low.loss, low.point.Batch, high.loss, high.point.Batch))
+}

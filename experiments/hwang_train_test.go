@@ -1,0 +1,99 @@
+package experiments_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/experiments"
+	"rnnbench/results"
+)
+
+// TestWordsAlike: the points of hwang-train have as many words a minibatch for every number of
+// streams, at either size, and errors flow back through as many steps again.
+func TestWordsAlike(t *testing.T) {
+	e, err := experiments.Lookup("hwang-train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, words := range map[experiments.Size]int{experiments.Full: 1024, experiments.Quick: 256} {
+		trainings := e.Trainings(size, gpu)
+		for _, x := range trainings {
+			for _, p := range x.Points {
+				if p.Batch*p.Steps != words || p.History != p.Steps || x.Plan.Iterations%x.Plan.Every != 0 {
+					t.Errorf("%v of %+v", p, x.Plan)
+				}
+			}
+		}
+		if !slices.Equal(e.Parts(size, gpu)[0].Points, trainings[0].Points) {
+			t.Error("the passes alone are of other points")
+		}
+	}
+}
+
+// TestWordReport: speeds are medians without the first record, losses are set side by side after
+// as many words, and times are those of the first record that is as low.
+func TestWordReport(t *testing.T) {
+	recs := slices.DeleteFunc(planned(t, "hwang-train", cpu), func(r results.Record) bool { return r.Point.Cell != "lstm-c" || r.Point.Batch == 8 })
+	var list []results.Record
+	for _, r := range recs {
+		x := r.Training
+		if x == nil {
+			r.Stats = stats(0.5)
+			list = append(list, r)
+			continue
+		}
+		one := *x
+		r.Training, r.Stats = &one, stats(1)
+		switch i := r.Seq; {
+		case r.Impl.Label == "baseline":
+			r.Stats = stats(12)
+		case i == 1:
+			r.Stats = stats(100) // cold
+		case r.Point.Batch == 64 && i > 5: // this network is not finished
+			continue
+		case i == 7:
+			r.Stats = stats(50) // another program came
+		}
+		if one.HeldOut != nil {
+			one.HeldOut = &results.Score{Loss: 10 - float64(r.Seq)}
+			if r.Point.Batch == 64 {
+				one.HeldOut.Loss -= 0.5
+			}
+			one.Wall = 7 * float64(r.Seq)
+		}
+		list = append(list, r)
+	}
+	rep := report(t, "hwang-train", list, cpu)
+	if len(rep.Tables) != 1 || len(rep.Tables[0].Rows) != 2 {
+		t.Fatalf("%d tables", len(rep.Tables))
+	}
+	for i, want := range [][]string{
+		{"1", "256", "21.3 words/s", "256 words/s", "12.00", "512 words/s", "200 %", "5.000", "35.0 s"},
+		{"64", "4", "21.3 words/s", "256 words/s", "12.00", "512 words/s", "200 %", "4.500", "35.0 s"},
+	} {
+		var row []string
+		for _, c := range rep.Tables[0].Rows[i] {
+			row = append(row, c.Text)
+		}
+		if !slices.Equal(row, want) {
+			t.Errorf("row %q, want %q", row, want)
+		}
+	}
+	if s := about(rep, "one stream"); !strings.Contains(s, "12.0×") || !strings.Contains(s, "They agree") {
+		t.Errorf("%q", s)
+	}
+	if s := about(rep, "held-out loss"); !strings.Contains(s, "from 4.500 (N = 64) to 5.000 nats (N = 1)") {
+		t.Errorf("%q", s)
+	}
+	if s := about(rep, "disturbed"); !strings.Contains(s, "up to 50.0× as long") {
+		t.Errorf("%q", s)
+	}
+	if about(rep, "the curves of loss are ours") == "" {
+		t.Error("the report does not say whose curves these are")
+	}
+}
+
+func stats(seconds float64) *results.Stats {
+	return &results.Stats{N: 1, Min: seconds, Q1: seconds, Median: seconds, Q3: seconds, Max: seconds, Mean: seconds, Level: 0.95, Stop: "max_rounds"}
+}
