@@ -4,26 +4,47 @@ import (
 	"fmt"
 
 	"rnnbench/device"
+	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/schedule"
 )
 
 // Kernels implements device.Program. A kernel is a function for one operation; its
-// variant is the instruction set. An operation that runs as part of another is none.
+// variant is the instruction set: of its products, if it has any. An operation that runs as part of another is none.
 func (p *program) Kernels() []device.Kernel {
 	all := make([]device.Kernel, 0, len(p.nodes))
 	for i := range p.nodes {
-		k := device.Kernel{Name: p.schedule.Nodes[i].Op.Name(), Variant: p.device.kernels.Level().String(), Launches: 1}
+		k := device.Kernel{Name: p.schedule.Nodes[i].Op.Name(), Variant: p.device.kernels.Level().Base().String(), Launches: 1}
 		switch w := p.nodes[i].work.(type) {
 		case done:
 			continue
 		case *product:
+			k.Variant = p.variant(&w.Product)
 			k.Config = fmt.Sprintf("%d×%d×%d, weights in %v", w.M, w.N, w.K, p.stored(p.schedule.Nodes[i].Op))
+		case *persistent:
+			g := bandProduct(w.batch, w.hidden, w.hidden, p.format)
+			k.Variant = p.variant(&g)
+		case *persistentBackward:
+			g := bandProduct(w.batch, w.hidden, w.depth, p.format)
+			k.Variant = p.variant(&g)
 		case *fusedCell:
 			k.Config = fmt.Sprintf("%d×%d units, fused", w.rows, w.cols)
 		}
 		all = append(all, k)
 	}
 	return device.Merge(all)
+}
+
+// variant is the instruction set that multiplies g.
+func (p *program) variant(g *gemm.Product) string {
+	l := p.device.kernels.Level().Base()
+	if blocks, ok := gemm.Rounds(p.device.gemm, g); ok {
+		l = simd.AVX512BF16
+		if blocks > 0 {
+			l = simd.AMX
+		}
+	}
+	return l.String()
 }
 
 // stored is how the right factor of a product is stored.

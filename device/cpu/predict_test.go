@@ -64,6 +64,24 @@ func products(t *testing.T, streams, weights, count, m, n, k int) *schedule.Sche
 	return s
 }
 
+// TestPredictedProductsOfTiles holds predictions to what a core of a Sapphire Rapids took with AMX, weights in its L2.
+func TestPredictedProductsOfTiles(t *testing.T) {
+	k := simd.Model(simd.AMX)
+	rapids := caches{near: 48 << 10, own: 2 << 20, last: 480 << 20}
+	pl := &planner{workers: 1, kernels: k, gemm: gemm.New(k, int(rapids.own))}
+	for _, c := range []struct {
+		m, n, k int
+		micros  float64
+	}{{2, 1024, 512, 6.9}, {4, 512, 512, 3.6}, {8, 1024, 512, 7.4}, {16, 512, 512, 5.7}, {16, 1024, 512, 9.7}, {32, 512, 512, 10.1}, {64, 1024, 512, 35}} {
+		s := products(t, 1, 1, 100, c.m, c.n, c.k)
+		s.Precision = schedule.BF16
+		sec, err := pl.predict(s, simd.BF16, nil, ratesOf(simd.AMX), rapids)
+		if got := 1e6 * sec / 100; err != nil || got > 1.3*c.micros || got < c.micros/1.3 {
+			t.Errorf("%d×%d×%d: %.2f µs, measured %.2f, %v", c.m, c.n, c.k, got, c.micros, err)
+		}
+	}
+}
+
 // TestPredictedProducts holds predictions to what a core of a Zen 4 took with AVX-512.
 func TestPredictedProducts(t *testing.T) {
 	for _, c := range []struct {
