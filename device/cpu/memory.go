@@ -17,9 +17,9 @@ type layout struct {
 	total  int
 }
 
-// format is how packed matrices are stored. All arithmetic is single precision:
-// 16 bits are a way to store weights, so without packed weights there is nothing
-// to store so.
+// format is how packed matrices are stored. Arithmetic is single precision, unless the kernels
+// multiply BF16 (see simd.Products.Rounds): 16 bits are a way to store weights, so without packed
+// weights there is nothing to store so.
 func format(s *schedule.Schedule) (simd.Format, error) {
 	var f simd.Format
 	switch s.Precision {

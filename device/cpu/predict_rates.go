@@ -63,6 +63,7 @@ func ratesOf(l simd.Level) *rates {
 	case simd.AMX: // as measured on two cores of a Sapphire Rapids
 		r.peak, r.half, r.load = 200e9, 1700e9, [4]float64{150e9, 150e9, 60e9, 29e9}
 		r.read, r.narrow = [4]float64{150e9, 105e9, 65e9, 29e9}, 0.018e-9
+		r.function, r.mapFunction = 6.5e-9, 6.5e-9
 	case simd.AVX2:
 		r.peak, r.tile = 110e9, 10e-9
 		r.function, r.mapFunction, r.line, r.step = 9e-9, 9e-9, 0.8e-9, 8e-9
