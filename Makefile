@@ -83,7 +83,7 @@ GENERATED := ':(glob)device/cpu/simd/**/*_amd64.s' ':(glob)device/cpu/simd/**/st
 
 ## check-generate: fails if what is committed is not what the generator writes
 check-generate:
-	rm -f device/cpu/simd/*_amd64.s device/cpu/simd/fused/*_amd64.s
+	rm -f device/cpu/simd/*_amd64.s device/cpu/simd/fused/*_amd64.s device/cpu/simd/amx/panels_amd64.s
 	$(GO) generate ./device/cpu/simd
 	git --no-pager diff --exit-code --stat -- $(GENERATED)
 	@new=$$(git ls-files --others --exclude-standard -- $(GENERATED)); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
