@@ -77,8 +77,11 @@ func simpleMakers() map[string]maker {
 			return t.softmaxLoss(rows, cols, 0)
 		},
 		"softmaxloss grouped": func(t *trial) schedule.Op {
-			rows, groups := t.size(), 1+t.rng.IntN(4)
-			op := t.softmaxLoss(rows, groups*(5+t.size()), groups)
+			rows, groups, each := t.size(), 3+t.rng.IntN(3), 1+t.size()
+			if t.flip() { // so that targets are of several groups
+				each = 2
+			}
+			op := t.softmaxLoss(rows, groups*each, groups)
 			op.Weight = t.shares(rows)
 			return op
 		},

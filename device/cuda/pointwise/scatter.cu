@@ -2,37 +2,47 @@
 #include "sample/scatter.cuh"
 #endif
 // scatter: table[index[i]][j] += from[i][j], in the order of i: each block looks
-// for the rows that go to one row of the table.
+// for the rows that go to one row of the table, 1024 at a time.
 extern "C" __global__ void __launch_bounds__(256)
 scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, const FROM* from, int ldfrom, TABLE* table, int ldtable, unsigned* status) {
-  __shared__ int hits[256], before[9];
+  constexpr int PER = 4, WARPS = 8; // rows of a thread; a warp's are 32 in sequence, PER times
+  __shared__ int hits[PER * 256], counts[2][PER * WARPS];
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
   const int at = blockIdx.x, col = blockIdx.y * 256 + tid;
   const bool mine = col < cols;
   TABLE* to = table + (long long)at * ldtable + (mine ? col : 0);
   float sum = mine ? widen(*to) : 0;
   bool any = false;
-  for (int base = 0; base < rows; base += 256) {
-    const int i = base + tid;
-    int row = -2;
-    if (i < rows) row = row_of(widen(index[(long long)i * ldindex]), tablerows);
-    if (row == -1 && at == 0) *status = BAD_INDEX;
-    // The hits of these 256 rows, in order.
-    const unsigned vote = __ballot_sync(0xffffffff, row == at);
-    if (lane == 0) before[warp + 1] = __popc(vote);
-    __syncthreads();
-    if (tid == 0) {
-      before[0] = 0;
-      for (int w = 1; w <= 8; w++) before[w] += before[w - 1];
+  for (int base = 0, round = 0; base < rows; base += PER * 256, round ^= 1) {
+    unsigned vote[PER];
+#pragma unroll
+    for (int k = 0; k < PER; k++) {
+      const int i = base + k * 256 + tid;
+      int row = -2;
+      if (i < rows) row = row_of(widen(index[(long long)i * ldindex]), tablerows);
+      if (row == -1 && at == 0) *status = BAD_INDEX;
+      vote[k] = __ballot_sync(0xffffffff, row == at);
+      if (lane == 0) counts[round][k * WARPS + warp] = __popc(vote[k]);
     }
+    // The counts of a round are written while those of the one before may still be read. Hits
+    // are written after this, when all threads have read those before.
     __syncthreads();
-    if (row == at) hits[before[warp] + __popc(vote & ((1u << lane) - 1))] = i;
+    int place[PER], n = 0;
+#pragma unroll
+    for (int k = 0; k < PER; k++)
+#pragma unroll
+      for (int w = 0; w < WARPS; w++) {
+        if (w == warp) place[k] = n;
+        n += counts[round][k * WARPS + w];
+      }
+    if (n == 0) continue;
+#pragma unroll
+    for (int k = 0; k < PER; k++)
+      if (vote[k] >> lane & 1) hits[place[k] + __popc(vote[k] & ((1u << lane) - 1))] = base + k * 256 + tid;
     __syncthreads();
-    const int n = before[8];
-    any = any || n > 0;
+    any = true;
     if (mine)
       for (int k = 0; k < n; k++) sum += widen(from[(long long)hits[k] * ldfrom + col]);
-    __syncthreads();
   }
   if (mine && any) narrow(*to, sum);
 }
