@@ -65,9 +65,12 @@ func status(p *program, cmd *cobra.Command, dir string, retry bool, format strin
 			return err
 		}
 	}
-	states, err := by.States(runner(p), s)
-	if err != nil {
-		p.warn("the scheduler cannot be asked, so the states are those of the shards' folders: %v", err)
+	states, unknown := by.States(runner(p), s)
+	switch {
+	case unknown != nil && retry:
+		return &failure{exitError, fmt.Errorf("the scheduler cannot be asked which jobs still wait, so nothing was submitted: %w", unknown), "try again when it answers"}
+	case unknown != nil:
+		p.warn("the scheduler cannot be asked, so the states are those of the shards' folders: %v", unknown)
 	}
 	list, err := s.Status(dir, states)
 	if err != nil {
@@ -89,7 +92,7 @@ func status(p *program, cmd *cobra.Command, dir string, retry bool, format strin
 	p.note("%s: %s", plural(len(list), "shard"), strings.Join(words, ", "))
 	lacking := count[cluster.Failed] + count[cluster.Missing]
 	switch {
-	case retry && err == nil && s.Again(list):
+	case retry && s.Again(list):
 		s.Rounds[len(s.Rounds)-1].Time = time.Now().UTC().Truncate(time.Second)
 		return start(p, s, dir)
 	case retry:

@@ -116,6 +116,10 @@ func TestSubmitted(t *testing.T) {
 		"warning: the scheduler cannot be asked", "3 shards: 2 done, 1 missing", "1 shard failed or missing\nhint: rnnbench submit status out/night --retry submits them again"})
 	rnnbench(t, "show out/night").want(t, exitDone, nil, nil) // the merge ran although a shard was missing
 	t.Setenv("SKIPPED", "")
+	rnnbench(t, "submit status night --retry").want(t, exitError, nil, []string{"the scheduler cannot be asked which jobs still wait, so nothing was submitted: squeue "})
+	if err := os.WriteFile(filepath.Join(bin, "squeue"), []byte("#!/bin/sh\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
 	rnnbench(t, "submit status night --retry").want(t, exitDone, []string{"missing"}, []string{"job 103: 1 shard\njob 104 merges them"})
 	rnnbench(t, "submit status out/night -o json").want(t, exitDone, []string{`"done"`}, []string{"3 shards: 3 done"})
 	rnnbench(t, "submit status out/night --retry").want(t, exitDone, nil, []string{"no shard failed or is missing, so nothing was submitted"})
