@@ -123,3 +123,10 @@ func (p *program) failure() error {
 	}
 	return p.device.group.Err()
 }
+
+// leave has the other replicas fail rather than wait for one whose run has ended early.
+func (p *program) leave() {
+	if p.sums {
+		_ = p.device.group.Close() // the run's own error says more
+	}
+}

@@ -27,9 +27,6 @@ func (d *Device) link() (device.Link, error) {
 	for i := range groups {
 		g, err := allreduce.Join(path, i, 2)
 		if err != nil {
-			if i > 0 {
-				err = errors.Join(err, groups[0].Close())
-			}
 			return device.Link{}, nil // this system cannot
 		}
 		defer g.Close()

@@ -190,6 +190,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 	p.runs += uint64(n)
 	if err != nil {
 		p.reset()
+		p.leave()
 		return device.Sample{}, err
 	}
 	if err := p.failure(); err != nil {
