@@ -26,7 +26,7 @@ to itself, since other jobs would disturb it.
 A job gets SIGTERM a minute before its time limit, and keeps all finished records. A job
 that was preempted, or whose node was lost, is requeued and goes on where it was.`,
 		Example: `  rnnbench submit slurm --shards 16 --partition gpu --gres gpu:1 --time 2h -- sweep --preset deepbench-infer --device cuda:0
-  rnnbench submit slurm --shards 8 --sbatch=--qos=high --sbatch=--nodelist=n[1-8] -- tune -H 256:1024:x2
+  rnnbench submit slurm --shards 8 --sbatch=--qos=high --sbatch=--reservation=night -- tune -H 256:1024:x2
   rnnbench submit slurm --group h100=8:gpu:h100:1 --group a100=16:gpu:a100:1 --copy -- sweep --preset quick --device cuda:0`,
 		Args:              submitArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
