@@ -59,7 +59,7 @@ var diamosFig5 = Experiment{
 	Trainings: fig5Replicas,
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
-		rep.fig5Paper()
+		fig5Paper(rep)
 		all := scalings(recs)
 		if len(all) == 0 {
 			rep.Findings = append(rep.Findings, "No part of a minibatch was measured.")

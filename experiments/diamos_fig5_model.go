@@ -33,7 +33,7 @@ func (s scaling) iteration(n int) (model.Iteration, bool) {
 
 // fig5Paper checks by the model what the paper says of its own cluster: with the time that
 // 250 TFLOP/s are, do its links hide the sums?
-func (r *Report) fig5Paper() {
+func fig5Paper(r *Report) {
 	m, err := model.Load("titanx")
 	if err != nil {
 		r.Findings = append(r.Findings, "The paper's cluster is unknown: "+err.Error()+".")

@@ -238,8 +238,8 @@ func reportMartinTrain(recs []results.Record, on Target) (*Report, error) {
 		rep.Tables = slices.Insert(rep.Tables, 1, soonerTable(all[0], all[1:]))
 		rep.soonerFindings(all[0], all[1:], on)
 	}
-	rep.lengthFindings(all, on)
-	rep.comparable(all, on)
+	lengthFindings(rep, all, on)
+	comparable(rep, all, on)
 	var trained []results.Record
 	for _, l := range all {
 		trained = append(trained, l.records...)

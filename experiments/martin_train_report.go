@@ -128,7 +128,7 @@ func (rep *Report) soonerFindings(ls learned, lstms []learned, on Target) {
 }
 
 // lengthFindings say whether shorter sequences learn faster at first and end at a higher loss.
-func (rep *Report) lengthFindings(all []learned, on Target) {
+func lengthFindings(rep *Report, all []learned, on Target) {
 	lstms := slices.DeleteFunc(slices.Clone(all), func(l learned) bool { return l.cell != "lstm" || math.IsInf(l.least(), 1) })
 	if len(lstms) < 2 {
 		return
@@ -156,7 +156,7 @@ func (rep *Report) lengthFindings(all []learned, on Target) {
 }
 
 // comparable says what cannot be compared with the paper.
-func (rep *Report) comparable(all []learned, on Target) {
+func comparable(rep *Report, all []learned, on Target) {
 	longest := 0.0
 	for _, l := range all {
 		longest = max(longest, l.last().Wall)
