@@ -15,7 +15,7 @@ import (
 func TestClaims(t *testing.T) {
 	for _, on := range []experiments.Target{cpu, gpu} {
 		for _, e := range experiments.All() {
-			if e.Vendor && !on.GPU {
+			if why, _ := e.Declines(on); why != "" {
 				continue
 			}
 			rep, err := e.Report(synthetic(e, on), on)
@@ -41,11 +41,12 @@ func TestClaims(t *testing.T) {
 // neither agrees nor disagrees with the paper.
 func TestReduced(t *testing.T) {
 	for _, e := range experiments.All() {
-		if e.Vendor {
+		if why, _ := e.Declines(cpu); why != "" {
 			continue
 		}
 		recs := synthetic(e, cpu)
-		rep, err := e.On(results.Device{Key: "cpu-synthetic-2t"}, recs)
+		d := results.Device{Key: "cpu-synthetic-2t", Facts: map[string]string{"rival pytorch": "2.11.0+cu130 graph=0,1", "rival mine": "1"}}
+		rep, err := e.On(d, recs)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,6 +47,10 @@ type Experiment struct {
 	// such a GPU.
 	Vendor bool
 
+	// Rivals is the kind of device on which it is about programs from elsewhere: it
+	// needs one. "": it is not.
+	Rivals string
+
 	// Report sets records of the parts beside the paper.
 	Report func(recs []results.Record, on Target) (*Report, error)
 
@@ -178,12 +182,14 @@ type Target struct {
 	GPU  bool    // operations start in microseconds, replay as a graph, and have a vendor's library beside them
 	Copy float64 // bytes read and written per second, as measured; 0: unknown
 
+	Rivals []Rival // that run there
+
 	Reduced bool // the sizes are smaller than the paper's
 }
 
 // TargetOf is d as a target.
 func TargetOf(d results.Device) Target {
-	on := Target{Name: d.Name, GPU: results.OnGPU(d.Key)}
+	on := Target{Name: d.Name, GPU: results.OnGPU(d.Key), Rivals: rivalsOf(d.Facts)}
 	if d.Bandwidth != nil {
 		on.Copy = *d.Bandwidth
 	}
@@ -292,6 +298,8 @@ func All() []Experiment {
 		cudnnBF16,
 		cudnnFP16,
 		cudnnTrain,
+		rivalsCPU,
+		rivalsGPU,
 	}
 }
 

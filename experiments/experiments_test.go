@@ -19,6 +19,7 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
 )
 
@@ -47,6 +48,9 @@ func TestPlans(t *testing.T) {
 					}
 					for _, s := range part.Specs {
 						tech := impl.Lookup(s.Name)
+						if tech == nil && slices.ContainsFunc(rivals, func(r experiments.Rival) bool { return r.Name == s.Name }) {
+							continue
+						}
 						_, own := s.Knobs.Split(tech.Knobs(problem)) // the rest are the device's
 						if _, _, err := rnn.Layout(tech, problem, own); err != nil {
 							t.Errorf("%s: %v: %s: %v", e.ID, p, s.Label, err)
@@ -60,8 +64,9 @@ func TestPlans(t *testing.T) {
 
 // The targets that experiments are tested on.
 var (
-	cpu = experiments.Target{Name: "synthetic"}
-	gpu = experiments.Target{Name: "synthetic", GPU: true, Copy: 1e12}
+	cpu    = experiments.Target{Name: "synthetic", Rivals: rivals}
+	gpu    = experiments.Target{Name: "synthetic", GPU: true, Copy: 1e12, Rivals: rivals}
+	rivals = []experiments.Rival{{Name: "pytorch", Knobs: []knob.Knob{{Name: "graph", Values: []int{0, 1}}}}, {Name: "mine"}}
 )
 
 // partsOf lists what an experiment sweeps, then what it trains.
@@ -156,7 +161,7 @@ func TestReports(t *testing.T) {
 
 func reports(t *testing.T, on experiments.Target) {
 	for _, e := range experiments.All() {
-		if e.Vendor && !on.GPU {
+		if why, _ := e.Declines(on); why != "" {
 			continue
 		}
 		recs := synthetic(e, on)

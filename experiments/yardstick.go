@@ -312,7 +312,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	}
 	for _, g := range order {
 		some := where(recs, func(p results.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
-		rep.add(fmt.Sprintf("cudnn-%s-%s", g.pass, g.precision), ratioFigure(some, names, on, g.pass, g.precision), nil)
+		rep.add(fmt.Sprintf("cudnn-%s-%s", g.pass, g.precision), ratioFigure(some, names, cuDNN(some), on, g.pass, g.precision), nil)
 	}
 	return rep, nil
 }
@@ -370,12 +370,24 @@ func ratioBars(t *table.Table, on Target, notes []string) plots.Figure {
 	return b
 }
 
-// ratioFigure draws how many times as fast as the vendor's fastest form ours is,
-// a panel for each cell.
-func ratioFigure(recs []results.Record, names []string, on Target, pass, precision string) plots.Figure {
-	ch := &plots.Chart{Title: fmt.Sprintf("Speed-up over cuDNN's fastest algorithm: %s, %s", pass, precision), Subtitle: on.Name,
-		Notes: append([]string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster."}, algorithmsAlike(recs)...),
-		X:     plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over cuDNN", Scale: plots.Log, Format: times}}
+// A versus is what rnnbench's own techniques are set beside.
+type versus struct {
+	long, short string   // in titles
+	labels      []string // of its forms
+	notes       []string
+}
+
+// cuDNN is that library.
+func cuDNN(recs []results.Record) versus {
+	return versus{"cuDNN's fastest algorithm", "cuDNN", vendorLabels(), algorithmsAlike(recs)}
+}
+
+// ratioFigure draws how many times as fast as the fastest form of v ours is, a panel for
+// each cell.
+func ratioFigure(recs []results.Record, names []string, v versus, on Target, pass, precision string) plots.Figure {
+	ch := &plots.Chart{Title: fmt.Sprintf("Speed-up over %s: %s, %s", v.long, pass, precision), Subtitle: on.Name,
+		Notes: append([]string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster."}, v.notes...),
+		X:     plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over " + v.short, Scale: plots.Log, Format: times}}
 	panels := map[string]int{}
 	all := points(recs)
 	slices.SortStableFunc(all, func(a, b results.Point) int {
@@ -383,7 +395,7 @@ func ratioFigure(recs []results.Record, names []string, on Target, pass, precisi
 	})
 	both := func(p results.Point) (own, yard *results.Record) {
 		here := func(q results.Point) bool { return q == p }
-		return fastest(recs, names, here), fastest(recs, vendorLabels(), here)
+		return fastest(recs, names, here), fastest(recs, v.labels, here)
 	}
 	all = slices.DeleteFunc(all, func(p results.Point) bool {
 		own, yard := both(p)
@@ -410,7 +422,7 @@ func ratioFigure(recs []results.Record, names []string, on Target, pass, precisi
 		if !ok {
 			i = len(ch.Panels)
 			panels[p.Cell] = i
-			ch.Panels = append(ch.Panels, plots.Panel{Title: p.Cell, Series: slices.Clone(lines), Guides: []plots.Guide{{Label: "as fast as cuDNN", Y0: 1, Y1: 1}}})
+			ch.Panels = append(ch.Panels, plots.Panel{Title: p.Cell, Series: slices.Clone(lines), Guides: []plots.Guide{{Label: "as fast as " + v.short, Y0: 1, Y1: 1}}})
 		}
 		panel := &ch.Panels[i]
 		k := slices.IndexFunc(panel.Series, func(s plots.Series) bool { return s.Label == label(p) })

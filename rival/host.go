@@ -30,7 +30,7 @@ func (h *host) Vocabulary() []knob.Knob { return nil }
 // Memory implements device.Device. It is that of the arrays, here and at the rival: what
 // that needs besides is not known.
 func (h *host) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
-	if !runsOn(h.devices, h.o.On.Name) {
+	if !(*Rival)(h).Runs() {
 		return 0, fmt.Errorf("%s: %w: it runs on %s, not %s", h.o.Name, schedule.ErrDevice, listed(h.devices), h.o.On.Name)
 	}
 	return 2 * s.Memory(), nil

@@ -121,6 +121,9 @@ func (r *Rival) Close() error {
 	return os.RemoveAll(r.dir)
 }
 
+// Runs reports whether it runs on the device that it is beside.
+func (r *Rival) Runs() bool { return runsOn(r.devices, r.o.On.Name) }
+
 // Version is what the rival says of itself; "" if nothing.
 func (r *Rival) Version() string { return r.version }
 

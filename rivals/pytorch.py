@@ -47,8 +47,12 @@ def hello(_):
         "version": torch.__version__,
         "devices": ["cpu"] + [f"cuda:{i}" for i in range(gpus)],
         "knobs": [
-            {"name": "graph", "doc": "1: replay the pass as a CUDA graph", "values": [0, 1]},
-            {"name": "compile", "doc": "1: run the pass by torch.compile", "values": [0, 1]},
+            {"name": name, "doc": doc, "values": [0, 1]}
+            for name, doc, here in (
+                ("graph", "1: replay the pass as a CUDA graph", gpus > 0),
+                ("compile", "1: run the pass by torch.compile", hasattr(torch, "compile")),
+            )
+            if here
         ],
         "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
     }
@@ -109,9 +113,7 @@ class Rival:
     def choose(self, knobs):
         """Sets self.step, which runs the pass once, and runs it until all is compiled."""
         run = self.module
-        if knobs["compile"]:
-            if not hasattr(torch, "compile"):
-                raise Unsupported(f"torch.compile needs PyTorch 2, and this is {torch.__version__}")
+        if knobs.get("compile"):
             dynamo = importlib.import_module("torch._dynamo")
             dynamo.reset()
             if hasattr(dynamo.config, "allow_rnn"):
@@ -131,12 +133,12 @@ class Rival:
             self.output.backward(self.dy)
 
         self.step = train if self.train else forward
-        if knobs["graph"]:
+        if knobs.get("graph"):
             if not self.gpu:
                 raise Unsupported("a CUDA graph needs a GPU")
             self.capture()
             return
-        for _ in range(3 if knobs["compile"] else 1):
+        for _ in range(3 if knobs.get("compile") else 1):
             self.step()
         self.wait()
 

@@ -225,6 +225,7 @@ func listExperiments(p *program, format string) error {
 // reports on it.
 func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *session.Sitting) error {
 	env := environment(f.hideHost)
+	f.guests, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "", nil, nil // an experiment names its own techniques
 	b, err := p.open(&f.settings, c)
 	if err != nil {
 		return misused(cmd, err)
@@ -234,8 +235,8 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 		c.Label = e.ID
 	}
 	on := experiments.TargetOf(b.record())
-	if e.Vendor && !on.GPU {
-		return &failure{exitNoDevice, fmt.Errorf("%s compares with the vendor library, which %s does not have", e.ID, on.Name), "use --device cuda:0 to measure on a GPU"}
+	if why, hint := e.Declines(on); why != "" {
+		return &failure{exitNoDevice, errors.New(why), hint}
 	}
 	q, resume := e.Plan(size, on), ""
 	if before != nil {

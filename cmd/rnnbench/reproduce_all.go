@@ -36,7 +36,7 @@ func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 			return again(s, err)
 		case bad.code == exitNoDevice:
 			p.note("skipped: %v", err)
-			if err := x.Skip("needs a GPU with the vendor library"); err != nil {
+			if err := x.Skip(needs(x.ID)); err != nil {
 				return err
 			}
 		case bad.code == exitFailures:
@@ -49,6 +49,14 @@ func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		return outcome
 	}
 	return errors.Join(outcome, presentAll(p, s, f.format))
+}
+
+// needs is what an experiment lacked that was declined.
+func needs(id string) string {
+	if e, err := experiments.Lookup(id); err == nil && e.Rivals != "" {
+		return "needs a rival (--rival FILE) on such a device"
+	}
+	return "needs a GPU with the vendor library"
 }
 
 // sit measures one experiment of a session, or what its run lacks.

@@ -116,6 +116,9 @@ func (b *bench) Close() error {
 // with which knobs: "rival pytorch" is "2.11.0 compile=0,1".
 func (g guests) note(facts map[string]string) {
 	for _, r := range g {
+		if !r.Runs() {
+			continue
+		}
 		words := []string{strings.Join(strings.Fields(r.Version()), "_")}
 		for _, k := range r.Knobs(rnn.Problem{}) {
 			words = append(words, k.Name+"="+strings.ReplaceAll(knob.Knob{Values: k.Values}.Offer(), " ", ""))

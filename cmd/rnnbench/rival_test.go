@@ -50,6 +50,7 @@ func TestRival(t *testing.T) {
 	rnnbench(t, sweep+" --print-config").want(t, exitDone, []string{"[[rival]]", "name = 'example'"}, nil)
 	rnnbench(t, sweep+" --impl example --dry-run").want(t, exitDone, []string{"2 points = 2 cell × 1 technique"}, nil)
 	rnnbench(t, "tune"+with+" --with-rival --cell rnn-tanh -H 5 -B 1 -T 2 --impl naive,example --effort quick --no-wisdom").want(t, exitDone, []string{"| example"}, nil)
+	rnnbench(t, "reproduce rivals-cpu --quick --dry-run"+with).want(t, exitDone, []string{"rivals-cpu: 36 points"}, nil)
 	rnnbench(t, "report -f report.html").want(t, exitDone, nil, nil)
 	rnnbench(t, "plot --y time -f plot.svg").want(t, exitDone, nil, nil)
 
@@ -59,6 +60,8 @@ func TestRival(t *testing.T) {
 		message string
 	}{
 		{"sweep -H 3 --rival nothere.toml", exitUsage, "nothere.toml"},
+		{"reproduce rivals-cpu --quick", exitNoDevice, "rivals-cpu compares with rivals, but none that runs on"},
+		{"reproduce rivals-gpu --quick" + with, exitNoDevice, "rivals-gpu compares with rivals on a GPU"},
 		{"sweep -H 3 --impl example", exitUsage, `unknown technique "example"`},
 		{"sweep -H 3 --impl example:fast=1" + with, exitUsage, `unknown knob "fast"`},
 		{"sweep -H 3 --impl absent --rival " + absent, exitNoDevice, "absent cannot be started"},
