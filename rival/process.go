@@ -173,4 +173,11 @@ func (p *process) close() {
 }
 
 // alive reports whether the process can be asked.
-func (p *process) alive() bool { return p.broken == nil }
+func (p *process) alive() bool {
+	select {
+	case <-p.ended: // while it had nothing to do
+		p.broken = &failure{p.name + " ended while it was not asked", []error{device.ErrFault}}
+	default:
+	}
+	return p.broken == nil
+}

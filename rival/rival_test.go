@@ -218,6 +218,19 @@ func TestDeclines(t *testing.T) {
 	}
 }
 
+// TestEndedIdle: a process that ended between two points costs neither of them.
+func TestEndedIdle(t *testing.T) {
+	r := open(t, "honest")
+	p := problem(cell.GRU, rnn.Forward)
+	if _, err := compute(r, p, nil); err != nil {
+		t.Fatal(err)
+	}
+	rival.KillIdle(r)
+	if dev, err := compute(r, p, nil); err != nil || !dev.OK() {
+		t.Errorf("%v, %v", dev, err)
+	}
+}
+
 // TestSweep: rivals are verified and measured among techniques, and one that breaks costs
 // its own points alone.
 func TestSweep(t *testing.T) {

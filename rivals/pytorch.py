@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A rival for rnnbench: torch.nn.RNN, GRU and LSTM.
 
-Needs PyTorch and NumPy: Debian's python3-torch for the processor, 2.0 or newer for
-compile=1, a build with CUDA for GPUs. rnnbench starts it; rivals/pytorch.toml says how:
+Needs PyTorch and NumPy: Debian's python3-torch for the processor (slow without
+libopenblas0-pthread), 2.0 or newer for compile=1, a build with CUDA for GPUs. rnnbench starts it; rivals/pytorch.toml says how:
 
     rnnbench sweep --rival rivals/pytorch.toml --impl pytorch,cudnnstyle
 
