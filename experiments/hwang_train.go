@@ -168,17 +168,23 @@ func curve(recs []results.Record, p results.Point) []*results.Record {
 // from the first record on, before which caches and clocks were cold, if there are several. NaN:
 // there is none.
 func pace(curve []*results.Record) float64 {
+	list := paces(curve)
+	if len(list) == 0 {
+		return math.NaN()
+	}
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+}
+
+// paces are the times of an iteration between records, sorted.
+func paces(curve []*results.Record) []float64 {
 	var list []float64
 	for i, r := range curve {
 		if i > 0 || len(curve) == 1 {
 			list = append(list, r.Seconds())
 		}
 	}
-	if len(list) == 0 {
-		return math.NaN()
-	}
 	slices.Sort(list)
-	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+	return list
 }
 
 // rates are the paces of all networks as records that can be drawn, beside the passes alone.
@@ -207,7 +213,8 @@ type streamsRun struct {
 	point        results.Point
 	alone        float64 // seconds of a pass
 	train, slow  float64 // seconds of an iteration: of the technique, of the baseline
-	loss, toLoss float64 // held out, after as many words as all have seen; seconds until all losses were reached
+	unsteady     float64 // slowest over median time of an iteration
+	loss, toLoss float64 // the lowest held-out one within as many words as all have seen; seconds to the highest of these
 }
 
 func (s streamsRun) words(seconds float64) float64 {
@@ -238,9 +245,12 @@ func (w wordRuns) runs() (list []streamsRun, words int64, loss float64) {
 			s.alone = r.Seconds()
 		}
 		for _, r := range curve(w.learnt, p) {
-			if h := r.Training.HeldOut; h != nil && r.Training.Frames <= words {
+			if h := r.Training.HeldOut; h != nil && r.Training.Frames <= words && !(s.loss <= h.Loss) {
 				s.loss = h.Loss
 			}
+		}
+		if all := paces(curve(w.learnt, p)); len(all) > 0 {
+			s.unsteady = all[len(all)-1] / s.train
 		}
 		loss = max(loss, s.loss)
 		list = append(list, s)
@@ -263,12 +273,12 @@ func (rep *Report) words(w wordRuns, name string, on Target) {
 		return
 	}
 	t := &table.Table{
-		Title: fmt.Sprintf("Learning by BPTT(2h; h): %s, loss after %s words", name, quantity.SI(float64(words), "")),
+		Title: fmt.Sprintf("Learning by BPTT(2h; h): %s, %s words", name, quantity.SI(float64(words), "")),
 		Columns: []table.Column{
 			{Name: "N", Key: "batch", Right: true}, {Name: "h", Key: "steps", Right: true},
 			{Name: "baseline", Key: "baseline", Right: true}, {Name: "with parallel steps", Key: "intra", Right: true}, {Name: "×", Key: "speedup", Right: true},
 			{Name: "pass alone", Key: "alone", Right: true}, {Name: "training takes", Key: "takes", Right: true},
-			{Name: "held-out loss", Key: "held_out_loss", Right: true}, {Name: fmt.Sprintf("time to %.3f", loss), Key: "to_loss_s", Right: true},
+			{Name: "lowest held-out loss", Key: "held_out_loss", Right: true}, {Name: fmt.Sprintf("time to %.3f", loss), Key: "to_loss_s", Right: true},
 		},
 	}
 	for _, s := range list {
@@ -307,6 +317,13 @@ func (rep *Report) wordSpeed(list []streamsRun, name string, on Target) {
 			least, most = min(least, more), max(most, more)
 		}
 	}
+	unsteady := 0.0
+	for _, s := range list {
+		unsteady = max(unsteady, s.unsteady)
+	}
+	if unsteady > 1.5 {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: between two records, iterations took up to %.1f× as long as usual. Another program probably disturbed these trainings, and their speeds are not to be trusted.", name, unsteady))
+	}
 	if most >= least {
 		here := fmt.Sprintf("%s: feeding, optimiser and reading the loss change the time of a pass by %+.0f to %+.0f %%", name, least, most)
 		rep.Findings = append(rep.Findings, here+". Passes were timed apart from the trainings, so a busy machine moves this too.")
@@ -336,8 +353,8 @@ func (rep *Report) wordLoss(list []streamsRun, words int64, loss float64, name s
 			slow = s
 		}
 	}
-	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: after %s words the held-out loss is from %.3f (N = %d) to %.3f nats (N = %d). All come to %.3f: N = %d after %s, N = %d after %s.",
+	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words the lowest held-out loss is from %.3f (N = %d) to %.3f nats (N = %d). All come to %.3f: N = %d after %s, N = %d after %s.",
 		name, quantity.SI(float64(words), ""), low.loss, low.point.Batch, high.loss, high.point.Batch, loss,
 		fast.point.Batch, quantity.Duration(fast.toLoss), slow.point.Batch, quantity.Duration(slow.toLoss)))
-	rep.yardstick(fmt.Sprintf("%s: held-out loss %.3f with N = %d, %.3f with N = %d", name, low.loss, low.point.Batch, high.loss, high.point.Batch))
+	rep.yardstick(fmt.Sprintf("%s: lowest held-out loss %.3f with N = %d, %.3f with N = %d", name, low.loss, low.point.Batch, high.loss, high.point.Batch))
 }

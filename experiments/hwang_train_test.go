@@ -86,6 +86,9 @@ func TestWordReport(t *testing.T) {
 	if s := about(rep, "held-out loss"); !strings.Contains(s, "from 4.500 (N = 64) to 5.000 nats (N = 1)") {
 		t.Errorf("%q", s)
 	}
+	if s := about(rep, "disturbed"); !strings.Contains(s, "up to 50.0× as long") {
+		t.Errorf("%q", s)
+	}
 	if about(rep, "the curves of loss are ours") == "" {
 		t.Error("the report does not say whose curves these are")
 	}
