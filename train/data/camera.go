@@ -27,7 +27,7 @@ func (e Event) symbol() uint16 {
 
 // A camera sees a digit and moves as N-MNIST's does: along a triangle, in three saccades.
 type camera struct {
-	threshold int // inked dots of a pixel by which its brightness changes
+	threshold int32 // inked dots of a pixel by which its brightness changes
 }
 
 // path has the corners of the triangle, in dots.
@@ -54,20 +54,19 @@ func (c camera) record(rng *rand.Rand) ([]Event, error) {
 
 // pan moves over p. Each pixel remembers the brightness at which it last emitted an event.
 func (c camera) pan(p *picture, rng *rand.Rand) []Event {
-	var events []Event
-	var last [pixels * pixels]int
-	for i := range last {
-		last[i] = p.ink(i%pixels*fine+path[0][0], i/pixels*fine+path[0][1])
-	}
+	events := make([]Event, 0, 1<<13)
+	var last, now [pixels * pixels]int32
+	p.expose(path[0][0], path[0][1], 0, pixels, &last)
 	for s := range len(path) - 1 {
 		from, to := path[s], path[s+1]
 		for m := 1; m <= moves; m++ {
 			x, y := from[0]+(to[0]-from[0])*m/moves, from[1]+(to[1]-from[1])*m/moves
-			begin := s*saccade + (m-1)*saccade/moves
-			for i := range last {
-				now := p.ink(i%pixels*fine+x, i/pixels*fine+y)
-				for now-last[i] >= c.threshold || last[i]-now >= c.threshold {
-					on := now > last[i]
+			begin, first := s*saccade+(m-1)*saccade/moves, len(events)
+			above, below := p.inked(y)
+			p.expose(x, y, above, below, &now)
+			for i := above * pixels; i < below*pixels; i++ {
+				for now[i]-last[i] >= c.threshold || last[i]-now[i] >= c.threshold {
+					on := now[i] > last[i]
 					last[i] += c.threshold
 					if !on {
 						last[i] -= 2 * c.threshold
@@ -76,8 +75,29 @@ func (c camera) pan(p *picture, rng *rand.Rand) []Event {
 					events = append(events, Event{uint8(i % pixels), uint8(i / pixels), on, uint32(at)})
 				}
 			}
+			// A move ends before the next begins.
+			slices.SortStableFunc(events[first:], func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
 		}
 	}
-	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
 	return events
+}
+
+// expose counts the inked dots of each pixel in some rows of them, where the first dot of all pixels
+// is (x, y). All lie within the picture.
+func (p *picture) expose(x, y, above, below int, now *[pixels * pixels]int32) {
+	for row := above; row < below; row++ {
+		at := (row*fine+y)*(p.side+1) + x
+		top, bottom := p.sums[at:][:pixels*fine+1], p.sums[at+fine*(p.side+1):][:pixels*fine+1]
+		left, out := bottom[0]-top[0], now[row*pixels:][:pixels]
+		for i := range out {
+			right := bottom[(i+1)*fine] - top[(i+1)*fine]
+			out[i], left = right-left, right
+		}
+	}
+}
+
+// inked are the rows of pixels that have seen ink since the camera was one dot higher or lower, when
+// their first dot is in row y.
+func (p *picture) inked(y int) (above, below int) {
+	return max(0, (p.top-y-1)/fine-1), min(pixels, max(0, p.bottom-y+1+fine)/fine+1)
 }

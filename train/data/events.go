@@ -144,7 +144,7 @@ func openEvents(s settings, o Options) (Source, error) {
 	if o.Held {
 		digits |= apart
 	}
-	c := camera{threshold}
+	c := camera{int32(threshold)}
 	return newForecast(newLibrary(n, func(i int) ([]Event, error) {
 		return c.record(rand.New(rand.NewPCG(o.Seed, digits|uint64(i))))
 	}), s, o)

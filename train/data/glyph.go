@@ -79,8 +79,9 @@ func outline(f *sfnt.Font, digit, size int) ([]line, error) {
 // A picture tells how many dots of any rectangle are inked: sums[y·(side+1)+x] are those above
 // and left of dot (x, y).
 type picture struct {
-	side int // dots
-	sums []int32
+	side        int // dots
+	sums        []int32
+	top, bottom int // the first row with ink, and the first behind all ink
 }
 
 // draw fills an outline by the rule of non-zero winding, with its center at dot (x, y).
@@ -88,9 +89,17 @@ func draw(lines []line, side, x, y int) *picture {
 	p := &picture{side: side, sums: make([]int32, (side+1)*(side+1))}
 	type crossing struct{ x, winding int }
 	var row []crossing
+	first, last := 0, 0 // heights that lines reach
+	for _, l := range lines {
+		first, last = min(first, l.y0, l.y1), max(last, l.y0, l.y1)
+	}
 	for dot := range side {
-		row = row[:0]
 		level := 64*(dot-y) + 32 // through the centers of dots
+		if level < first || level > last {
+			copy(p.sums[(dot+1)*(side+1):][:side+1], p.sums[dot*(side+1):])
+			continue
+		}
+		row = row[:0]
 		for _, l := range lines {
 			if (l.y0 <= level) != (l.y1 <= level) {
 				winding := 1
@@ -113,14 +122,12 @@ func draw(lines []line, side, x, y int) *picture {
 			}
 			here[i+1] = above[i+1] + inked
 		}
+		if inked > 0 {
+			if p.bottom == 0 {
+				p.top = dot
+			}
+			p.bottom = dot + 1
+		}
 	}
 	return p
-}
-
-// ink is the number of inked dots of a pixel whose first dot is (x, y). Nothing is inked
-// outside the picture.
-func (p *picture) ink(x, y int) int {
-	clip := func(v int) int { return min(max(v, 0), p.side) }
-	x0, y0, x1, y1 := clip(x), clip(y)*(p.side+1), clip(x+fine), clip(y+fine)*(p.side+1)
-	return int(p.sums[y1+x1] - p.sums[y0+x1] - p.sums[y1+x0] + p.sums[y0+x0])
 }

@@ -49,3 +49,39 @@ func TestOutline(t *testing.T) {
 		}
 	}
 }
+
+// ink is the number of inked dots of a pixel whose first dot is (x, y). Nothing is inked outside
+// the picture.
+func (p *picture) ink(x, y int) int {
+	clip := func(v int) int { return min(max(v, 0), p.side) }
+	x0, y0, x1, y1 := clip(x), clip(y)*(p.side+1), clip(x+fine), clip(y+fine)*(p.side+1)
+	return int(p.sums[y1+x1] - p.sums[y0+x1] - p.sums[y1+x0] + p.sums[y0+x0])
+}
+
+// TestExpose: each pixel counts its own dots, and rows that are left out have no ink.
+func TestExpose(t *testing.T) {
+	all, err := fonts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for digit := range 10 {
+		lines, err := outline(all[digit%len(all)], digit, fine*22)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := draw(lines, pixels*fine+moves, 140+digit, 170-digit)
+		for m := range moves + 1 {
+			above, below := p.inked(m)
+			var now [pixels * pixels]int32
+			p.expose(moves-m, m, 0, pixels, &now)
+			for i, got := range now {
+				if want := p.ink(i%pixels*fine+moves-m, i/pixels*fine+m); int(got) != want {
+					t.Fatalf("digit %d, move %d: pixel %d has %d inked dots, not %d", digit, m, i, got, want)
+				}
+				if row := i / pixels; got > 0 && (row < above || row >= below) {
+					t.Fatalf("digit %d, move %d: row %d has ink, but rows %d to %d alone are exposed", digit, m, row, above, below)
+				}
+			}
+		}
+	}
+}
