@@ -292,6 +292,7 @@ func All() []Experiment {
 		martinKernel,
 		martinTrain,
 		scanRates,
+		trainSmoke,
 		deepbench,
 		cudnnStacks,
 		cudnnFP32,

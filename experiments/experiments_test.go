@@ -99,6 +99,14 @@ func learnt(r results.Record, t results.TrainingPlan, technique int) []results.R
 			Iterations: k, Wall: float64(k) * r.Stats.Median, Frames: int64(k) * int64(r.Point.Batch) * int64(r.Point.Steps),
 			Loss: loss, Optimizer: t.Optimizer, Data: t.Data,
 		}
+		if t.Reference {
+			of := &results.Comparison{}
+			for range k {
+				of.Curve = append(of.Curve, loss)
+				of.Loss, of.Width = append(of.Loss, loss+0.01), append(of.Width, 0.1)
+			}
+			one.Training.Comparison = of
+		}
 		if t.Batches > 0 {
 			one.Training.HeldOut = &results.Score{Loss: 1.1 * loss, Top1: 1 / loss / 2, Top5: 1 / loss, Top20: 1 / loss}
 		}

@@ -1,5 +1,7 @@
 package results
 
+import "math"
+
 // Training is how far a network had been trained when its record was written: a run of train
 // has a record each time. Stats are then of an iteration since the record before.
 type Training struct {
@@ -11,6 +13,30 @@ type Training struct {
 	Optimizer  string  `json:"optimizer"`
 	Data       string  `json:"data"`
 	Replicas   int     `json:"replicas"` // processes, each with a part of the minibatch; 0: one device
+
+	Comparison *Comparison `json:"comparison"` // with double precision; nil: none
+}
+
+// A Comparison is the loss of each iteration, in double precision too, and how far it may lie to
+// either side.
+type Comparison struct {
+	Curve []float64 `json:"curve"`
+	Loss  []float64 `json:"loss"` // in double precision
+	Width []float64 `json:"width"`
+}
+
+// Apart is how far a curve lies from double precision at each iteration, in units of what is
+// allowed: nowhere above 1 where training is right. It is empty where nothing was compared.
+func (t *Training) Apart() []float64 {
+	if t == nil || t.Comparison == nil {
+		return nil
+	}
+	c := t.Comparison
+	out := make([]float64, min(len(c.Curve), len(c.Loss), len(c.Width)))
+	for i := range out {
+		out[i] = math.Abs(c.Curve[i]-c.Loss[i]) / c.Width[i]
+	}
+	return out
 }
 
 // A Score is what a network makes of data that it is not trained on.
@@ -35,4 +61,8 @@ type TrainingPlan struct {
 	// HeldBatch divides held-out minibatches, as large as those of training, among so many
 	// sequences, so that networks of other batches are evaluated on the same data; 0: as training.
 	HeldBatch int `json:"held_batch,omitempty"`
+
+	// Reference holds the loss of each iteration to training in double precision, which takes time:
+	// networks must be small. Such a training has one record and no checkpoint.
+	Reference bool `json:"reference,omitempty"`
 }

@@ -78,6 +78,7 @@ func kinds() []kind {
 		{"words", "file=:vocabulary=10000:classes=0:shuffle=0", "file", "the next word of a text; without a file, of Go's documentation and sources", openWords},
 		{"events", "ahead=50:burnin=30:dimension=40:recordings=2000:threshold=16", "", "the place of the event some way ahead, of a generated event camera that pans over digits", openEvents},
 		{"n-mnist", "dir=:ahead=50:burnin=30:dimension=40:recordings=2000", "dir", "the same of real N-MNIST recordings, in the folders Train and Test (Orchard et al. 2015)", openNMNIST},
+		{"echo", "symbols=3", "", "the symbol of the step before: a task for tests", openEcho},
 	}
 }
 

@@ -25,9 +25,13 @@ type Session struct {
 	Checkpoint string         // file, which the session goes on from where there is one
 	Emit       func(*results.Record) error
 
+	// Reference is where each loss may lie, without a curve, if the plan compares them.
+	Reference *results.Comparison
+
 	evaluator *train.Evaluator
 	last      mark // of the latest record
 	loss      float64
+	curve     []float64 // with a reference, the loss of each iteration
 }
 
 // A mark is a moment of training.
@@ -47,7 +51,10 @@ func (s *Session) Run(ctx context.Context) error {
 	for !s.done() {
 		err := s.Trainer.Step(ctx, 1)
 		if errors.Is(err, context.Canceled) {
-			return errors.Join(err, s.Trainer.Save(s.Checkpoint))
+			return errors.Join(err, s.save())
+		}
+		if err == nil && s.Reference != nil {
+			err = s.follow()
 		}
 		if err != nil {
 			return err
@@ -61,10 +68,25 @@ func (s *Session) Run(ctx context.Context) error {
 	return nil
 }
 
+// follow notes the loss of an iteration.
+func (s *Session) follow() error {
+	loss, err := s.Trainer.Loss()
+	s.curve = append(s.curve, loss)
+	return err
+}
+
+// save keeps a checkpoint, unless each iteration is to be compared: then training begins anew.
+func (s *Session) save() error {
+	if s.Reference != nil {
+		return nil
+	}
+	return s.Trainer.Save(s.Checkpoint)
+}
+
 // begin goes on from the checkpoint, if there is one.
 func (s *Session) begin() error {
 	s.loss = math.Inf(1)
-	if _, err := os.Stat(s.Checkpoint); err == nil {
+	if _, err := os.Stat(s.Checkpoint); err == nil && s.Reference == nil {
 		if err := s.Trainer.Load(s.Checkpoint); err != nil {
 			return err
 		}
@@ -121,6 +143,9 @@ func (s *Session) report() error {
 		Iterations: now.iterations, Wall: now.took.Seconds(), Frames: int64(now.iterations) * int64(r.Point.Batch) * int64(r.Point.Steps),
 		Loss: loss, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data, Replicas: s.Plan.Replicas,
 	}
+	if s.Reference != nil {
+		r.Training.Comparison = &results.Comparison{Curve: s.curve, Loss: s.Reference.Loss, Width: s.Reference.Width}
+	}
 	s.loss = loss
 	if s.evaluator != nil {
 		score, err := s.evaluator.Evaluate(s.Trainer)
@@ -139,5 +164,5 @@ func (s *Session) report() error {
 	if err := s.Emit(&r); err != nil {
 		return err
 	}
-	return s.Trainer.Save(s.Checkpoint)
+	return s.save()
 }

@@ -5,16 +5,13 @@ package smoke
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
-	"rnnbench/rnn/schedule"
 	"rnnbench/train"
 	"rnnbench/train/data"
 )
@@ -29,45 +26,36 @@ const (
 	allowed   = 4
 )
 
+// Data and Optimizer are what they learn and how, as train spells them.
 const (
-	symbols = 3
-	batch   = 8
-	steps   = 7
-	hidden  = 11
-	seed    = 5
+	Data      = "echo:symbols=3"
+	Optimizer = "sgd:lr=0.25:momentum=0.9:clip=0.5"
 )
 
-// Problem is the network of a cell.
-func Problem(c *cell.Cell, precision rnn.Precision) rnn.Problem {
-	return rnn.Problem{
-		Cell: c, Pass: rnn.Train, Input: symbols, Hidden: hidden, Layers: 2, Batch: batch, Steps: steps, Output: symbols, Precision: precision,
-	}
+// A Case is a training.
+type Case struct {
+	Problem    rnn.Problem
+	Optimizer  train.Optimizer
+	Data       string // see data.Open
+	Iterations int
+	Seed       uint64 // of first weights and minibatches
 }
 
-// Optimizer is by what they learn.
-func Optimizer() train.Optimizer {
-	return train.Optimizer{Optimizer: rnn.Optimizer{Rule: schedule.SGD, Beta1: 0.9, Norm: true}, Rate: 0.25, Clip: 0.5}
+// Of is the training of a cell's small network.
+func Of(c *cell.Cell, precision rnn.Precision, seed uint64) (Case, error) {
+	const symbols = 3
+	o, err := train.ParseOptimizer(Optimizer, precision)
+	return Case{
+		Problem: rnn.Problem{
+			Cell: c, Pass: rnn.Train, Input: symbols, Hidden: 11, Layers: 2, Batch: 8, Steps: 7, Output: symbols, Precision: precision,
+		},
+		Optimizer: o, Data: Data, Iterations: Iterations, Seed: seed,
+	}, err
 }
 
-// A task asks for the symbol of the step before; its source is what a trainer reads.
-type task struct{ at uint64 }
-
-func (t *task) Shape() data.Shape { return data.Shape{Input: symbols, Output: symbols} }
-
-func (t *task) Next(x, target []float32) {
-	rng := rand.New(rand.NewPCG(seed, t.at))
-	t.at++
-	clear(x)
-	var before [batch]int
-	for i := range steps * batch {
-		n := rng.IntN(symbols)
-		x[i*symbols+n], target[i] = 1, float32(before[i%batch])
-		before[i%batch] = n
-	}
+func (k Case) source() (data.Source, error) {
+	return data.Open(k.Data, data.Options{Batch: k.Problem.Batch, Steps: k.Problem.Steps, Seed: k.Seed})
 }
-
-func (t *task) State() []byte        { return nil }
-func (t *task) Restore([]byte) error { return errors.New("smoke: the task keeps no position") }
 
 // A Curve is the mean loss of each iteration.
 type Curve []float64
@@ -81,44 +69,52 @@ type Band struct {
 // ulp is a unit in the last place of a precision, relative.
 var ulp = map[rnn.Precision]float64{rnn.FP32: 0x1p-23, rnn.TF32: 0x1p-10, rnn.BF16: 0x1p-7, rnn.FP16: 0x1p-10}
 
-// NewBand trains in double precision, once as it is and eight times off.
-func NewBand(c *cell.Cell, precision rnn.Precision) Band {
-	b := Band{Middle: descend(c, 0, 0, nil), Width: make(Curve, Iterations)}
-	for k := range uint64(trainings) {
-		for i, loss := range descend(c, ulp[precision], k+1, nil) {
+// Band trains in double precision, once as it is and eight times off.
+func (k Case) Band() (Band, error) {
+	middle, err := k.descend(0, 0, nil)
+	if err != nil {
+		return Band{}, err
+	}
+	b := Band{Middle: middle, Width: make(Curve, k.Iterations)}
+	for i := range uint64(trainings) {
+		curve, err := k.descend(ulp[k.Problem.Precision], i+1, nil)
+		if err != nil {
+			return Band{}, err
+		}
+		for i, loss := range curve {
 			b.Width[i] = max(b.Width[i], math.Abs(loss-b.Middle[i]))
 		}
 	}
 	for i, w := range b.Width { // a loss is a difference of numbers in single precision
 		b.Width[i] = allowed*w + 4*ulp[rnn.FP32]*b.Middle[0]
 	}
-	return b
-}
-
-// first are the weights that every training begins with.
-func first(c *cell.Cell) *rnn.Data {
-	d := rnn.NewData(Problem(c, rnn.FP32), seed, batch, "zeros")
-	d.ClearStates()
-	return d
+	return b, nil
 }
 
 // descend is a training in double precision, whose first weights are off by a part of
 // themselves. fault, unless it is nil, changes gradients by their names.
-func descend(c *cell.Cell, off float64, by uint64, fault func(name string, grad []float64)) Curve {
-	d := first(c)
+func (k Case) descend(off float64, by uint64, fault func(name string, grad []float64)) (Curve, error) {
+	source, err := k.source()
+	if err != nil {
+		return nil, err
+	}
+	if source.Shape().Continues {
+		return nil, fmt.Errorf("smoke: task %s goes on from minibatch to minibatch: the reference carries no states", k.Data)
+	}
+	d := rnn.NewData(k.Problem, k.Seed, k.Problem.Batch, "zeros")
+	d.ClearStates()
 	if off > 0 {
 		d = d.Off(float32(off), by)
 	}
-	o := Optimizer()
-	run, source := rnn.NewDescent(d, o.Optimizer), &task{}
+	run := rnn.NewDescent(d, k.Optimizer.Optimizer)
 	run.Fault = fault
 	x, target := run.Data.Get("x"), run.Data.Get("target")
 	var out Curve
-	for range Iterations {
+	for range k.Iterations {
 		source.Next(x, target)
-		out = append(out, run.Step(o.Rate, o.Clip))
+		out = append(out, run.Step(k.Optimizer.Rate, k.Optimizer.Clip))
 	}
-	return out
+	return out, nil
 }
 
 // Outside is the first iteration whose loss lies outside the band, counted from 1; 0: none.
@@ -133,18 +129,18 @@ func (b Band) Outside(c Curve) int {
 
 // Train trains by a technique on a device. The error wraps schedule.ErrUnsupported where
 // either declines.
-func Train(ctx context.Context, d device.Device, t rnn.Technique, c *cell.Cell, precision rnn.Precision) (Curve, error) {
-	o := Optimizer()
-	if precision == rnn.FP16 {
-		o.LossScale = 1024
+func (k Case) Train(ctx context.Context, d device.Device, t rnn.Technique) (Curve, error) {
+	source, err := k.source()
+	if err != nil {
+		return nil, err
 	}
-	trainer, err := train.New(train.Setup{Device: d, Technique: t, Problem: Problem(c, precision), Optimizer: o, Seed: seed, Source: &task{}})
+	trainer, err := train.New(train.Setup{Device: d, Technique: t, Problem: k.Problem, Optimizer: k.Optimizer, Seed: k.Seed, Source: source})
 	if err != nil {
 		return nil, err
 	}
 	defer trainer.Close()
 	var out Curve
-	for range Iterations {
+	for range k.Iterations {
 		if err := trainer.Step(ctx, 1); err != nil {
 			return nil, err
 		}
@@ -173,25 +169,25 @@ func (b Band) Check(c Curve) error {
 	switch at := b.Outside(c); {
 	case at > 0:
 		return fmt.Errorf("at iteration %d the loss is %.7g, and %.7g ± %.2g in double precision", at, c[at-1], b.Middle[at-1], b.Width[at-1])
-	case !(meanOf(c[Iterations-some:]) < meanOf(c[:some])):
-		return fmt.Errorf("nothing was learnt: the mean loss of the first %d iterations is %.3g, that of the last %.3g", some, meanOf(c[:some]), meanOf(c[Iterations-some:]))
+	case !(meanOf(c[len(c)-some:]) < meanOf(c[:some])):
+		return fmt.Errorf("nothing was learnt: the mean loss of the first %d iterations is %.3g, that of the last %.3g", some, meanOf(c[:some]), meanOf(c[len(c)-some:]))
 	}
 	return nil
 }
 
 // Reference is the curve in double precision, where fault, unless it is nil, changes gradients
 // by the names of their parameters.
-func Reference(c *cell.Cell, fault func(name string, grad []float64)) Curve {
-	return descend(c, 0, 0, fault)
+func (k Case) Reference(fault func(name string, grad []float64)) (Curve, error) {
+	return k.descend(0, 0, fault)
 }
 
-// Parameters are the names of what a cell's network learns.
-func Parameters(c *cell.Cell) []string {
+// Parameters are the names of what the network learns.
+func (k Case) Parameters() ([]string, error) {
 	var names []string
-	descend(c, 0, 0, func(name string, _ []float64) {
+	_, err := k.descend(0, 0, func(name string, _ []float64) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	})
-	return names
+	return names, err
 }

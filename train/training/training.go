@@ -16,6 +16,7 @@ import (
 	"rnnbench/train"
 	"rnnbench/train/data"
 	"rnnbench/train/session"
+	"rnnbench/train/smoke"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
@@ -35,6 +36,8 @@ type Job struct {
 	// Budget is how long Do may take, setting up included; 0: no limit. Networks that are not
 	// finished get an equal share each of what is left, so that all of them go on.
 	Budget time.Duration
+
+	bands map[string]*results.Comparison // that were computed, by the point and what is learnt
 
 	// Last has the newest record of each network that has one, after Do.
 	Last []results.Record
@@ -206,6 +209,11 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record, replica
 		return nil, fmt.Errorf("task %s has %d inputs and %d classes here, but the network has %d inputs and %d classes: use another text", n.Training.Data, s.Input, s.Output, l.Problem.Input, l.Problem.Output)
 	}
 	s := &session.Session{Plan: n.Training, Record: r}
+	if n.Training.Reference {
+		if s.Reference, err = j.reference(n, l.Problem, o); err != nil {
+			return nil, err
+		}
+	}
 	if n.Training.Batches > 0 {
 		if s.HeldOut, err = j.source(n, l.Problem, true); err != nil {
 			return nil, err
@@ -216,6 +224,23 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record, replica
 		Optimizer: o, Seed: j.Seed, Source: source,
 	})
 	return s, err
+}
+
+// reference trains in double precision, once for all techniques.
+func (j *Job) reference(n plan.Network, p rnn.Problem, o train.Optimizer) (*results.Comparison, error) {
+	key := p.String() + " " + o.String() + " " + n.Training.Data
+	if known := j.bands[key]; known != nil {
+		return known, nil
+	}
+	band, err := smoke.Case{Problem: p, Optimizer: o, Data: n.Training.Data, Iterations: n.Training.Iterations, Seed: j.Seed}.Band()
+	if err != nil {
+		return nil, err
+	}
+	if j.bands == nil {
+		j.bands = map[string]*results.Comparison{}
+	}
+	j.bands[key] = &results.Comparison{Loss: band.Middle, Width: band.Width}
+	return j.bands[key], nil
 }
 
 // source opens the task for a problem's batch and steps, or its held-out part.

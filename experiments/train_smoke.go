@@ -1,0 +1,213 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/cell"
+	"rnnbench/train/smoke"
+	"rnnbench/tuner/grid"
+)
+
+// smokePrecisions are those that a target may train in.
+func smokePrecisions(on Target) []string {
+	if on.GPU {
+		return []string{"fp32", "tf32", "bf16", "fp16"}
+	}
+	return []string{"fp32", "bf16", "fp16"}
+}
+
+var trainSmoke = Experiment{
+	ID: "train-smoke", Title: "Every technique learns as double precision does: loss curves of the same small network",
+	Source: "rnnbench's own check of training",
+	Trainings: func(s Size, on Target) []Training {
+		var all []Training
+		for _, name := range []string{"naive", "cudnnstyle", "persistent", "scan", "scc"} {
+			all = append(all, Training{Part{smokePoints(name, s, on), []grid.Spec{spec(name, name, nil)}}, results.TrainingPlan{
+				Data: smoke.Data, Optimizer: smoke.Optimizer, Iterations: smoke.Iterations, Every: smoke.Iterations, Reference: true,
+			}})
+		}
+		return all
+	},
+	Report: func(recs []results.Record, on Target) (*Report, error) {
+		var all []results.Record
+		for _, r := range recs {
+			if r.Status != results.Skipped && r.Training != nil {
+				all = append(all, r)
+			}
+		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("experiments: no records of trainings that are held to double precision")
+		}
+		rep := &Report{}
+		rep.smokeTable(all)
+		rep.smokeFigure(all, on)
+		rep.smokeFindings(all)
+		return rep, nil
+	},
+}
+
+// smokePoints are the networks that a technique takes: one of each cell and precision.
+func smokePoints(technique string, s Size, on Target) []results.Point {
+	takes := func(c *cell.Cell) bool {
+		switch technique {
+		case "persistent":
+			return c.Recurrent > 0
+		case "scan":
+			return c == cell.LSLSTM || c.Recurrent == 0 && c != cell.LSTMC
+		case "scc":
+			return c.Window == 1 && c != cell.RGLRU
+		}
+		return true
+	}
+	hidden := 11
+	if s == Quick {
+		hidden = 7
+	}
+	var points []results.Point
+	for _, c := range cell.All() {
+		for _, precision := range smokePrecisions(on) {
+			if takes(c) {
+				points = append(points, results.Point{
+					Cell: c.Name, Pass: "train", Input: 3, Hidden: hidden, Layers: 2, Batch: 8, Steps: 7, Output: 3, Precision: precision,
+				})
+			}
+		}
+	}
+	return points
+}
+
+// farthest is how far a training is from double precision where it is furthest, in units of what
+// is allowed; ok: it was trained and compared.
+func farthest(r *results.Record) (far float64, ok bool) {
+	apart := r.Training.Apart()
+	if r.Status != results.OK || len(apart) == 0 {
+		return 0, false
+	}
+	return slices.Max(apart), true
+}
+
+// labelsOf are the techniques of records, in their order.
+func labelsOf(recs []results.Record) []string {
+	var list []string
+	for _, r := range recs {
+		if !slices.Contains(list, r.Impl.Label) {
+			list = append(list, r.Impl.Label)
+		}
+	}
+	return list
+}
+
+// smokeTable has a row for each cell and precision, and a column for each technique.
+func (r *Report) smokeTable(recs []results.Record) {
+	t := &table.Table{
+		Title:   "Largest distance of the loss from double precision over all iterations, as a part of what is allowed",
+		Columns: []table.Column{{Name: "Cell", Key: "cell"}, {Name: "Precision", Key: "precision"}},
+		Notes: []string{fmt.Sprintf("Allowed are four times the spread of eight trainings in double precision, whose first weights are off by one unit in the last place; %d iterations. "+
+			"Above 1 the training is wrong. A dash: the technique declines the network.", smoke.Iterations)},
+	}
+	labels := labelsOf(recs)
+	for _, l := range labels {
+		t.Columns = append(t.Columns, table.Column{Name: l, Key: l, Right: true})
+	}
+	for _, p := range points(recs) {
+		row := []table.Cell{table.Text(p.Cell), table.Text(p.Precision)}
+		for _, l := range labels {
+			row = append(row, smokeCell(find(recs, l, func(q results.Point) bool { return q == p })))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	r.Tables = append(r.Tables, t)
+}
+
+func smokeCell(r *results.Record) table.Cell {
+	if r == nil {
+		return table.Cell{Text: "-"}
+	}
+	far, ok := farthest(r)
+	if !ok {
+		return table.Cell{Text: "failed"}
+	}
+	return table.Cell{Text: fmt.Sprintf("%.2f", far), Value: far}
+}
+
+// smokeFigure has a panel for each precision: how far the furthest cell has been until each iteration.
+func (r *Report) smokeFigure(recs []results.Record, on Target) {
+	fig := &plots.Chart{
+		Title: "Training by each technique, against double precision", Subtitle: on.Name + " · the furthest of all cells so far",
+		X:     plots.Axis{Title: "Iteration", Scale: plots.Linear},
+		Y:     plots.Axis{Title: "Distance, as a part of what is allowed", Scale: plots.Log, Format: func(v float64) string { return fmt.Sprintf("%g", v) }},
+		Notes: []string{"Allowed are four times the spread of eight trainings in double precision, whose first weights are off by one unit in the last place."},
+	}
+	for _, precision := range smokePrecisions(on) {
+		some := where(recs, func(p results.Point) bool { return p.Precision == precision })
+		panel := plots.Panel{Title: precision, Guides: []plots.Guide{{Label: "allowed", X0: 1, X1: 1, Y0: 1, Y1: 1}}}
+		for _, l := range labelsOf(some) {
+			var far []float64
+			for i := range some {
+				if some[i].Impl.Label != l || some[i].Status != results.OK {
+					continue
+				}
+				for k, v := range some[i].Training.Apart() {
+					if k == len(far) {
+						far = append(far, 0)
+					}
+					far[k] = max(far[k], v)
+				}
+			}
+			line := plots.Series{Label: l}
+			most := 1e-3 // a logarithmic axis has no 0
+			for k, v := range far {
+				most = max(most, v)
+				line.Points = append(line.Points, plots.Point{X: float64(k + 1), Y: most})
+			}
+			if len(far) > 0 {
+				panel.Series = append(panel.Series, line)
+			}
+		}
+		if len(panel.Series) > 0 {
+			fig.Panels = append(fig.Panels, panel)
+		}
+	}
+	if len(fig.Panels) == 0 {
+		r.add("train-smoke", nil, fmt.Errorf("no training was compared"))
+		return
+	}
+	r.add("train-smoke", fig, nil)
+}
+
+// smokeFindings say how many trainings are right, and which are not.
+func (r *Report) smokeFindings(recs []results.Record) {
+	right, most := 0, -1.0
+	var worst *results.Record
+	var wrong []string
+	for i := range recs {
+		one := &recs[i]
+		name := fmt.Sprintf("%s, %s in %s", one.Impl.Label, one.Point.Cell, one.Point.Precision)
+		far, ok := farthest(one)
+		switch {
+		case !ok:
+			wrong = append(wrong, name+" (failed)")
+			continue
+		case far <= 1:
+			right++
+		default: // no number is not right either
+			wrong = append(wrong, fmt.Sprintf("%s (%.3g times what is allowed)", name, far))
+		}
+		if !(far <= most) {
+			most, worst = far, one
+		}
+	}
+	here := fmt.Sprintf("%d of %d trainings learn as double precision does, within what rounding explains", right, len(recs))
+	r.Findings = append(r.Findings, here+".")
+	if worst != nil {
+		r.Findings = append(r.Findings, fmt.Sprintf("The furthest is %s with %s in %s: %.2f of what is allowed.", worst.Impl.Label, worst.Point.Cell, worst.Point.Precision, most))
+	}
+	for _, w := range wrong {
+		r.Findings = append(r.Findings, "Wrong: "+w+".")
+	}
+	r.yardstick(here)
+}
