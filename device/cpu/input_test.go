@@ -300,7 +300,7 @@ func TestProgramRunsAgainAfterFormingFails(t *testing.T) {
 // TestFormingHasMemory: the memory that forming a product takes is set aside where it can be formed.
 func TestFormingHasMemory(t *testing.T) {
 	a := newLayer(t, cell.LSTM, false, 100, 256, 1, 64, []int{0, 0}, nil)
-	for l := simd.Generic; l <= simd.Detect(); l++ {
+	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
 		d, err := Open(Options{Threads: 2, Level: &l})
 		if err != nil {
 			t.Fatal(err)
