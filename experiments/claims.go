@@ -116,7 +116,7 @@ const reducedMark = " (reduced size)"
 
 // mark says in the titles of tables and figures, from those numbers on, that they
 // are of reduced size.
-func (r *Report) mark(tables, figures int) {
+func mark(r *Report, tables, figures int) {
 	for _, t := range r.Tables[tables:] {
 		if t.Title != "" {
 			t.Title += reducedMark

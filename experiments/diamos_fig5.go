@@ -68,7 +68,7 @@ var diamosFig5 = Experiment{
 		rep.fig5Parts(all, on)
 		rep.fig5Scaling(all, on)
 		if on.Reduced {
-			rep.mark(1, 0) // the first table is of the paper's sizes
+			mark(rep, 1, 0) // the first table is of the paper's sizes
 		}
 		rep.fig5Measured(recs, on)
 		return rep, nil

@@ -210,12 +210,12 @@ func reportDesigns(rep *Report, m *model.Machine) error {
 	rep.Tables = append(rep.Tables, t)
 	rep.add("diamos-fig6", points, nil)
 	rep.add("diamos-fig6-best", lines, nil)
-	rep.designFindings(all)
+	designFindings(rep, all)
 	return nil
 }
 
 // designFindings sets the ranking of variants beside the paper's.
-func (rep *Report) designFindings(all []design) {
+func designFindings(rep *Report, all []design) {
 	base := all[0]
 	by := map[string]design{}
 	for _, d := range all {

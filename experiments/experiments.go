@@ -78,7 +78,7 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 		}
 	}
 	if rep.Reduced {
-		rep.mark(tables, figures)
+		mark(rep, tables, figures)
 	}
 	return rep, nil
 }

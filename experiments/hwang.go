@@ -83,7 +83,7 @@ var hwangFig3 = Experiment{
 		rep := &Report{}
 		for _, c := range languageModels() {
 			some := where(recs, func(p results.Point) bool { return p.Cell == c.cell })
-			one, from, share := rep.streams(some, "words/s", func(r *results.Record) float64 { return words(r) },
+			one, from, share := streams(rep, some, "words/s", func(r *results.Record) float64 { return words(r) },
 				fmt.Sprintf("Hwang & Sung Figure 3: words per second, %s", c.name))
 			if !math.IsNaN(one) {
 				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism across steps makes training %.1f× as fast. The paper says over 10 times.%s", c.name, one, on.agree(one > 10)))
@@ -164,7 +164,7 @@ var hwangFig4 = Experiment{
 		var ones, tops []float64
 		for _, h := range sizes {
 			some := where(recs, func(p results.Point) bool { return p.Hidden == h })
-			one, _, _ := rep.streams(some, "FLOP/s", (*results.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
+			one, _, _ := streams(rep, some, "FLOP/s", (*results.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
 			if !math.IsNaN(one) {
 				gains = append(gains, fmt.Sprintf("%.2f× with %d units", one, h))
 				ones = append(ones, one)
@@ -205,7 +205,7 @@ const (
 // steps, NaN if unknown; the number of streams from which on all have 95 % of the
 // best rate, 0 if unknown; and the share of the best rate that enoughStreams have,
 // or the next larger number.
-func (rep *Report) streams(recs []results.Record, unit string, rate func(*results.Record) float64, title string) (one float64, from int, enough float64) {
+func streams(rep *Report, recs []results.Record, unit string, rate func(*results.Record) float64, title string) (one float64, from int, enough float64) {
 	one = math.NaN()
 	t := &table.Table{
 		Title: title,

@@ -73,7 +73,7 @@ var deepbench = Experiment{
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		for _, pass := range []string{"forward", "train"} {
-			rep.sideBySide(where(recs, func(p results.Point) bool { return p.Pass == pass }), "DeepBench, "+pass)
+			sideBySide(rep, where(recs, func(p results.Point) bool { return p.Pass == pass }), "DeepBench, "+pass)
 		}
 		if len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of DeepBench's layers")
@@ -86,7 +86,7 @@ var deepbench = Experiment{
 }
 
 // sideBySide adds the table of times, a technique a column.
-func (rep *Report) sideBySide(recs []results.Record, title string) {
+func sideBySide(rep *Report, recs []results.Record, title string) {
 	names := labels(recs)
 	t := &table.Table{Title: title, Columns: []table.Column{
 		{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
