@@ -78,10 +78,20 @@ func slowPass(label string) string { return label + ", pass step by step" }
 // martinData has as many recordings as N-MNIST has to train on.
 const martinData = "events:ahead=50:burnin=30:recordings=60000"
 
+// heldSteps is how long held-out sequences are, for all networks: as long as the longest that one is
+// trained on.
+func heldSteps(s Size) int {
+	if s == Quick {
+		return 256
+	}
+	return 1024
+}
+
 // training is how n is trained. Each network has the same time. The paper does not
 // state Adam's learning rate; 0.001 is that of Adam's authors.
 func (n martinNetwork) training(s Size, on Target) results.TrainingPlan {
 	t := results.TrainingPlan{Data: martinData, Optimizer: "adam:lr=0.001", Time: 480, Every: 1, Batches: max(1, 1<<17/(n.batch*n.steps))}
+	t.HeldBatch = n.batch * n.steps / heldSteps(s)
 	switch {
 	case s == Quick: // a minute in all
 		t.Data, t.Optimizer, t.Time = "events:ahead=50:burnin=30:recordings=500", "adam:lr=0.01", 15

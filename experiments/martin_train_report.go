@@ -157,14 +157,17 @@ func lengthFindings(rep *Report, all []learned, on Target) {
 
 // comparable says what cannot be compared with the paper.
 func comparable(rep *Report, all []learned, on Target) {
-	longest := 0.0
+	longest, size := 0.0, Full
+	if on.Reduced {
+		size = Quick
+	}
 	for _, l := range all {
 		longest = max(longest, l.last().Wall)
 	}
 	why := fmt.Sprintf("the events are of a generated camera, not of N-MNIST, and a network trains for %.0f s, not for up to 18 hours", longest)
 	rep.Findings = append(rep.Findings,
 		"Losses and accuracies are not comparable with the paper's: "+why+"."+map[bool]string{false: " The brackets show the paper's for orientation."}[on.Reduced],
-		"A held-out loss is the mean over the steps after the burn-in of sequences as long as those trained on. Networks of short sequences see less of the past.",
+		fmt.Sprintf("Held-out losses of all networks are means over the steps after the burn-in of sequences of %d steps. The paper does not say how long the sequences of its test were.", heldSteps(size)),
 		"Not stated by the paper, and chosen here: Adam's learning rate, one for all networks, and initial states of 0. First weights are uniform within 1/√H; the paper's are Glorot's. For an LSTM of 256 units these bounds are 0.063 and 0.067.")
 	if s := all[0].last().HeldOut; s != nil {
 		rep.Claims = append(rep.Claims, Claim{
