@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -56,8 +57,12 @@ completes commands, flags, cells, techniques, knobs, axes, metrics, presets and 
 // A completer completes the value of a flag.
 type completer = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective)
 
+// completing says that the command line is to be completed, and not run. Otherwise no completer
+// is registered: cobra would keep each with its commands until the process ends.
+var completing atomic.Bool
+
 func completeFlag(cmd *cobra.Command, name string, f completer) {
-	if cmd.Flags().Lookup(name) != nil {
+	if completing.Load() && cmd.Flags().Lookup(name) != nil {
 		_ = cmd.RegisterFlagCompletionFunc(name, f) // fails only if done twice
 	}
 }

@@ -49,6 +49,7 @@ type program struct {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	args = bareResume(args)
 	p := &program{in: stdin, out: stdout, err: stderr, args: args, log: slog.New(slog.DiscardHandler), start: time.Now()}
+	completing.Store(len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd))
 	root := p.root()
 	root.SetArgs(args)
 	err := p.checkHyphens(root)

@@ -15,16 +15,22 @@ var _ device.Meter = (*Device)(nil)
 // them.
 const limitTrials = 12
 
+// Copies have fewer where caches are so large that one takes long: at least fewTrials, and no
+// further ones after copyTime.
+const (
+	fewTrials = 3
+	copyTime  = 300 * time.Millisecond
+)
+
 // Limits measures the peaks of arithmetic and the copy rate of all workers together.
 func (d *Device) Limits() (device.Limits, error) {
 	l, err := d.peaks()
 	if err != nil {
 		return l, err
 	}
-	const trials = limitTrials
-	// Each of the two arrays is twice the last cache, but an eighth of what is
-	// free at most.
-	floats := max(32<<20, 2*cpuid.CPU.Cache.L3/4)
+	// Each of the two arrays is as large as the last cache, so that both together never stay
+	// there, but an eighth of what is free at most.
+	floats := max(32<<20, cpuid.CPU.Cache.L3/4)
 	if free := available(); free > 0 {
 		floats = min(floats, int(free/8/4))
 	}
@@ -37,7 +43,7 @@ func (d *Device) Limits() (device.Limits, error) {
 	if _, err := d.together(func(w int) { fill(arena[2*each*w : 2*each*(w+1)]) }); err != nil {
 		return l, err
 	}
-	for range trials {
+	for trial, start := 0, time.Now(); trial < fewTrials || trial < limitTrials && time.Since(start) < copyTime; trial++ {
 		sec, err := d.together(func(w int) {
 			from := 2 * each * w
 			d.kernels.Stream(arena[from:from+each], arena[from+each:from+2*each])
