@@ -47,6 +47,9 @@ type Experiment struct {
 	// such a GPU.
 	Vendor bool
 
+	// Energy says that energy is counted, whether the user asks for it or not.
+	Energy bool
+
 	// Rivals is the kind of device on which it is about programs from elsewhere: it
 	// needs one. "": it is not.
 	Rivals string
@@ -292,6 +295,7 @@ func All() []Experiment {
 		martinKernel,
 		martinTrain,
 		scanRates,
+		energyExperiment,
 		trainSmoke,
 		deepbench,
 		cudnnStacks,

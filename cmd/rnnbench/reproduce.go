@@ -224,6 +224,7 @@ func listExperiments(p *program, format string) error {
 // reproduce measures one experiment, or what a run of before lacks of it, and
 // reports on it.
 func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *session.Sitting) error {
+	c.Measure.Energy = c.Measure.Energy || e.Energy
 	env := environment(f.hideHost)
 	f.guests, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "", nil, nil // an experiment names its own techniques
 	b, err := p.open(&f.settings, c)

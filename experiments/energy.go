@@ -1,0 +1,238 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner/grid"
+)
+
+// Labels of the experiment on energy.
+const (
+	onChip1 = "persistent, graph"
+	onChip0 = "persistent"
+	perStep = "products"
+)
+
+// A contrast is two techniques whose energy is compared, by their labels and points.
+type contrast struct {
+	what      string
+	from, to  string
+	base, own results.Point
+	per       string // what a joule is set beside: "cell step", "sequence"
+}
+
+// energyStack is Appleyard's network, and energyLayer a layer that fits a chip.
+func energyStack(s Size) results.Point {
+	p := lstm4()
+	if s == Quick {
+		p.Hidden, p.Input, p.Batch, p.Steps, p.Layers = 64, 64, 8, 20, 2
+	}
+	return p
+}
+
+func energyLayer(s Size, on Target) results.Point {
+	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 256, Batch: 1, Steps: 256, Layers: 1, Precision: "fp32"}
+	if on.GPU {
+		p.Hidden, p.Input, p.Batch, p.Precision = 1024, 1024, 16, "bf16"
+	}
+	if s == Quick {
+		p.Steps = 64
+	}
+	return p
+}
+
+// energySequences are the networks of Martin and Cundy, over one sequence.
+func energySequences(s Size) (linear, lstm results.Point) {
+	steps := 4096
+	if s == Quick {
+		steps = 128
+	}
+	return martinPoint("ls-lstm", steps, 1), martinPoint("lstm", steps, 1)
+}
+
+var energyExperiment = Experiment{
+	ID: "energy", Title: "Joules of a step and of a sequence", Source: "rnnbench; the networks are those of Appleyard et al. 2016, Diamos et al. 2016 and Martin & Cundy 2017",
+	Energy: true,
+	Parts: func(s Size, on Target) []Part {
+		stack := energyStack(s)
+		stages := ladderSpecs(stack.Layers)
+		ends := []grid.Spec{stages[0], stages[len(stages)-1]}
+		layer := []grid.Spec{gemmSpec(perStep, 2), spec(onChip0, "persistent", nil)}
+		linear, lstm := energySequences(s)
+		return []Part{
+			{[]results.Point{stack}, on.beside(ends, beyond(stack.Layers)...)},
+			{[]results.Point{energyLayer(s, on)}, on.beside(layer, append(vendors(), graphed(onChip1, layer[1]))...)},
+			scanParts([]results.Point{linear}, on)[0],
+			{[]results.Point{lstm}, on.beside([]grid.Spec{stepByStep(lstmBest)}, sameForms()...)},
+		}
+	},
+	Report: reportEnergy,
+}
+
+// contrasts are those that recs have both sides of, at the full size or else the quick one, with
+// the forms that took the least energy.
+func contrasts(recs []results.Record, on Target) (all []contrast) {
+	for _, size := range []Size{Full, Quick} {
+		all = slices.DeleteFunc(contrastsAt(recs, size, on), func(c contrast) bool {
+			a, b := c.records(recs)
+			return joules(a) == 0 || joules(b) == 0
+		})
+		if len(all) > 0 {
+			break
+		}
+	}
+	return all
+}
+
+func contrastsAt(recs []results.Record, size Size, on Target) []contrast {
+	stack, layer := energyStack(size), energyLayer(size, on)
+	linear, lstm := energySequences(size)
+	rungs := ladder(stack.Layers)
+	persistent := contrast{"a persistent layer, over products of each step", perStep, onChip0, layer, layer, "cell step"}
+	if on.GPU {
+		persistent = contrast{"a persistent layer, over cuDNN", frugal(recs, vendorLabels(), layer), frugal(recs, []string{onChip0, onChip1}, layer), layer, layer, "cell step"}
+	}
+	return []contrast{
+		{"the last stage of Appleyard's ladder, over the first", rungs[0].label, rungs[len(rungs)-1].label, stack, stack, "cell step"},
+		persistent,
+		{"an LS-LSTM by scan, over an LSTM", frugal(recs, []string{lstmBest, lstmGraph, lstmPersistentGraph}, lstm), lsScan, lstm, linear, "sequence"},
+	}
+}
+
+// records are the two sides of c; nil: not measured.
+func (c contrast) records(recs []results.Record) (from, to *results.Record) {
+	return find(recs, c.from, func(p results.Point) bool { return p == c.base }), find(recs, c.to, func(p results.Point) bool { return p == c.own })
+}
+
+// joules of a run; 0: not counted.
+func joules(r *results.Record) float64 {
+	if r == nil || r.Energy == nil || r.Energy.Joules == nil {
+		return 0
+	}
+	return *r.Energy.Joules
+}
+
+// frugal is the label of those that takes the least energy at a point; "": none was counted.
+func frugal(recs []results.Record, labels []string, p results.Point) (best string) {
+	least := math.Inf(1)
+	for _, label := range labels {
+		if j := joules(find(recs, label, func(q results.Point) bool { return q == p })); j > 0 && j < least {
+			best, least = label, j
+		}
+	}
+	return best
+}
+
+func reportEnergy(recs []results.Record, on Target) (*Report, error) {
+	rep := &Report{}
+	t := energyTable(recs)
+	if len(t.Rows) == 0 {
+		return nil, errors.New("experiments: no technique of the comparison of energies succeeded")
+	}
+	rep.Tables = append(rep.Tables, t)
+	if why := uncounted(recs); why != "" {
+		rep.Findings = append(rep.Findings, "No energy was counted: "+why+".")
+	}
+	all := contrasts(recs, on)
+	for _, c := range all {
+		a, b := c.records(recs)
+		ratio := joules(b) / joules(a)
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %.2f× the energy, in %.2f× the time, at %.2f× the power. %s a %s for %s.",
+			upper(c.what), ratio, b.Seconds()/a.Seconds(), ratio/(b.Seconds()/a.Seconds()), quantity.SI(joules(b)/c.share(b.Point), "J"), c.per, quantity.SI(joules(a)/c.share(a.Point), "J")))
+		rep.yardstick(fmt.Sprintf("%s: %.2f× the energy, %.2f× the time", c.what, ratio, b.Seconds()/a.Seconds()))
+	}
+	if len(all) > 0 {
+		rep.add("energy", energyBars(recs, all, on), nil)
+	} else {
+		rep.yardstick("no energy was counted on both sides of a comparison")
+	}
+	if worst := unsteady(recs); worst > 0 {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("Windows of one technique differ by up to %.1f %% in energy.", 100*worst))
+	}
+	return rep, nil
+}
+
+// share is how many of what c counts a run at p has.
+func (c contrast) share(p results.Point) float64 {
+	if c.per == "sequence" {
+		return float64(p.Batch)
+	}
+	return float64(p.Layers) * float64(p.Steps)
+}
+
+// energyTable has a row for each record that succeeded.
+func energyTable(recs []results.Record) *table.Table {
+	t := &table.Table{Title: "Energy of a run, counted over windows of three seconds", Columns: []table.Column{
+		{Name: "Problem", Key: "problem"}, {Name: "Technique", Key: "technique"}, column("Time", "time_s"), column("Power, W", "power_w"), column("Run", "run_j"),
+		column("Beyond rest", "net_j"), column("Cell step", "cell_step_j"), column("Sequence", "sequence_j"), column("Windows differ, %", "windows_pct"),
+	}}
+	for _, p := range points(recs) {
+		for _, label := range labels(recs) {
+			r := find(recs, label, func(q results.Point) bool { return q == p })
+			if r == nil {
+				continue
+			}
+			row := []table.Cell{table.Text(p.String()), table.Text(label), table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))}
+			j := joules(r)
+			if j == 0 {
+				t.Rows = append(t.Rows, append(row, missing(), missing(), missing(), missing(), missing(), missing()))
+				continue
+			}
+			in := func(v float64) table.Cell { return table.Number(v, quantity.SI(v, "J")) }
+			net := missing()
+			if n := r.Energy.Net; n != nil {
+				net = in(*n)
+			}
+			t.Rows = append(t.Rows, append(row, number(*r.Energy.Watts, "%.1f"), in(j), net,
+				in(j/float64(p.Layers)/float64(p.Steps)), in(j/float64(p.Batch)), number(100*apart(r), "%.1f")))
+		}
+	}
+	return t
+}
+
+// apart is how far the windows of r are from each other, over the median.
+func apart(r *results.Record) float64 {
+	if joules(r) == 0 || len(r.Energy.Windows) == 0 {
+		return 0
+	}
+	return (slices.Max(r.Energy.Windows) - slices.Min(r.Energy.Windows)) / joules(r)
+}
+
+// unsteady is the largest of these.
+func unsteady(recs []results.Record) (worst float64) {
+	for i := range recs {
+		worst = max(worst, apart(&recs[i]))
+	}
+	return worst
+}
+
+// uncounted is why records have no energy; "": they have, or nobody asked.
+func uncounted(recs []results.Record) string {
+	for _, r := range recs {
+		if r.Energy != nil && r.Energy.Reason != nil {
+			return *r.Energy.Reason
+		}
+	}
+	return ""
+}
+
+// energyBars draws energy, time and power of each contrast.
+func energyBars(recs []results.Record, all []contrast, on Target) plots.Figure {
+	b := &plots.Bars{Title: "Energy and time of one technique over another", Subtitle: on.Name, Notes: []string{"Energy is counted by the device; below 1 is less."},
+		X: plots.Axis{Title: "Ratio", Format: times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
+	for _, c := range all {
+		x, y := c.records(recs)
+		e, s := joules(y)/joules(x), y.Seconds()/x.Seconds()
+		b.Groups = append(b.Groups, plots.Group{Label: c.what, Bars: []plots.Bar{
+			{Series: "energy", Value: e}, {Series: "time", Value: s}, {Series: "power", Value: e / s},
+		}})
+	}
+	return b
+}
