@@ -345,6 +345,9 @@ func (r *Record) Key() string {
 	}
 	if t := r.Training; t != nil {
 		fmt.Fprintf(&b, "|%s|%s|%d", t.Data, t.Optimizer, t.Iterations)
+		if t.Replicas > 0 {
+			fmt.Fprintf(&b, "|%d replicas", t.Replicas)
+		}
 	}
 	return b.String()
 }
