@@ -6,7 +6,8 @@ libopenblas0-pthread), 2.0 or newer for compile=1, a build with CUDA for GPUs. r
 
     rnnbench sweep --rival rivals/pytorch.toml --impl pytorch,cudnnstyle
 
-Knobs: graph=1 replays the pass as a CUDA graph, compile=1 runs it by torch.compile.
+Knobs: graph=1 replays the pass as a CUDA graph, compile=1 runs it by torch.compile, single=1
+computes with one thread.
 docs/rivals.md describes the protocol.
 """
 
@@ -51,6 +52,8 @@ def hello(_):
             for name, doc, here in (
                 ("graph", "1: replay the pass as a CUDA graph", gpus > 0),
                 ("compile", "1: run the pass by torch.compile", hasattr(torch, "compile")),
+                # Threads of PyTorch and of its BLAS may be in each other's way.
+                ("single", "1: compute with one thread, which may be faster than several", True),
             )
             if here
         ],
@@ -64,7 +67,7 @@ class Rival:
     def open(self, m):
         self.device = torch.device(m["open"])
         self.gpu = self.device.type == "cuda"
-        torch.set_num_threads(m["threads"])
+        self.threads = m["threads"]
         if self.gpu:
             torch.cuda.set_device(self.device)
         return {"ok": True, "device": torch.cuda.get_device_name(self.device) if self.gpu else "cpu"}
@@ -112,6 +115,7 @@ class Rival:
 
     def choose(self, knobs):
         """Sets self.step, which runs the pass once, and runs it until all is compiled."""
+        torch.set_num_threads(1 if knobs.get("single") else self.threads)
         run = self.module
         if knobs.get("compile"):
             dynamo = importlib.import_module("torch._dynamo")
