@@ -108,7 +108,7 @@ func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
 	for _, s := range all {
 		panel.Series = append(panel.Series, rep.fig5Curve(t, here, s)...)
 	}
-	panel.Series = append(panel.Series, plots.Series{Label: "paper: persistent, 128 TitanX", Reference: true, Scatter: true,
+	panel.Series = append(panel.Series, plots.Series{Label: "paper: 128 TitanX", Reference: true, Scatter: true,
 		Points: []plots.Point{{X: fig5Devices, Y: fig5FLOPS}}})
 	if base := all[0].rate(1); !math.IsNaN(base) {
 		panel.Guides = []plots.Guide{{Label: "linear", X0: 1, Y0: base, X1: fig5Devices, Y1: base * fig5Devices}}
