@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *
 	if err := ended(ctx); err != nil {
 		return err
 	}
-	seen := make([][]window, len(live))
+	seen, broke := make([][]window, len(live)), make([]error, len(live))
 	order := make([]int, len(live))
 	for i := range order {
 		order[i] = i
@@ -74,7 +75,7 @@ func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, i := range order {
 			c := live[i]
-			if c.record.Status != results.OK || why != nil {
+			if c.record.Status != results.OK || why != nil || broke[i] != nil {
 				continue
 			}
 			s.watch(Event{Phase: Metering, Point: c.record.Point, Label: c.Spec.Label, Round: len(seen[i]), Rounds: e.windows.Count})
@@ -89,15 +90,15 @@ func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *
 			}
 			if errors.Is(err, errCounter) {
 				why = err
-			} else if err != nil {
-				s.fail(c, err)
+			} else {
+				broke[i] = err // its times stand
 			}
 			seen[i] = append(seen[i], w)
 		}
 	}
 	for i, c := range live {
 		if c.record.Status == results.OK {
-			c.energy(seen[i], e.idle, meter, why)
+			c.energy(seen[i], e.idle, meter, cmp.Or(why, broke[i]))
 		}
 	}
 	return nil

@@ -14,6 +14,8 @@ import (
 	"rnnbench/impl/naive"
 	"rnnbench/results"
 	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -103,31 +105,72 @@ func TestEnergies(t *testing.T) {
 	}
 	defer d.Close()
 	for name, m := range map[string]*meter{"": {watts: 100, tick: 20 * time.Millisecond}, "broken": {err: errors.New("broken")}, "does not tick": {}} {
-		settings := config.Default()
-		settings.Rounds, settings.MaxRounds, settings.Warmup, settings.MinTime, settings.Energy = 1, 1, 0, 0, true
-		var got []results.Record
-		s := Sweep{
-			Device: metered{d, m}, Techniques: []rnn.Technique{naive.Technique{}}, Settings: settings, energies: energies{windows: m.windows()},
-			Emit: func(r *results.Record) error { got = append(got, *r); return nil },
-		}
-		s.energies.windows.Chunk = 0
-		p := results.Point{Cell: "gru", Pass: "forward", Hidden: 4, Input: 4, Batch: 1, Steps: 2, Layers: 1, Precision: "fp32"}
-		if err := s.Run(t.Context(), []Task{{p, []grid.Spec{{Name: "naive", Label: "naive"}}}}); err != nil || len(got) != 1 {
-			t.Fatalf("%d records, %v", len(got), err)
-		}
-		e := got[0].Energy
+		r := withEnergy(t, metered{d, m}, m)
+		e := r.Energy
 		switch {
-		case got[0].Status != results.OK || e == nil:
-			t.Errorf("%q: %+v", name, got[0])
+		case r.Status != results.OK || e == nil:
+			t.Errorf("%q: %+v", name, r)
 		case name != "":
 			if e.Reason == nil || !strings.Contains(*e.Reason, name) || e.Joules != nil {
 				t.Errorf("%q: %+v", name, e)
 			}
 		default:
 			if e.Reason != nil || len(e.Windows) != 3 || math.Abs(*e.Joules/2-1) > 0.05 || math.Abs(*e.Net) > 0.1 || math.Abs(*e.Watts/100-1) > 0.05 ||
-				math.Abs(*e.Idle/100-1) > 0.05 || *e.Polled != 130 || *e.Clock != 1e9 || e.Source != "test" || !slices.Contains(got[0].Warnings, results.WarnEnergy) {
+				math.Abs(*e.Idle/100-1) > 0.05 || *e.Polled != 130 || *e.Clock != 1e9 || e.Source != "test" || !slices.Contains(r.Warnings, results.WarnEnergy) {
 				t.Errorf("%+v: of a run of 20 ms at 100 W, and at rest as well", e)
 			}
 		}
 	}
+}
+
+// A faulty device breaks every run from the first look at its meter on.
+type faulty struct{ metered }
+
+func (d faulty) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	p, err := d.metered.Compile(s, k)
+	return faultyProgram{p, d.meter}, err
+}
+
+type faultyProgram struct {
+	device.Program
+	meter *meter
+}
+
+func (p faultyProgram) Run(n int) (device.Sample, error) {
+	if p.meter.at > 0 {
+		return device.Sample{}, device.ErrFault
+	}
+	return p.Program.Run(n)
+}
+
+// TestEnergyFails: what breaks while its energy is counted keeps its times.
+func TestEnergyFails(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	m := &meter{watts: 100, tick: 20 * time.Millisecond}
+	r := withEnergy(t, faulty{metered{d, m}}, m)
+	if r.Status != results.OK || r.Stats == nil || r.Energy == nil || r.Energy.Joules != nil || r.Energy.Reason == nil {
+		t.Errorf("%v, %+v, %+v", r.Status, r.Stats, r.Energy)
+	}
+}
+
+// withEnergy is the record of a technique whose energy is counted on d.
+func withEnergy(t *testing.T, d device.Device, m *meter) results.Record {
+	t.Helper()
+	settings := config.Default()
+	settings.Rounds, settings.MaxRounds, settings.Warmup, settings.MinTime, settings.Energy = 1, 1, 0, 0, true
+	var got []results.Record
+	s := Sweep{
+		Device: d, Techniques: []rnn.Technique{naive.Technique{}}, Settings: settings, energies: energies{windows: m.windows()},
+		Emit: func(r *results.Record) error { got = append(got, *r); return nil },
+	}
+	s.energies.windows.Chunk = 0
+	p := results.Point{Cell: "gru", Pass: "forward", Hidden: 4, Input: 4, Batch: 1, Steps: 2, Layers: 1, Precision: "fp32"}
+	if err := s.Run(t.Context(), []Task{{p, []grid.Spec{{Name: "naive", Label: "naive"}}}}); err != nil || len(got) != 1 {
+		t.Fatalf("%d records, %v", len(got), err)
+	}
+	return got[0]
 }
