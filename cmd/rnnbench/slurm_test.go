@@ -66,8 +66,8 @@ func TestSlurm(t *testing.T) {
 	if asleep := points * 3 * nap; one < asleep {
 		t.Errorf("one node took %v, less than the %v that its points sleep", one, asleep)
 	}
-	if ratio < 3.6 {
-		t.Errorf("four nodes are %.2f times as fast as one, less than 3.6 times", ratio)
+	if ratio < 3 { // 3.7 to 3.8 on two idle processors
+		t.Errorf("four nodes are %.2f times as fast as one, less than 3 times", ratio)
 	}
 }
 
@@ -121,11 +121,12 @@ func lose(t *testing.T) {
 	}
 }
 
-// limit has a job near its time limit, of which Slurm warns it a minute before, and here half a
-// minute after its start.
+// limit has a job near its time limit of a minute. Slurm looks for such jobs every 30 seconds and
+// may warn up to 30 seconds too early. A warning asked for 10 seconds before the limit therefore
+// comes 20 to 50 seconds after the start.
 func limit(t *testing.T) {
 	const points = 110 // 66 seconds
-	rnnbench(t, "submit slurm --shards 1 --time 1m --name late --sbatch=--exclude=v5 -- "+sleepyGrid(points)).want(t, exitDone, nil, nil)
+	rnnbench(t, "submit slurm --shards 1 --time 1m --name late --sbatch=--exclude=v5 --sbatch=--signal=B:TERM@10 -- "+sleepyGrid(points)).want(t, exitDone, nil, nil)
 	waitFor(t, "the warning of the time limit", func() bool { return partsOf(t, "late")[1].Exit != nil })
 	p := partsOf(t, "late")[1]
 	t.Logf("the time limit came after %d records", p.Done)
@@ -205,7 +206,7 @@ func waitFor(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	start := time.Now()
 	for ; !so(); time.Sleep(100 * time.Millisecond) {
-		if time.Since(start) > 150*time.Second {
+		if time.Since(start) > 240*time.Second {
 			out, _ := exec.Command("squeue", "--array", "--states=all").CombinedOutput() // as much as it says
 			t.Fatalf("%s did not come:\n%s", what, out)
 		}
