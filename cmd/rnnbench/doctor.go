@@ -176,6 +176,7 @@ func (d diagnosis) print(w io.Writer, width int) error {
 	}
 	line("processor", "%s", name)
 	line("", "%s, %s; this process may use %d", plural(c.Cores, "core"), plural(c.Threads, "thread"), c.Allowed)
+	line("topology", "%s", d.Device.Facts["topology"])
 	var caches []string
 	for _, x := range c.Caches {
 		kind := ""

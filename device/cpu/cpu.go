@@ -13,8 +13,10 @@ package cpu
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/klauspost/cpuid/v2"
@@ -23,11 +25,12 @@ import (
 	"rnnbench/device/allreduce"
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/topology"
 )
 
 // Options choose among what the host has.
 type Options struct {
-	Threads int         // workers; 0: one per processor
+	Threads int         // workers; 0: one per processor, or as many as a control group's quota lasts for
 	Level   *simd.Level // instruction set; nil: the best there is
 
 	// Group has the other replicas that train with this one. They share the processors out:
@@ -52,19 +55,13 @@ func Open(o Options) (*Device, error) {
 	if o.Threads < 0 || o.Threads > MaxThreads {
 		return nil, fmt.Errorf("cpu: %d threads: choose 1 to %d, or 0 for one per processor", o.Threads, MaxThreads)
 	}
-	allowed := processors()
-	spare := 1
+	host, spare := hostTopology(), 1
 	if g := o.Group; g != nil {
-		allowed = allowed[len(allowed)*g.Rank()/g.Replicas() : len(allowed)*(g.Rank()+1)/g.Replicas()]
+		host = host.Part(g.Rank(), g.Replicas())
 		spare = 2 // sums run beside the workers
-		if o.Threads == 0 {
-			o.Threads = max(1, len(allowed))
-		}
 	}
 	if o.Threads == 0 {
-		if o.Threads = len(allowed); o.Threads == 0 {
-			o.Threads = runtime.NumCPU()
-		}
+		o.Threads = host.Default()
 	}
 	if err := simd.Check(); err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
@@ -83,7 +80,7 @@ func Open(o Options) (*Device, error) {
 	if n := d.workers + spare; runtime.GOMAXPROCS(0) < n {
 		runtime.GOMAXPROCS(n)
 	}
-	d.pool = newPool(d.workers, allowed)
+	d.pool = newPool(d.workers, host)
 	return d, nil
 }
 
@@ -99,9 +96,20 @@ func (d *Device) Info() device.Info {
 	return device.Info{
 		Name: "cpu", Model: name, Key: fmt.Sprintf("cpu-%s-%dt", slug(name), d.workers),
 		Workers: d.workers, Memory: available(), Precision: []string{"fp32", "fp16", "bf16"},
-		Libraries: map[string]string{"simd": d.kernels.Level().String(), "go": runtime.Version()},
+		Libraries: map[string]string{"simd": d.kernels.Level().String(), "go": runtime.Version(), "topology": d.pool.host.String()},
 	}
 }
+
+// hostTopology is what this process may use of the host. It is read once, since it does not change.
+var hostTopology = sync.OnceValue(func() *topology.Topology {
+	allowed := processors()
+	if len(allowed) == 0 { // they cannot be told, and threads are not bound
+		for i := range runtime.NumCPU() {
+			allowed = append(allowed, i)
+		}
+	}
+	return topology.Read(os.DirFS("/"), allowed)
+})
 
 // slug keeps what can be part of a file name.
 func slug(s string) string {

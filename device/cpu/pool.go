@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"rnnbench/device/cpu/topology"
 )
 
 // A pool is a set of workers, goroutines bound to an OS thread each and, where
@@ -14,27 +16,46 @@ import (
 // they hand work to each other by spinning on memory, since waking a thread
 // takes a hundred times as long as a small operation.
 type pool struct {
-	jobs []chan func(worker int)
+	jobs []chan job
+	host *topology.Topology
 	wg   sync.WaitGroup // running jobs
 	err  atomic.Pointer[error]
 }
 
-// newPool starts n workers on the given processors, which may be fewer.
-func newPool(n int, processors []int) *pool {
-	p := &pool{}
-	for w := range n {
-		job := make(chan func(int))
-		p.jobs = append(p.jobs, job)
+// A job is what a thread does as worker of that number.
+type job struct {
+	f      func(worker int)
+	worker int
+}
+
+// newPool starts n workers on the processors of a host, which may be fewer.
+func newPool(n int, host *topology.Topology) *pool {
+	p := &pool{host: host}
+	for thread := range n {
+		jobs := make(chan job)
+		p.jobs = append(p.jobs, jobs)
 		onThread(func() {
-			if n <= len(processors) {
-				bind(processors[w]) // best effort: without it the system chooses
+			if n <= len(host.Processors) {
+				bind(host.Processors[thread].ID) // best effort: without it the system chooses
 			}
-			for f := range job {
-				p.run(f, w)
+			for j := range jobs {
+				p.run(j.f, j.worker)
 			}
 		})
 	}
 	return p
+}
+
+// seats are the threads of n workers: those of the processors to fill first, neighbours side by side.
+func (p *pool) seats(n int) []int {
+	if seats := p.host.Seats(n); seats != nil && len(p.jobs) <= len(p.host.Processors) {
+		return seats
+	}
+	seats := make([]int, n) // none is bound
+	for i := range seats {
+		seats[i] = i
+	}
+	return seats
 }
 
 // onThread runs f on an OS thread of its own, which ends with f. It is never the
@@ -68,13 +89,16 @@ func (p *pool) run(f func(int), worker int) {
 	f(worker)
 }
 
-// do runs f once on every worker and waits. A panic in one is returned as an
-// error; the others leave their spins.
-func (p *pool) do(f func(worker int)) error {
+// do runs f once on every worker and waits.
+func (p *pool) do(f func(worker int)) error { return p.on(p.seats(len(p.jobs)), f) }
+
+// on runs f once on each of some threads, which are workers 0, 1 and so on, and waits. A panic
+// in one is returned as an error; the others leave their spins.
+func (p *pool) on(seats []int, f func(worker int)) error {
 	p.err.Store(nil)
-	p.wg.Add(len(p.jobs))
-	for _, job := range p.jobs {
-		job <- f
+	p.wg.Add(len(seats))
+	for w, thread := range seats {
+		p.jobs[thread] <- job{f, w}
 	}
 	p.wg.Wait()
 	if err := p.err.Load(); err != nil {

@@ -6,7 +6,7 @@ import "testing"
 // memory, once a step in a persistent operation, and twice, out and back, where
 // each step is dispatched; and by channels, which wake a sleeping goroutine.
 func BenchmarkMeeting(b *testing.B) {
-	p := newPool(2, processors())
+	p := newPool(2, hostTopology())
 	defer p.close()
 	both := func(b *testing.B, first, second func()) {
 		if err := p.do(func(w int) { []func(){first, second}[w]() }); err != nil {
