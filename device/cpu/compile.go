@@ -16,6 +16,8 @@ import (
 // step are those of the step before, so it keeps what it made of them.
 type binder struct {
 	*program
+	here struct{ first, members int } // the workers that the operation at hand is for
+
 	fused  map[cellPass]*fused.Kernel
 	maps   map[cell.Op]kernel
 	recent recent
@@ -50,6 +52,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
 	}
 	p.teams = teams
+	p.ready = p.barrier(0, d.workers)
 	b := binder{program: p, fused: map[cellPass]*fused.Kernel{}, maps: map[cell.Op]kernel{}}
 	if err := b.bind(); err != nil {
 		return nil, errors.Join(err, free())
@@ -72,6 +75,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 
 // bind turns operations into work.
 func (p *binder) bind() error {
+	p.here.members = p.device.workers // while it is prepared, all are one team
 	for _, op := range p.schedule.Prepare {
 		w, err := p.work(op)
 		if err != nil {
@@ -91,6 +95,8 @@ func (p *binder) bind() error {
 	p.nodes = make([]node, 0, len(p.schedule.Nodes))
 	pairs, summed := sums(p.schedule), map[int]bool{}
 	for i, n := range p.schedule.Nodes {
+		team := n.Stream % p.teams
+		p.here.first, p.here.members = p.first(team), p.members(team)
 		w, err := p.work(n.Op)
 		if err != nil {
 			return err

@@ -184,7 +184,7 @@ func (d *Device) exchange() (barrier, rate float64, err error) {
 		workers[w] = worker{make([]float32, rows*k), make([]float32, strips*simd.StripWidth*k), make([]float32, rows*strips*simd.StripWidth)}
 	}
 	states := make([]float32, 2*d.workers*part)
-	var arrived counter
+	meeting := d.pool.barrier(d.workers, 0, d.workers)
 	least := [3]float64{math.Inf(1), math.Inf(1), math.Inf(1)} // seconds of a round: work, with a barrier, with a vector
 	for range trials {
 		for what := range least {
@@ -197,7 +197,7 @@ func (d *Device) exchange() (barrier, rate float64, err error) {
 						d.kernels.Scale(now[w*part:(w+1)*part], now[w*part:(w+1)*part], 1)
 					}
 					if what >= 1 {
-						d.pool.meet(&arrived, d.workers)
+						d.pool.meet(meeting, w, d.workers)
 					}
 					if what == 2 {
 						d.kernels.Sum(now)

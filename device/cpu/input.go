@@ -151,14 +151,14 @@ func (w *persistent) forms(k knob.Params, members, parts int) (bands int, helped
 }
 
 // start is ahead of all steps: the first block of the product, by all workers.
-func (in *input) start(part, parts int, pool *pool, meeting *counter, s *scratch) {
+func (in *input) start(part, parts int, pool *pool, meeting *barrier, s *scratch) {
 	if part == 0 {
 		in.begun.Store(0)
 		in.formed.Store(0)
 	}
 	in.first.share(part, parts, s)
 	if parts > 1 {
-		pool.meet(meeting, parts)
+		pool.meet(meeting, part, parts)
 	}
 }
 

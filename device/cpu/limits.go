@@ -91,11 +91,12 @@ func (d *Device) peak(run func(n int) int64) (float64, error) {
 // first began until the last was done: where others want the processors, too,
 // any worker may be late.
 func (d *Device) together(f func(worker int)) (float64, error) {
-	var ready, finished counter
+	var finished counter
+	ready := d.pool.barrier(d.workers, 0, d.workers)
 	starts := make([]time.Time, d.workers)
 	var end time.Time
 	err := d.pool.do(func(w int) {
-		d.pool.meet(&ready, d.workers)
+		d.pool.meet(ready, w, d.workers)
 		starts[w] = time.Now()
 		f(w)
 		finished.Add(1)

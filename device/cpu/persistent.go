@@ -45,7 +45,7 @@ type band struct {
 	vectors              []track // in the kernel's order
 	steps, batch, hidden int
 	most                 int // workers that take part
-	meeting              *counter
+	meeting              *barrier
 	apart                bool // each worker has sequences of its own, and all units
 }
 
@@ -76,7 +76,7 @@ func (p *binder) track(steps int, view func(step int) schedule.View) track {
 func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
 	b := band{
 		program: p.program, kernel: fused.New(p.device.kernels.Level(), s.Cell, pass), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
-		most: p.device.most(op, p.format, p.knobs, false), meeting: p.meeting(), apart: p.device.apart(op, p.format, p.knobs),
+		most: p.device.most(op, p.format, p.knobs, false), meeting: p.barrier(p.here.first, p.here.members), apart: p.device.apart(op, p.format, p.knobs),
 	}
 	for _, r := range b.kernel.Vectors() {
 		if r.Kind == cell.R {
@@ -102,7 +102,7 @@ func (p *binder) persistent(op schedule.Persistent) work {
 	if (w.apart || w.batch == 1) && p.format == simd.F32 {
 		w.recurrence = fused.NewRecurrence(p.device.kernels.Level(), op.Cell, pass)
 		for range p.device.workers {
-			w.done = append(w.done, p.meeting())
+			w.done = append(w.done, p.counter())
 		}
 		w.most = p.device.most(op, p.format, p.knobs, w.recurrence != nil)
 	}
@@ -222,10 +222,10 @@ func (b *band) rows(part, parts int) fused.Span {
 	return fused.Span{From: from, N: to - from}
 }
 
-// meet waits for the other bands' workers.
-func (b *band) meet(bands int) {
+// meet has the worker of a band wait for the other bands' workers.
+func (b *band) meet(band, bands int) {
 	if bands > 1 {
-		b.program.device.pool.meet(b.meeting, bands)
+		b.program.device.pool.meet(b.meeting, band, bands)
 	}
 }
 
@@ -255,7 +255,7 @@ func (w *persistent) share(part, parts int, s *scratch) {
 	if w.apart {
 		rows := w.rows(part, parts)
 		if !w.oneByOne(rows.N) {
-			w.run(rows, 0, w.hidden, 1, s)
+			w.run(rows, 0, w.hidden, 0, 1, s)
 			return
 		}
 		for i := range rows.N {
@@ -276,17 +276,17 @@ func (w *persistent) share(part, parts int, s *scratch) {
 		w.call(part, from, to, bands, s)
 		return
 	}
-	w.run(fused.Span{N: w.batch}, from, to, bands, s)
+	w.run(fused.Span{N: w.batch}, from, to, part, bands, s)
 }
 
 // run runs all steps of units from … to of some sequences, each worker that has a band at the same time.
-func (w *persistent) run(rows fused.Span, from, to, bands int, s *scratch) {
+func (w *persistent) run(rows fused.Span, from, to, band, bands int, s *scratch) {
 	n, gates := to-from, len(w.weights)
 	g := bandProduct(rows.N, n, w.hidden, w.program.format)
 	g.A.Stride, g.LdC = w.through.row, gates*n
 	for step := range w.steps {
 		if step > 0 {
-			w.meet(bands)
+			w.meet(band, bands)
 		}
 		g.A.Data = w.through.at(step, rows.From)
 		for i, weights := range w.weights {
@@ -421,7 +421,7 @@ func (w *persistentBackward) share(part, parts int, s *scratch) {
 	g.C, g.LdC, g.Accumulate = w.carry.data[rows.From*w.carry.stride+from:], w.carry.stride, w.add
 	for step := w.steps - 1; step >= 0; step-- {
 		w.cells(step, rows, from, to, nil, 0, s)
-		w.meet(bands)
+		w.meet(part, bands)
 		g.A.Data = w.gradient.at(step, rows.From)
 		w.program.device.gemm.Run(&g, 0, 1, s.gemm)
 	}

@@ -20,6 +20,24 @@ type pool struct {
 	host *topology.Topology
 	wg   sync.WaitGroup // running jobs
 	err  atomic.Pointer[error]
+
+	spins int // that a worker waits for another one before it lets others have its processor
+}
+
+// barrier is one for n workers from the first on, of all those that run something together.
+func (p *pool) barrier(all, first, n int) *barrier {
+	if len(p.jobs) > len(p.host.Processors) {
+		return newBarrier([]int{n})
+	}
+	var clusters []int
+	for _, size := range p.host.Clusters(all) {
+		here := min(max(0, size-first), n)
+		if first = max(0, first-size); here > 0 {
+			clusters = append(clusters, here)
+			n -= here
+		}
+	}
+	return newBarrier(clusters)
 }
 
 // A job is what a thread does as worker of that number.
@@ -30,7 +48,10 @@ type job struct {
 
 // newPool starts n workers on the processors of a host, which may be fewer.
 func newPool(n int, host *topology.Topology) *pool {
-	p := &pool{host: host}
+	p := &pool{host: host, spins: spins}
+	if n > len(host.Processors) { // the other one probably waits for a processor
+		p.spins = spins / 100
+	}
 	for thread := range n {
 		jobs := make(chan job)
 		p.jobs = append(p.jobs, jobs)
@@ -113,40 +134,23 @@ func (p *pool) close() {
 	}
 }
 
-// A counter is alone on its cache line, so that spinning on one does not slow
-// down the writer of another.
-type counter struct {
-	atomic.Uint64
-	_ [120]byte
-}
-
 // errAborted ends a worker whose partner has failed.
 var errAborted = fmt.Errorf("aborted: another worker failed")
 
-// await spins until c has reached n. A partner that does not come within
-// microseconds has probably lost its processor, which it may then have back.
-func (p *pool) await(c *counter, n uint64) {
-	for range 4000 {
-		if c.Load() >= n {
-			return
-		}
-	}
-	var w wait
-	for c.Load() < n {
-		if p.err.Load() != nil {
-			panic(errAborted)
-		}
-		w.more()
-	}
-}
-
 // A wait is that of a worker for a partner that seems to have lost its processor.
-type wait struct{ crowded bool }
+type wait struct {
+	crowded bool
+	times   int
+}
 
 // more lets others have the processor for a while. Where another program took it
 // for long, the partner probably waits behind one as well: threads that sleep are
-// let in again at once, those that yield only after everybody else.
+// let in again at once, those that yield only after everybody else. A partner that has no
+// scheduler slot, since there are fewer than workers, gets one from time to time.
 func (w *wait) more() {
+	if w.times++; w.times%64 == 0 {
+		runtime.Gosched()
+	}
 	if w.crowded {
 		nap()
 		return
@@ -154,10 +158,4 @@ func (w *wait) more() {
 	start := time.Now()
 	yield()
 	w.crowded = time.Since(start) > 200*time.Microsecond
-}
-
-// meet waits until all of so many workers have come to the same meeting.
-func (p *pool) meet(arrivals *counter, workers int) {
-	n := uint64(workers)
-	p.await(arrivals, (arrivals.Add(1)+n-1)/n*n)
 }

@@ -14,13 +14,15 @@ func BenchmarkMeeting(b *testing.B) {
 		}
 	}
 	b.Run("meet", func(b *testing.B) {
-		var c counter
-		meet := func() {
-			for range b.N {
-				p.meet(&c, 2)
+		c := p.barrier(2, 0, 2)
+		meet := func(w int) func() {
+			return func() {
+				for range b.N {
+					p.meet(c, w, 2)
+				}
 			}
 		}
-		both(b, meet, meet)
+		both(b, meet(0), meet(1))
 	})
 	b.Run("dispatch", func(b *testing.B) {
 		var order, done counter

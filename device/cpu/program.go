@@ -39,7 +39,9 @@ type program struct {
 	reducing int     // the stream of sums over replicas; -1: there is none
 	begun    counter // sums that may begin, where one team runs everything else
 
-	meetings []*counter // of persistent operations and scans
+	ready    *barrier
+	counters []*counter // that operations have
+	barriers []*barrier // likewise
 
 	badIndex atomic.Bool
 }
@@ -84,11 +86,18 @@ type scratch struct {
 	_        [64]byte
 }
 
-// meeting is a counter for the workers of one operation who meet.
-func (p *program) meeting() *counter {
+// counter is one for the workers of an operation.
+func (p *program) counter() *counter {
 	c := new(counter)
-	p.meetings = append(p.meetings, c)
+	p.counters = append(p.counters, c)
 	return c
+}
+
+// barrier is one for n workers of an operation, from the first on.
+func (p *program) barrier(first, n int) *barrier {
+	b := p.device.pool.barrier(p.device.workers, first, n)
+	p.barriers = append(p.barriers, b)
+	return b
 }
 
 // Write implements device.Program.
@@ -149,7 +158,6 @@ func (p *program) Run(n int) (device.Sample, error) {
 		return device.Sample{}, errClosed
 	}
 	var start, end time.Time
-	ready := counter{}
 	var beside sync.WaitGroup
 	if p.reducing >= 0 {
 		beside.Go(func() { p.reduce(n) })
@@ -159,7 +167,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 		for p.first(team+1) <= w {
 			team++
 		}
-		p.device.pool.meet(&ready, p.device.workers) // all are awake
+		p.device.pool.meet(p.ready, w, p.device.workers) // all are awake
 		if w == 0 {
 			start = time.Now()
 		}
@@ -215,7 +223,10 @@ func (p *program) reset() {
 			p.team[t].done[h].Store(0)
 		}
 	}
-	for _, m := range p.meetings {
-		m.Store(0)
+	for _, c := range p.counters {
+		c.Store(0)
+	}
+	for _, b := range p.barriers {
+		b.reset()
 	}
 }

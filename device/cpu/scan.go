@@ -11,7 +11,7 @@ import (
 // lies in its cache when it computes it.
 type scan struct {
 	program              *program
-	meetings             []*counter // of the parts that share channels, by the first of them
+	meetings             []*barrier // of the parts that share channels, by the first of them
 	step, compose        loop
 	initial, final       []matrix // carried states before the first step, gradients after the last
 	carried              []int    // states
@@ -119,7 +119,7 @@ func (w *scan) share(part, parts int, s *scratch) {
 		from, to := span(steps, 1, part-first, cut)
 		if cut > 1 {
 			w.summarize(own, c, block, at+from, at+to)
-			w.program.device.pool.meet(w.meetings[first], cut)
+			w.program.device.pool.meet(w.meetings[first], part-first, cut)
 		}
 		w.lead(c, block, s.team[first:first+cut], part-first)
 		w.run(own, c, &w.step, own.held, nil, at+from, at+to)

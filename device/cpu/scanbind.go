@@ -131,8 +131,12 @@ func (p *binder) scanBackward(op *schedule.ScanBackward) work {
 // place finds w's vectors but those in the worker's own memory.
 func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
 	w.program = p.program
-	for range p.device.workers {
-		w.meetings = append(w.meetings, p.meeting())
+	parts := min(p.here.members, w.most)
+	if cut := parts / groups(parts, w.cut); cut > 1 {
+		w.meetings = make([]*barrier, parts)
+		for first := 0; first < parts; first += cut {
+			w.meetings[first] = p.barrier(p.here.first+first, cut)
+		}
 	}
 	for _, l := range []*loop{&w.compose, &w.step} {
 		for i, ref := range l.Vectors() {
