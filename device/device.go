@@ -39,7 +39,8 @@ type Device interface {
 // A Program is a schedule ready to run. It is for one goroutine at a time.
 type Program interface {
 	// Write copies src to the first rows of m, whole ones, as many as it has;
-	// Read copies a whole matrix. A packed matrix can be neither written nor read.
+	// Read copies as many of the first rows as dst has. A packed matrix can be
+	// neither written nor read.
 	Write(m *schedule.Matrix, src []float32) error
 	Read(m *schedule.Matrix, dst []float32) error
 

@@ -231,7 +231,8 @@ func Repeat[F float32 | float64](values []F, cols, distinct, batch int) []F {
 
 // Memory is the part of a device's program that moves matrices.
 type Memory interface {
-	// Write copies src to the first rows of m, as many as it has; Read copies all.
+	// Write copies src to the first rows of m, as many as it has; Read copies the first rows
+	// of m, as many as dst has.
 	Write(m *schedule.Matrix, src []float32) error
 	Read(m *schedule.Matrix, dst []float32) error
 }

@@ -132,6 +132,9 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	if p.Symbols > 0 && p.History > 0 {
 		return nil, fmt.Errorf("%s: %w: kept steps are computed ahead of a run, but embeddings in each run: set history to 0", t.Name(), schedule.ErrHistory)
 	}
+	if p.Calls > 0 && p.Cell.Window > 1 {
+		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but from call to call only states are kept", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
+	}
 	plan := newPlan(p, max(1, k["streams"]))
 	if continues {
 		plan.Continues = true
@@ -160,6 +163,9 @@ func (p *Plan) by(t Technique, k knob.Params) error {
 		return err
 	}
 	embeddingGradient(p)
+	if p.Calls > 0 {
+		carryOn(p)
+	}
 	return nil
 }
 

@@ -73,6 +73,10 @@ type Problem struct {
 	// That is BPTT(History+Steps; Steps) of Williams and Peng (1990).
 	History int
 
+	// Calls is how many runs one sequence takes, as a server runs it: each computes Steps more of
+	// its steps, from the states that the run before left on the device. 0: a run is a whole sequence.
+	Calls int
+
 	Pass      Pass
 	Precision Precision
 }
@@ -125,6 +129,9 @@ func (p Problem) Check() error {
 		return fmt.Errorf("rnn: history is %d steps, but only training uses history", p.History)
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
+	}
+	if err := p.checkCalls(); err != nil {
+		return err
 	}
 	if err := p.checkEnds(); err != nil {
 		return err
@@ -221,6 +228,9 @@ func (p Problem) String() string {
 	s := fmt.Sprintf("%v/%v/input=%d/hidden=%d/layers=%d/batch=%d/steps=%d", p.Cell, p.Pass, p.Input, p.Hidden, p.Layers, p.Batch, p.Steps)
 	if p.History > 0 {
 		s += fmt.Sprintf("/history=%d", p.History)
+	}
+	if p.Calls > 0 {
+		s += fmt.Sprintf("/calls=%d", p.Calls)
 	}
 	if p.OneHot {
 		s += "/onehot"

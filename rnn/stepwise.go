@@ -45,7 +45,14 @@ func (p *Plan) Stepwise() (states, gradients bool) {
 // ReadDistinct copies the answer as the reference has it, of each step the distinct
 // sequences alone. apart is how far all other rows are from theirs.
 func (p *Plan) ReadDistinct(mem Memory, distinct int) (got []Tensor, apart Deviation, err error) {
+	return readDistinct(p, mem, distinct, p.Steps)
+}
+
+// readDistinct is ReadDistinct after so many steps, whose errors have added up.
+func readDistinct(p *Plan, mem Memory, distinct, steps int) (got []Tensor, apart Deviation, err error) {
 	apart = Deviation{Tolerance: 1}
+	passed := p.Problem
+	passed.Steps = steps
 	err = p.read(mem, func(t Tensor, values []float32) error {
 		one := t
 		batch := 1
@@ -54,7 +61,7 @@ func (p *Plan) ReadDistinct(mem Memory, distinct int) (got []Tensor, apart Devia
 			one.Rows = t.Rows / batch * min(distinct, batch)
 		}
 		one.Values = compact(values, t.Cols, min(distinct, batch), batch)
-		d, err := deviation(p.Problem, t, values, one)
+		d, err := deviation(passed, t, values, one)
 		apart = apart.orWorse(d)
 		got = append(got, one)
 		return err

@@ -102,15 +102,16 @@ func (p *program) barrier(first, n int) *barrier {
 
 // Write implements device.Program.
 func (p *program) Write(m *schedule.Matrix, src []float32) error {
-	return p.move(m, min(len(src)/m.Cols, m.Rows), src, func(mem []float32) { copy(mem, src) })
+	return p.move(m, src, func(mem []float32) { copy(mem, src) })
 }
 
 // Read implements device.Program.
 func (p *program) Read(m *schedule.Matrix, dst []float32) error {
-	return p.move(m, m.Rows, dst, func(mem []float32) { copy(dst, mem) })
+	return p.move(m, dst, func(mem []float32) { copy(dst, mem) })
 }
 
-func (p *program) move(m *schedule.Matrix, rows int, host []float32, f func(mem []float32)) error {
+func (p *program) move(m *schedule.Matrix, host []float32, f func(mem []float32)) error {
+	rows := min(len(host)/m.Cols, m.Rows)
 	switch {
 	case p.closed:
 		return errClosed

@@ -149,7 +149,7 @@ func (p *program) enqueue(nodes [][]launch.Command) ([]driver.Call, error) {
 
 // Write implements device.Program.
 func (p *program) Write(m *schedule.Matrix, src []float32) error {
-	if err := p.fits(m, min(len(src)/m.Cols, m.Rows), len(src)); err != nil {
+	if err := p.fits(m, len(src)); err != nil {
 		return err
 	}
 	return p.device.driver.Upload(p.base+driver.Pointer(p.plan.Offsets[m.ID]), driver.Encode(src, p.plan.Elements[m.ID]))
@@ -157,7 +157,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 
 // Read implements device.Program.
 func (p *program) Read(m *schedule.Matrix, dst []float32) error {
-	if err := p.fits(m, m.Rows, len(dst)); err != nil {
+	if err := p.fits(m, len(dst)); err != nil {
 		return err
 	}
 	at, e := p.base+driver.Pointer(p.plan.Offsets[m.ID]), p.plan.Elements[m.ID]
@@ -172,7 +172,8 @@ func (p *program) Read(m *schedule.Matrix, dst []float32) error {
 	return nil
 }
 
-func (p *program) fits(m *schedule.Matrix, rows, n int) error {
+func (p *program) fits(m *schedule.Matrix, n int) error {
+	rows := min(n/m.Cols, m.Rows)
 	switch {
 	case p.closed:
 		return errClosed

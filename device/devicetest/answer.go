@@ -133,8 +133,20 @@ func results(prog device.Program, s *schedule.Schedule, start values) ([][]float
 		if err := prog.Read(m, all[i]); err != nil {
 			return nil, err
 		}
+		first := make([]float32, m.Cols)
+		if err := prog.Read(m, first); err != nil {
+			return nil, err
+		}
+		if !sameBits(first, all[i][:m.Cols]) {
+			return nil, fmt.Errorf("matrix %d %s: its first row reads as %v, and with the others as %v", m.ID, m.Name, first, all[i][:m.Cols])
+		}
 	}
 	return all, nil
+}
+
+// sameBits compares values, NaNs included.
+func sameBits(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
 // hold runs prog once from the random values and holds its matrices to what is wanted.

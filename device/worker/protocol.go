@@ -42,6 +42,7 @@ const (
 	callExplain
 	callPredict
 	callPower
+	callCalls
 )
 
 // A request is one call. Size bytes of matrix follow it, or are in the window.
@@ -55,8 +56,11 @@ type request struct {
 	Program  int // as answered by compile
 	Matrix   int
 	Runs     int
+	Each     int // calls: values that each writes
+	Out      int // calls: the matrix that each reads
+	Read     int // calls: values that each reads
 	Size     int
-	Window   bool // open: there is one; write, read: the matrix is in it
+	Window   bool // open: there is one; write, read, calls: the matrix is in it
 }
 
 // A response answers it. Size bytes of matrix follow it, or are in the window.
@@ -73,6 +77,7 @@ type response struct {
 	Explained device.Explanation
 	Predicted device.Prediction
 	Power     device.Power
+	Called    device.Called
 	Size      int
 	Window    bool // open: both have it
 

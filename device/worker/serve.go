@@ -54,7 +54,7 @@ func serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 				}
 				break
 			}
-			if c.Call == callWrite && !c.Window {
+			if (c.Call == callWrite || c.Call == callCalls) && !c.Window {
 				var err error
 				if matrix, err = readMatrix(in, matrix[:0], c.Size); err != nil { // that of the call before is copied by now
 					failed = err
@@ -270,6 +270,8 @@ func (s *server) run(c call, r *response) (data []float32, err error) {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 		r.Sample, err = p.Run(c.Runs)
 		return nil, err
+	case callCalls:
+		return nil, s.calls(p, c, r)
 	case callFree:
 		delete(s.programs, c.Program)
 		return nil, p.Close()
@@ -299,7 +301,7 @@ func (s *server) about(c call) (*schedule.Schedule, error) {
 // move writes or reads a matrix; data is what is to go through the pipe.
 func (s *server) move(p device.Program, m *schedule.Matrix, c call) (data []float32, err error) {
 	switch {
-	case c.Size < 0 || c.Size%4 != 0 || c.Size/4 > m.Elements() || c.Call == callRead && c.Size/4 != m.Elements():
+	case c.Size < 0 || c.Size%4 != 0 || c.Size/4 > m.Elements():
 		return nil, fmt.Errorf("worker: %d bytes do not match matrix %s", c.Size, m.Name)
 	case c.Window && s.window == nil:
 		return nil, errors.New("worker: no shared memory")

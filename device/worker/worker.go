@@ -328,7 +328,8 @@ func (p *remote) call(limit time.Duration, q request, out, in []float32) (respon
 	return p.device.call(limit, q, out, in)
 }
 
-func (p *remote) fits(m *schedule.Matrix, rows, n int) error {
+func (p *remote) fits(m *schedule.Matrix, n int) error {
+	rows := min(n/m.Cols, m.Rows)
 	switch {
 	case p.closed:
 		return errors.New("worker: the program is closed")
@@ -342,7 +343,7 @@ func (p *remote) fits(m *schedule.Matrix, rows, n int) error {
 
 // Write implements device.Program.
 func (p *remote) Write(m *schedule.Matrix, src []float32) error {
-	if err := p.fits(m, min(len(src)/m.Cols, m.Rows), len(src)); err != nil {
+	if err := p.fits(m, len(src)); err != nil {
 		return err
 	}
 	q := request{Call: callWrite, Matrix: m.ID}
@@ -360,7 +361,7 @@ func (p *remote) Write(m *schedule.Matrix, src []float32) error {
 
 // Read implements device.Program.
 func (p *remote) Read(m *schedule.Matrix, dst []float32) error {
-	if err := p.fits(m, m.Rows, len(dst)); err != nil {
+	if err := p.fits(m, len(dst)); err != nil {
 		return err
 	}
 	q := request{Call: callRead, Matrix: m.ID}

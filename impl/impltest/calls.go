@@ -1,0 +1,119 @@
+package impltest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// CallProblems are problems whose sequences take several calls, in precision p: every cell, one
+// step a call and several, dense, one-hot and embedded, and with an output layer.
+func CallProblems(p rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for _, c := range cell.All() {
+		ps = append(ps,
+			rnn.Problem{Cell: c, Input: 3, Hidden: 17, Layers: 2, Batch: 3, Steps: 1, Calls: 9, Precision: p},
+			rnn.Problem{Cell: c, Input: 7, Hidden: 6, Layers: 1, Batch: 1, Steps: 3, Calls: 4, Output: 5, OneHot: true, Precision: p},
+			rnn.Problem{Cell: c, Input: 5, Hidden: 8, Layers: 2, Batch: 2, Steps: 2, Calls: 5, Symbols: 4, Embedding: 3, Output: 4, Groups: 2, Weighted: true, Precision: p},
+		)
+	}
+	return ps
+}
+
+// RunCalls holds calls of technique tech on device d to the reference of one sequence, with
+// every value of the technique's knobs, one at a time, or with -short as they are.
+func RunCalls(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem) {
+	for _, p := range problems {
+		t.Run(p.String(), func(t *testing.T) {
+			data := rnn.NewData(p.Sequence(), 1, 2, "normal")
+			want := rnn.Reference(data)
+			settings := knob.OneAtATime(tech.Knobs(p))
+			if testing.Short() {
+				settings = settings[:1]
+			}
+			var declined error
+			for i, k := range settings {
+				err := calls(d, tech, p, k, data, want)
+				switch {
+				case errors.Is(err, schedule.ErrUnsupported):
+					if i == 0 {
+						declined = err
+					}
+				case err != nil:
+					t.Fatalf("%v: %v", k, err)
+				default:
+					declined = nil
+				}
+			}
+			if declined != nil {
+				t.Skip(declined)
+			}
+		})
+	}
+}
+
+// calls makes the calls of one setting, compares their answer, and looks at what a server reads.
+func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, data *rnn.Data, want []rnn.Tensor) error {
+	plan, s, err := rnn.Layout(tech, p, k)
+	if err != nil {
+		return err
+	}
+	if err := schedule.Verify(s); err != nil {
+		return err
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		return err
+	}
+	defer prog.Close()
+	if err := errors.Join(plan.Write(prog, data.Cut(p)), prog.Prepare()); err != nil {
+		return err
+	}
+	m, n := rnn.CallOutput(plan)
+	served := make([]float32, n)
+	got, apart, err := rnn.Serve(plan, prog, data, func() error {
+		_, err := prog.Run(1)
+		return errors.Join(err, prog.Read(m, served))
+	})
+	if err != nil {
+		return err
+	}
+	dev, err := rnn.CompareCalls(data, got, want)
+	switch {
+	case err != nil:
+		return err
+	case !apart.OK():
+		return fmt.Errorf("copies of a sequence differ: %v", apart)
+	case !dev.OK():
+		return fmt.Errorf("%v", dev)
+	}
+	if dev, _, err = (rnn.Stepwise{Seed: 1, FLOPs: 1e9}).CheckCalls(plan, data, got); err != nil || !dev.OK() {
+		return errors.Join(err, fmt.Errorf("step by step: %v", dev))
+	}
+	return lastServed(p, got, served)
+}
+
+// lastServed compares what a server has read of the last call with the answer.
+func lastServed(p rnn.Problem, got []rnn.Tensor, served []float32) error {
+	name := fmt.Sprintf("%s_l%d", p.Cell.States[0], p.Layers-1)
+	if p.Output > 0 {
+		name = "prob"
+	}
+	i := slices.IndexFunc(got, func(t rnn.Tensor) bool { return t.Name == name })
+	cols, distinct := got[i].Cols, min(2, p.Batch)
+	last := got[i].Values[len(got[i].Values)-distinct*cols:]
+	from := len(served) - p.Batch*cols
+	for j, want := range last {
+		if have := float64(served[from+j]); have != want {
+			return fmt.Errorf("a server reads %g where %s is %g", have, name, want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package impl_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/impl/impltest"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// TestServed holds calls with states kept on the device to the reference of one sequence.
+func TestServed(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	problems := slices.Concat(impltest.CallProblems(rnn.FP32), impltest.CallProblems(rnn.BF16))
+	if testing.Short() {
+		problems = impltest.CallProblems(rnn.FP32)
+	}
+	for _, tech := range impl.Own() {
+		t.Run(tech.Name(), func(t *testing.T) { impltest.RunCalls(t, d, tech, problems) })
+	}
+}
+
+// TestEmulatedCalls does the same on the CUDA device without a GPU, with a few cells.
+func TestEmulatedCalls(t *testing.T) {
+	d := emulated(t)
+	var problems []rnn.Problem
+	for _, p := range slices.Concat(impltest.CallProblems(rnn.FP32), impltest.CallProblems(rnn.BF16)) {
+		if slices.Contains([]*cell.Cell{cell.LSTM, cell.GRU, cell.SRU, cell.LSTMC}, p.Cell) {
+			problems = append(problems, p)
+		}
+	}
+	for _, tech := range impl.All() {
+		t.Run(tech.Name(), func(t *testing.T) { impltest.RunCalls(t, d, tech, problems) })
+	}
+}
+
+// TestServedDeclines: from call to call only states are kept.
+func TestServedDeclines(t *testing.T) {
+	p := rnn.Problem{Cell: cell.QRNN2, Input: 3, Hidden: 5, Layers: 1, Batch: 2, Steps: 1, Calls: 3}
+	_, _, err := rnn.Layout(impl.Lookup("naive"), p, nil)
+	if !errors.Is(err, schedule.ErrUnsupported) || !strings.Contains(err.Error(), "only states are kept") {
+		t.Errorf("a cell that reads earlier inputs: %v", err)
+	}
+	p.Cell, p.Pass = cell.LSTM, rnn.Train
+	if err := p.Check(); err == nil || !strings.Contains(err.Error(), "use pass forward") {
+		t.Errorf("training: %v", err)
+	}
+}

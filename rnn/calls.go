@@ -1,0 +1,134 @@
+package rnn
+
+import (
+	"fmt"
+
+	"rnnbench/rnn/schedule"
+)
+
+// MaxCalls bounds Problem.Calls.
+const MaxCalls = 1 << 20
+
+// checkCalls reports what is wrong with Calls.
+func (p Problem) checkCalls() error {
+	switch {
+	case p.Calls < 0 || p.Calls > MaxCalls:
+		return fmt.Errorf("rnn: calls is %d: it must be 0 (none) to %d", p.Calls, MaxCalls)
+	case p.Calls > 0 && p.Pass != Forward:
+		return fmt.Errorf("rnn: calls is %d, but only the forward pass can be called step by step: use pass forward", p.Calls)
+	case p.Calls > 1<<30/p.Steps:
+		return fmt.Errorf("rnn: %d calls of %d steps are more than %d steps", p.Calls, p.Steps, 1<<30)
+	}
+	return nil
+}
+
+// Sequence is the problem that all calls solve together: a run of all their steps.
+func (p Problem) Sequence() Problem {
+	if p.Calls > 0 {
+		p.Steps, p.Calls = p.Calls*p.Steps, 0
+	}
+	return p
+}
+
+// CallOutput is what a server reads after each call: the first n values of m. These are the
+// probabilities of the output layer or, without one, the last layer's outputs. Of several
+// steps a call, the state before the first may lie in front.
+func CallOutput(p *Plan) (m *schedule.Matrix, n int) {
+	switch {
+	case p.Head != nil:
+		return p.Head.Prob, p.Head.Prob.Elements()
+	case p.Whole != nil:
+		return p.Whole.Y, p.Whole.Y.Elements()
+	}
+	m = p.Layer[p.Layers-1].State[0]
+	if p.Steps == 1 { // the run has copied it to where the next one begins
+		return m, p.Batch * p.Hidden
+	}
+	return m, m.Elements()
+}
+
+// CallInputs are the values of p.Given for the first calls of d, whose problem is the sequence
+// of p's calls: of so many that they are at most so many values, and of one at least.
+func CallInputs(p *Plan, d *Data, most int) []float32 {
+	n := min(d.Problem.Steps/p.Steps, max(1, most/p.Given.Elements()))
+	rows := n * p.Steps * d.Distinct
+	return Repeat(d.Get("x")[:rows*p.Given.Cols], p.Given.Cols, d.Distinct, p.Batch)
+}
+
+// call is what is written before call k of p's: the share of the inputs of each step and,
+// before the first call, the states.
+func (d *Data) call(p Problem, k int) *Data {
+	out := &Data{Problem: p, Distinct: d.Distinct}
+	for _, t := range d.tensors {
+		switch {
+		case t.name == "x" || t.name == "target" || t.name == "loss_weight":
+			t.rows = p.Steps * d.Distinct
+			from := k * t.rows * t.cols
+			t.values = t.values[from : from+t.rows*t.cols]
+		case k > 0 || !t.perSequence:
+			continue
+		}
+		out.tensors = append(out.tensors, t)
+	}
+	return out
+}
+
+// Serve makes as many calls of plan p as d has inputs for: d's problem is a sequence of their
+// steps. run makes one run. The answer is that of the sequence, of distinct sequences alone:
+// Compare takes d's problem with a batch of these. apart is how far all other rows are from theirs.
+func Serve(p *Plan, mem Memory, d *Data, run func() error) (got []Tensor, apart Deviation, err error) {
+	apart = Deviation{Tolerance: 1}
+	for k := range d.Problem.Steps / p.Steps {
+		if err := p.Write(mem, d.call(p.Problem, k)); err != nil {
+			return nil, apart, err
+		}
+		if err := run(); err != nil {
+			return nil, apart, err
+		}
+		one, far, err := readDistinct(p, mem, d.Distinct, d.Problem.Steps)
+		if err != nil {
+			return nil, apart, err
+		}
+		got, apart = follow(got, one, d.Problem.Steps), apart.orWorse(far)
+	}
+	return got, apart, nil
+}
+
+// follow appends the answer of a call to those before, of so many steps in all. Of what a call
+// shows of its last step alone the last counts.
+func follow(all, one []Tensor, steps int) []Tensor {
+	if all == nil {
+		all = make([]Tensor, len(one))
+	}
+	for i, t := range one {
+		if t.First > 0 {
+			t.First = steps - 1
+			all[i] = t
+			continue
+		}
+		t.Rows += all[i].Rows
+		t.Values = append(all[i].Values, t.Values...)
+		all[i] = t
+	}
+	return all
+}
+
+// CompareCalls holds what Serve has got to the reference's answer for d, a sequence. Errors add up
+// from call to call as they do from step to step: the tolerance is that of the sequence.
+func CompareCalls(d *Data, got, want []Tensor) (Deviation, error) {
+	return Compare(d.distinct(), got, want)
+}
+
+// CheckCalls is Check of what Serve has got of plan p.
+func (s Stepwise) CheckCalls(p *Plan, d *Data, got []Tensor) (Deviation, Covered, error) {
+	sequence := newPlan(d.distinct(), 1)
+	sequence.UnitError = p.UnitError
+	return s.Check(sequence, nil, d, got)
+}
+
+// distinct is d's problem with a batch of the distinct sequences.
+func (d *Data) distinct() Problem {
+	p := d.Problem
+	p.Batch = d.Distinct
+	return p
+}
