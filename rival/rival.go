@@ -136,12 +136,17 @@ func (r *Rival) Doc() string { return strings.TrimSpace("a rival: " + r.version)
 // Knobs implements rnn.Technique.
 func (r *Rival) Knobs(rnn.Problem) []knob.Knob { return r.knobs }
 
+// Directs implements rnn.Director: a program is asked for a whole network.
+func (r *Rival) Directs() {}
+
 // Host is the device that the rival's plans run on.
 func (r *Rival) Host() device.Device { return (*host)(r) }
 
 // Plan implements rnn.Technique.
 func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
+	case p.Direction != rnn.FromFirst:
+		return fmt.Errorf("%w: rivals run from the first step only, not in direction %v", schedule.ErrDirection, p.Direction)
 	case p.OneHot:
 		return fmt.Errorf("%w: rivals take features, not one-hot input", schedule.ErrInput)
 	case p.Output > 0:

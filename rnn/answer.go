@@ -9,7 +9,8 @@ import (
 )
 
 // A Tensor is one named part of an answer. Names follow Data: h_l0 and c_l0 are
-// the states after each step, kept ones included; grad_ stands before a
+// the states after each step, in the order of steps and kept ones included; y is the output of
+// all layers where some read from the last step; grad_ stands before a
 // parameter's name for its gradient, and dx is that of the input; loss and prob
 // belong to the output layer.
 type Tensor struct {
@@ -32,11 +33,11 @@ func (p *Plan) results() []result {
 		}
 	}
 	for l, layer := range p.Layer {
-		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		name := func(s string) string { return p.Named(s, l) }
 		for i, s := range p.Cell.States {
 			_, after, from, _ := p.states(l, i)
 			add(name(s), after, true, false)
-			out[len(out)-1].first = from
+			out[len(out)-1].first, out[len(out)-1].flipped = from, p.Backwards(l)
 		}
 		if p.Pass != Train {
 			continue
@@ -52,6 +53,7 @@ func (p *Plan) results() []result {
 			add(name("grad_"+s+"0"), grad, true, true)
 		}
 	}
+	add("y", p.Y, true, false)
 	if h := p.Head; h != nil {
 		add("loss", h.Loss.All(), true, false)
 		if p.Pass == Train {
@@ -82,6 +84,7 @@ type result struct {
 	view                  schedule.View
 	first                 int
 	perSequence, gradient bool
+	flipped               bool // rows of the last step come first
 }
 
 // read visits the parts of the answer where the plan's schedule leaves them: each
@@ -95,7 +98,11 @@ func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) er
 		}
 		t := Tensor{Name: r.name, Rows: r.view.Rows, Cols: r.view.Cols, First: r.first, PerSequence: r.perSequence, Gradient: r.gradient, UnitError: p.UnitError}
 		from := r.view.Row * t.Cols // results are bands of whole rows
-		if err := visit(t, all[from:from+t.Rows*t.Cols]); err != nil {
+		values := all[from : from+t.Rows*t.Cols]
+		if r.flipped {
+			reverseBlocks(values, p.Batch*t.Cols)
+		}
+		if err := visit(t, values); err != nil {
 			return err
 		}
 	}
@@ -307,7 +314,7 @@ func differ[F float32 | float64](have []F, want []float64) (d difference) {
 // products of each layer alone, and over twice as many for gradients, which
 // are relative to sums in which more cancels.
 func Tolerance(p Problem, gradient bool, unit float64) float64 {
-	k := float64(p.Cell.Window*max(p.Input, p.Hidden)) + float64(p.Hidden)
+	k := float64(p.Cell.Window*max(p.Input, p.Out())) + float64(p.Hidden)
 	if p.OneHot && p.Layers == 1 {
 		k = 1 + float64(p.Hidden)
 	}

@@ -16,6 +16,8 @@ func (p Problem) checkCalls() error {
 		return fmt.Errorf("rnn: calls is %d: it must be 0 (none) to %d", p.Calls, MaxCalls)
 	case p.Calls > 0 && p.Pass != Forward:
 		return fmt.Errorf("rnn: calls is %d, but only the forward pass can be called step by step: use pass forward", p.Calls)
+	case p.Calls > 0 && p.Direction != FromFirst:
+		return fmt.Errorf("rnn: direction %v needs the last step of a sequence first, but calls bring the steps one after another: use direction forward", p.Direction)
 	case p.Calls > 1<<30/p.Steps:
 		return fmt.Errorf("rnn: %d calls of %d steps are more than %d steps", p.Calls, p.Steps, 1<<30)
 	}

@@ -78,8 +78,9 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	default:
 		draw("x", rows, p.Input, true, input)
 	}
-	for l := range p.Layers {
-		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+	for i := range p.Reads() {
+		l := i / p.Ways()
+		name := func(s string) string { return p.Named(s, i) }
 		if l == 0 && p.OneHot {
 			draw(name("weight_ih"), p.FanIn(l), gh, false, weight)
 		} else {
@@ -100,7 +101,7 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		}
 	}
 	if p.Output > 0 {
-		draw("weight_out", p.Output, h, false, weight)
+		draw("weight_out", p.Output, p.Out(), false, weight)
 		draw("bias_out", 1, p.Output, false, weight)
 		draw("target", fresh, 1, true, symbol(p.Output))
 		if p.Weighted {
@@ -108,7 +109,7 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 			d.weigh()
 		}
 	} else if p.Pass == Train {
-		draw("dy", fresh, h, true, input)
+		draw("dy", fresh, p.Out(), true, input)
 	}
 	return d
 }
@@ -241,6 +242,9 @@ type Memory interface {
 // rows are an input, such as states with the initial one in front, it writes no
 // more than those.
 func (p *Plan) Write(mem Memory, d *Data) error {
+	if err := writeFlip(p, mem); err != nil {
+		return err
+	}
 	place := p.inputs()
 	parts := map[*schedule.Matrix][]float32{} // whose first rows tensors are bands of
 	var order []*schedule.Matrix
@@ -289,7 +293,7 @@ func (p *Matrices) inputs() map[string]schedule.View {
 		in["embedding"] = p.Embed.Table.All()
 	}
 	for l, layer := range p.Layer {
-		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		name := func(s string) string { return p.Named(s, l) }
 		in[name("weight_ih")], in[name("weight_hh")] = layer.W.All(), Maybe(layer.R)
 		in[name("bias_ih")], in[name("bias_hh")] = layer.BX.All(), Maybe(layer.BR)
 		in[name("peephole")] = Maybe(layer.Peep)

@@ -1,7 +1,6 @@
 package rnn
 
 import (
-	"fmt"
 	"math"
 
 	"rnnbench/rnn/cell"
@@ -110,15 +109,19 @@ func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, do
 
 // findKinks lists the units of each layer that lie within rounding of 0.
 func (r *reference) findKinks() Kinks {
-	k := Kinks{Units: r.rows * r.p.Hidden * r.p.Layers}
+	k := Kinks{Units: r.rows * r.p.Hidden * r.p.Reads()}
 	var below []float64
+	var level [][]float64 // of states of the layer at hand
 	for l := range r.layers {
 		y := &r.layers[l]
-		var all []float64
+		var all, states []float64
 		if r.p.Cell.Rectifier() {
-			all, below = r.variances(y, below)
+			all, states = r.variances(y, below)
 		} else {
-			all, below = r.gateVariances(y, below)
+			all, states = r.gateVariances(y, below)
+		}
+		if level = append(level, states); len(level) == r.p.Ways() {
+			below, level = beside(level, r.p.Hidden), nil
 		}
 		for i, v := range all {
 			if math.Abs(r.input(y, i)) <= deviations*math.Sqrt(v) {
@@ -151,7 +154,7 @@ func (r *reference) input(y *refLayer, i int) float64 {
 // own is the value that says on which side of the kink the reference has a unit.
 func (r *reference) own(y *refLayer, i int) float64 {
 	if r.p.Cell.Rectifier() {
-		return y.state[0][r.Distinct*r.p.Hidden+i]
+		return y.later(0, r.p.Hidden)[i]
 	}
 	return r.input(y, i)
 }
@@ -199,13 +202,11 @@ func (r *reference) variances(y *refLayer, below []float64) (inputs, states []fl
 		}
 	}
 	weights, sums := squares(y.weightR), make([]float64, b*h)
-	for t := range p.Frames() {
-		at := t * b * h
-		var before []float64
-		if t > 0 {
-			before = states[at-b*h : at]
-		}
-		mulTransposed(sums, of(y.state[0][at:at+b*h], before), weights, b, h, h)
+	var before []float64
+	for k := range p.Frames() {
+		at := y.step(k) * b * h
+		mulTransposed(sums, of(y.prior(0, at, at+b*h, h), before), weights, b, h, h)
+		before = states[at : at+b*h]
 		for i := range sums {
 			k := i % h
 			out[at+i] += sums[i] + ofSums(p.Precision, y.pre[at+i], y.rec[at+i], float64(y.biasX[k]), float64(y.biasR[k]))
@@ -243,7 +244,7 @@ func (r *reference) takeSides(answer []Tensor) {
 		return // no state shows the side
 	}
 	for l := range r.layers {
-		name := fmt.Sprintf("%s_l%d", r.p.Cell.States[0], l)
+		name := r.p.Named(r.p.Cell.States[0], l)
 		for _, t := range answer {
 			if t.Name != name {
 				continue

@@ -54,27 +54,28 @@ func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 		for i := range peep {
 			peep[i] = float64(y.peep[i*h+u])
 		}
-		for row := j; row < r.rows; row += b {
+		for k := range r.p.Frames() {
+			row := y.step(k)*b + j
 			for g := range x {
 				x[g] = y.pre[(row*gates+g)*h+u] + float64(y.biasX[g*h+u])
 			}
 			for s := range prev {
-				prev[s] = y.state[s][row*h+u]
+				prev[s] = y.state[s][(row+y.before)*h+u]
 			}
 			add := func(of *float64, variance float64) {
 				for s, slope := range slopes(c, x, peep, prev, of) {
-					all[s][(row+b)*h+u] += slope * slope * variance
+					all[s][(row+y.after)*h+u] += slope * slope * variance
 				}
 			}
 			for g := range x {
 				add(&x[g], sums[(row*gates+g)*h+u])
 			}
 			for s := range prev {
-				add(&prev[s], all[s][row*h+u])
+				add(&prev[s], all[s][(row+y.before)*h+u])
 			}
 		}
 	})
-	return all[0][b*h:]
+	return all[0][y.after*h:][:r.rows*h]
 }
 
 // slopes are those of all states along one of the operands of c's equations.
@@ -131,14 +132,14 @@ func gateGradient(c *cell.Cell, kink cell.Kink, at func(cell.Ref) *float64, sum 
 // alongGate is along for such a gate: what its sums change by with the layer's own parameters and, of the first
 // layer, with the input. That leaves out what changes in the layers below.
 func (r *search) alongGate(e *residual) [][]float64 {
-	all := make([][]float64, r.p.Layers)
+	all := make([][]float64, r.p.Reads())
 	for l := range r.layers {
 		y := &r.layers[l]
 		d := make([]float64, r.rows*r.p.Hidden)
 		r.addParameters(d, y, e, l)
-		if dx := e.direction("dx", -1); l == 0 && dx != nil {
+		if dx := e.direction("dx", -1); l < r.p.Ways() && dx != nil {
 			product := make([]float64, len(d))
-			mulTransposed(product, dx, r.gateWeights(y, l), r.rows, r.p.Hidden, r.p.FanIn(l))
+			mulTransposed(product, dx, r.gateWeights(y, l), r.rows, r.p.Hidden, r.p.FanIn(0))
 			for i, v := range product {
 				d[i] += v
 			}
@@ -151,14 +152,14 @@ func (r *search) alongGate(e *residual) [][]float64 {
 // gateWeights are the input weights of the kinked gate.
 func (r *reference) gateWeights(y *refLayer, l int) []float32 {
 	kink, _ := r.p.Cell.Kink()
-	n := r.p.Hidden * r.p.FanIn(l)
+	n := r.p.Hidden * r.p.FanIn(l/r.p.Ways())
 	return y.weightX[kink.Gate*n : (kink.Gate+1)*n]
 }
 
 // gateMarks is marks as far as alongGate goes.
 func (r *search) gateMarks(e *residual) [][]float64 {
 	h := r.p.Hidden
-	all := make([][]float64, r.p.Layers)
+	all := make([][]float64, r.p.Reads())
 	for l := range r.layers {
 		y := &r.layers[l]
 		d := make([]float64, r.rows*h)
@@ -169,8 +170,8 @@ func (r *search) gateMarks(e *residual) [][]float64 {
 				d[row*h+u] = own
 			}
 		}
-		if l == 0 && weight > 0 {
-			w, width := r.gateWeights(y, l), r.p.FanIn(l)
+		if l < r.p.Ways() && weight > 0 {
+			w, width := r.gateWeights(y, l), r.p.FanIn(0)
 			for u := range h {
 				sum := 0.0
 				for _, v := range w[u*width : (u+1)*width] {

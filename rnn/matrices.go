@@ -12,15 +12,20 @@ type Matrices struct {
 
 	X  *schedule.Matrix // F·B × I, or F·B × 1 symbols where OneHot; F counts History and T
 	XN *schedule.Matrix // T·B × I, or T·B × 1: the new steps of X, where those of the history stay from run to run; else nil
-	DY *schedule.Matrix // T·B × H: gradient of the last layer's output, where training without output layer
+	DY *schedule.Matrix // T·B × Out: gradient of the last layer's output, where training without output layer
 	DX *schedule.Matrix // F·B × I: gradient of X, where training and not OneHot
 
+	// Y is the output of the last layer, T·B × Out, where some layers read from the last step; else empty.
+	Y schedule.View
+
 	Embed *Embedding // nil: no embedding
-	Layer []Layer
-	Head  *Head  // nil: no output layer
-	Whole *Whole // nil: the states of layers are in Layer
+	Layer []Layer    // one for each of Problem.Reads
+	Head  *Head      // nil: no output layer
+	Whole *Whole     // nil: the states of layers are in Layer
 
 	Updates *Updates // nil: a run changes no parameter
+
+	flip *schedule.Matrix // T·B × 1: which row of the last step's first belongs to each; nil where all layers read from the first
 
 	// What every step of a layer's refers to, made once, on first use.
 	steps   [][]schedule.View // per layer: the states before step 0, 1, …
@@ -38,7 +43,7 @@ type Layer struct {
 	R      *schedule.Matrix   // recurrent gates·H × H; nil where there are none
 	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
 	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
-	State  []*schedule.Matrix // (F+1)·B × H; the first B rows are the initial state; nil where the plan has a Whole
+	State  []*schedule.Matrix // (F+1)·B × H in the order of computing; the first B rows are the initial state; nil where the plan has a Whole
 
 	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad
@@ -58,7 +63,7 @@ type LayerGrad struct {
 // each step of each sequence. The loss of a run is the mean over all of them, or their
 // weighted sum.
 type Head struct {
-	W      *schedule.Matrix // V × H
+	W      *schedule.Matrix // V × Out
 	B      *schedule.Matrix // 1 × V
 	Target *schedule.Matrix // T·B × 1 classes
 	Weight *schedule.Matrix // T·B × 1; nil: the mean
@@ -66,7 +71,7 @@ type Head struct {
 	Loss   *schedule.Matrix // T·B × 1
 
 	DW, DB *schedule.Matrix // where training
-	DY     *schedule.Matrix // T·B × H: gradient of the last layer's output, where training
+	DY     *schedule.Matrix // T·B × Out: gradient of the last layer's output, where training
 }
 
 // Rows views n steps of m, whose rows are steps × batch, from step t.
@@ -103,10 +108,13 @@ func (p *Matrices) Before(l, t int) []schedule.View {
 
 // Outputs views the last layer's outputs at steps [t, t+n).
 func (p *Matrices) Outputs(t, n int) schedule.View {
+	if !p.Y.Empty() {
+		return p.Y.Band(t*p.Batch, n*p.Batch)
+	}
 	return p.Rows(p.Layer[p.Layers-1].State[0], t+1, n)
 }
 
-// Top is the gradient of the last layer's output, T·B × H.
+// Top is the gradient of the last layer's output, T·B × Out.
 func (p *Matrices) Top() *schedule.Matrix {
 	if p.Head != nil {
 		return p.Head.DY

@@ -107,6 +107,9 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if p.History > 0 && p.Embedding > 0 {
 		return nil, nil, fmt.Errorf("rnn: %w: a history of %d steps and an embedding do not go together yet", schedule.ErrHistory, p.History)
 	}
+	if err := canCarry(p, o.Carry); err != nil {
+		return nil, nil, err
+	}
 	plan, err := planned(t, p, k, 0, p.History > 0)
 	if err != nil {
 		return nil, nil, err
@@ -134,6 +137,9 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 // LayoutForward is Layout of forward passes with usual settings. With carry each run begins with
 // the states after the last step of the run before.
 func LayoutForward(t Technique, p Problem, carry bool) (*Plan, *schedule.Schedule, error) {
+	if err := canCarry(p, carry); err != nil {
+		return nil, nil, err
+	}
 	plan, err := planned(t, p, nil, 0, false)
 	if err != nil {
 		return nil, nil, err
@@ -166,7 +172,7 @@ func (p *Matrices) parameters() []parameter {
 		add("embedding", e.Table, e.Grad)
 	}
 	for l, y := range p.Layer {
-		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		name := func(s string) string { return p.Named(s, l) }
 		add(name("weight_ih"), y.W, y.Grad.W)
 		add(name("weight_hh"), y.R, y.Grad.R)
 		add(name("bias_ih"), y.BX, y.Grad.BX)
@@ -320,7 +326,7 @@ func (p *Plan) FirstStates() map[string]*schedule.Matrix {
 	}
 	for l, y := range p.Layer {
 		for i, s := range p.Cell.States {
-			out[fmt.Sprintf("%s0_l%d", s, l)] = y.State[i]
+			out[p.Named(s+"0", l)] = y.State[i]
 		}
 	}
 	return out

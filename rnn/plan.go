@@ -22,7 +22,8 @@ type Technique interface {
 	Knobs(p Problem) []knob.Knob
 
 	// Plan appends the work of one pass to plan, or returns an error wrapping
-	// schedule.ErrUnsupported that says why it cannot. k is complete.
+	// schedule.ErrUnsupported that says why it cannot. k is complete. Where training, it calls
+	// plan.Cut before the first operation of the backward pass: see compose.
 	Plan(plan *Plan, k knob.Params) error
 }
 
@@ -135,6 +136,9 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	if p.Calls > 0 && p.Cell.Window > 1 {
 		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but from call to call only states are kept", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
 	}
+	if err := canTurn(t, p); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
 	plan := newPlan(p, max(1, k["streams"]))
 	if continues {
 		plan.Continues = true
@@ -159,8 +163,16 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 // by has t lay the pass out, between the embedding and its gradient.
 func (p *Plan) by(t Technique, k knob.Params) error {
 	embed(p)
-	if err := t.Plan(p, k); err != nil {
-		return err
+	_, all := t.(Director)
+	switch {
+	case p.Direction == FromFirst || all:
+		if err := t.Plan(p, k); err != nil {
+			return err
+		}
+	default:
+		if err := compose(p, t, k); err != nil {
+			return err
+		}
 	}
 	embeddingGradient(p)
 	if p.Calls > 0 {
@@ -188,8 +200,12 @@ func newPlan(p Problem, streams int) *Plan {
 		plan.Embed = &Embedding{Table: plan.Matrix("E", p.Symbols, p.Embedding), Grad: when(train, "dE", p.Symbols, p.Embedding)}
 	}
 	plan.DX = when(train && !p.OneHot, "dx", rows, p.Input)
-	for l := range p.Layers {
-		name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
+	for i := range p.Reads() {
+		l, mark := i/p.Ways(), ""
+		if i%p.Ways() == 1 {
+			mark = "r" // from the last step
+		}
+		name := func(s string) string { return fmt.Sprintf("%s%d%s", s, l, mark) }
 		wr, wc := gh, p.FanIn(l)
 		if l == 0 && p.OneHot {
 			wr, wc = wc, wr
@@ -222,12 +238,12 @@ func newPlan(p Problem, streams int) *Plan {
 	}
 	if v := p.Output; v > 0 {
 		plan.Head = &Head{
-			W: plan.Matrix("Wout", v, h), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", fresh, 1), Weight: when(p.Weighted, "weight", fresh, 1),
+			W: plan.Matrix("Wout", v, p.Out()), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", fresh, 1), Weight: when(p.Weighted, "weight", fresh, 1),
 			Prob: plan.Matrix("prob", fresh, v), Loss: plan.Matrix("loss", fresh, 1),
-			DW: when(train, "dWout", v, h), DB: when(train, "dbout", 1, v), DY: when(train, "dy", fresh, h),
+			DW: when(train, "dWout", v, p.Out()), DB: when(train, "dbout", 1, v), DY: when(train, "dy", fresh, p.Out()),
 		}
 	} else {
-		plan.DY = when(train, "dy", fresh, h)
+		plan.DY = when(train, "dy", fresh, p.Out())
 	}
 	return plan
 }

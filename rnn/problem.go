@@ -68,6 +68,9 @@ type Problem struct {
 	// then the weighted sum in place of the mean. A step of weight 0 needs no class.
 	Weighted bool
 
+	// Direction says from which end the layers read the steps.
+	Direction Direction
+
 	// History is how many steps of the previous minibatch are kept where
 	// training: Steps new ones follow them, whose errors flow back through both.
 	// That is BPTT(History+Steps; Steps) of Williams and Peng (1990).
@@ -125,6 +128,8 @@ func (p Problem) Check() error {
 		return fmt.Errorf("rnn: output is %d: it must be 0 (none) to %d", p.Output, MaxSymbols)
 	case p.History < 0 || p.History > 1<<30:
 		return fmt.Errorf("rnn: history is %d: it must be 0 (none) to %d", p.History, 1<<30)
+	case p.Direction < 0 || int(p.Direction) >= len(Directions()):
+		return fmt.Errorf("rnn: there is no direction number %d", p.Direction)
 	case p.History > 0 && p.Pass != Train:
 		return fmt.Errorf("rnn: history is %d steps, but only training uses history", p.History)
 	case p.OneHot && p.Input > MaxSymbols:
@@ -167,10 +172,10 @@ func (p Problem) checkEnds() error {
 // bytes estimates the weights and states in floating point, which does not
 // overflow.
 func (p Problem) bytes() float64 {
-	g, h, i, l := float64(len(p.Cell.Gates)), float64(p.Hidden), float64(p.Input), float64(p.Layers)
+	g, h, i, l := float64(len(p.Cell.Gates)), float64(p.Hidden), float64(p.Input), float64(p.Reads())
 	rows := float64(p.Frames()) * float64(p.Batch)
-	window := float64(p.Cell.Window)
-	return 4 * (window*g*h*i + l*(window+1)*g*h*h + l*rows*h*(g+2) + rows*i + (rows+h)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
+	window, out := float64(p.Cell.Window), float64(p.Out())
+	return 4 * (window*g*h*i + l*(window*out+h)*g*h + l*rows*h*(g+2) + rows*i + (rows+out)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
 }
 
 // Width is the number of features that layer l reads.
@@ -178,7 +183,7 @@ func (p Problem) Width(l int) int {
 	if l == 0 {
 		return p.Input
 	}
-	return p.Hidden
+	return p.Out()
 }
 
 // FanIn is the number of weights by which a unit's gate in layer l reads its
@@ -214,18 +219,21 @@ func (p Problem) flops() float64 {
 	if p.Pass == Train {
 		head *= 3
 	}
-	return 2 * float64(p.Batch) * (used + h*float64(p.Output)*head)
+	return 2 * float64(p.Batch) * (float64(p.Ways())*used + float64(p.Out())*float64(p.Output)*head)
 }
 
 // RecurrentFLOPs is the part of FLOPs that R·h takes in the forward pass: what
 // DeepBench and Diamos et al. count.
 func (p Problem) RecurrentFLOPs() int64 {
-	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.Hidden) * int64(p.Layers) * int64(p.Batch) * int64(p.Steps)
+	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.Hidden) * int64(p.Reads()) * int64(p.Batch) * int64(p.Steps)
 }
 
 // String names the problem as a test or a benchmark would.
 func (p Problem) String() string {
 	s := fmt.Sprintf("%v/%v/input=%d/hidden=%d/layers=%d/batch=%d/steps=%d", p.Cell, p.Pass, p.Input, p.Hidden, p.Layers, p.Batch, p.Steps)
+	if p.Direction != FromFirst {
+		s += "/" + p.Direction.String()
+	}
 	if p.History > 0 {
 		s += fmt.Sprintf("/history=%d", p.History)
 	}

@@ -45,9 +45,9 @@ func ReferenceBytes(p Problem, distinct int) int64 {
 	}
 	values := p.Output // per step and sequence
 	for l := range p.Layers {
-		values += p.Hidden * perUnit
+		values += p.Ways() * p.Hidden * perUnit
 		if l > 0 || !p.OneHot {
-			values += (c.Window + 1) * p.Width(l)
+			values += p.Ways() * (c.Window + 1) * p.Width(l)
 		}
 	}
 	return 2 * 8 * int64(values) * int64(p.Frames()) * int64(min(distinct, p.Batch))
@@ -56,9 +56,9 @@ func ReferenceBytes(p Problem, distinct int) int64 {
 type reference struct {
 	*Data
 	p      Problem
-	rows   int // steps × distinct sequences, those of the history included
-	fresh  int // without the history
-	layers []refLayer
+	rows   int        // steps × distinct sequences, those of the history included
+	fresh  int        // without the history
+	layers []refLayer // one for each of Problem.Reads
 
 	loss, prob       []float64
 	dWout, dBout, dx []float64
@@ -70,9 +70,10 @@ type reference struct {
 // refLayer holds one layer's values; all per step and distinct sequence but the
 // gradients of parameters.
 type refLayer struct {
-	in                     []float64 // rows × window·width; nil where one-hot
-	state                  [][]float64
-	saved                  []float64 // rows × saved·hidden
+	way
+	in                     []float64   // rows × window·width; nil where one-hot
+	state                  [][]float64 // a step more than rows, the initial one where the layer begins
+	saved                  []float64   // rows × saved·hidden
 	dW, dR, dBX, dBR, dP   []float64
 	dState                 [][]float64
 	pre, dPre              []float64 // input pre-activations and their gradients, rows × gates·hidden
@@ -83,48 +84,20 @@ type refLayer struct {
 }
 
 func (r *reference) forward() {
-	p, b, h := r.p, r.Distinct, r.p.Hidden
-	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	p := r.p
 	var in []float64
 	if !p.OneHot {
 		in = r.features()
 	}
-	for l := range p.Layers {
-		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
-		y := refLayer{weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
-		if rh > 0 {
-			y.weightR, y.biasR = r.Get(name("weight_hh")), r.Get(name("bias_hh"))
+	for i := range p.Reads() {
+		r.layers = append(r.layers, r.layer(i, in))
+		if (i+1)%p.Ways() == 0 {
+			in = r.outputs(i / p.Ways())
 		}
-		if len(p.Cell.Peeps) > 0 {
-			y.peep = r.Get(name("peephole"))
-		}
-		for _, s := range p.Cell.States {
-			y.state = append(y.state, append(widen(r.Get(name(s+"0"))), make([]float64, r.rows*h)...))
-		}
-		y.pre, y.rec = make([]float64, r.rows*gh), make([]float64, r.rows*rh)
-		if p.Pass == Train {
-			y.saved = make([]float64, r.rows*p.Cell.Saved*h)
-		}
-		if l == 0 && p.OneHot {
-			r.lookUp(func(row, at int) {
-				for j, w := range y.weightX[at : at+gh] {
-					y.pre[row*gh+j] += float64(w)
-				}
-			})
-		} else {
-			y.in = r.window(in, p.Width(l))
-			mulTransposed(y.pre, y.in, y.weightX, r.rows, gh, p.FanIn(l))
-		}
-		for t := r.recall(&y, l); t < p.Frames(); t++ {
-			mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.state[p.Cell.Through][t*b*h:(t+1)*b*h], y.weightR, b, rh, h)
-			r.units(func(j, from, to int) { r.cell(&y, t, j, from, to) })
-		}
-		r.layers = append(r.layers, y)
-		in = y.state[0][b*h:]
 	}
 	if v := p.Output; v > 0 {
 		r.prob, r.loss = make([]float64, r.fresh*v), make([]float64, r.fresh)
-		mulTransposed(r.prob, in[(r.rows-r.fresh)*h:], r.Get("weight_out"), r.fresh, v, h)
+		mulTransposed(r.prob, in[(r.rows-r.fresh)*p.Out():], r.Get("weight_out"), r.fresh, v, p.Out())
 		bias := r.Get("bias_out")
 		parallel(r.fresh, func(row int) {
 			logits := r.prob[row*v : (row+1)*v]
@@ -137,14 +110,52 @@ func (r *reference) forward() {
 	}
 }
 
-// window puts what the window's steps read side by side: the present one's,
+// layer computes number i of Problem.Reads, given what it reads; that of a one-hot input is nil.
+func (r *reference) layer(i int, in []float64) refLayer {
+	p, b, h, l := r.p, r.Distinct, r.p.Hidden, i/r.p.Ways()
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	name := func(s string) string { return p.Named(s, i) }
+	y := refLayer{way: wayOf(r, i), weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
+	if rh > 0 {
+		y.weightR, y.biasR = r.Get(name("weight_hh")), r.Get(name("bias_hh"))
+	}
+	if len(p.Cell.Peeps) > 0 {
+		y.peep = r.Get(name("peephole"))
+	}
+	for _, s := range p.Cell.States {
+		state := make([]float64, (r.rows+b)*h)
+		copy(state[y.initial*h:], widen(r.Get(name(s+"0"))))
+		y.state = append(y.state, state)
+	}
+	y.pre, y.rec = make([]float64, r.rows*gh), make([]float64, r.rows*rh)
+	if p.Pass == Train {
+		y.saved = make([]float64, r.rows*p.Cell.Saved*h)
+	}
+	if l == 0 && p.OneHot {
+		r.lookUp(y.way, func(row, at int) {
+			for j, w := range y.weightX[at : at+gh] {
+				y.pre[row*gh+j] += float64(w)
+			}
+		})
+	} else {
+		y.in = y.window(in, p.Cell.Window, p.Width(l))
+		mulTransposed(y.pre, y.in, y.weightX, r.rows, gh, p.FanIn(l))
+	}
+	for k := r.recall(&y, l); k < p.Frames(); k++ {
+		t := y.step(k)
+		mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.prior(p.Cell.Through, t*b*h, (t+1)*b*h, h), y.weightR, b, rh, h)
+		r.units(func(j, from, to int) { r.cell(&y, t, j, from, to) })
+	}
+	return y
+}
+
+// window puts what the n steps of the cell's window read side by side: the present one's,
 // then that of the step before it, and so on; 0 before the first step.
-func (r *reference) window(in []float64, width int) []float64 {
-	n := r.p.Cell.Window
-	out := make([]float64, r.rows*n*width)
-	for row := range r.rows {
+func (y way) window(in []float64, n, width int) []float64 {
+	out := make([]float64, y.rows*n*width)
+	for row := range y.rows {
 		for k := range n {
-			if from := row - k*r.Distinct; from >= 0 {
+			if from, ok := y.earlier(row, k); ok {
 				copy(out[(row*n+k)*width:], in[from*width:(from+1)*width])
 			}
 		}
@@ -154,11 +165,11 @@ func (r *reference) window(in []float64, width int) []float64 {
 
 // lookUp visits for each row of a one-hot input where the table's rows begin
 // that it reads, one for each step of the window.
-func (r *reference) lookUp(visit func(row, at int)) {
+func (r *reference) lookUp(y way, visit func(row, at int)) {
 	x, gh := r.Get("x"), len(r.p.Cell.Gates)*r.p.Hidden
 	for row := range x {
 		for k := range r.p.Cell.Window {
-			if from := row - k*r.Distinct; from >= 0 {
+			if from, ok := y.earlier(row, k); ok {
 				visit(row, (k*r.p.Input+int(x[from]))*gh)
 			}
 		}
@@ -196,14 +207,14 @@ func (r *reference) cell(y *refLayer, t, j, from, to int) {
 			peep[k] = float64(y.peep[k*h+u])
 		}
 		for s := range prev {
-			prev[s] = y.state[s][row*h+u]
+			prev[s] = y.state[s][(row+y.before)*h+u]
 		}
 		if y.saved != nil {
 			c.Forward.Eval(at(u))
 		}
 		c.Equations(x, rec, peep, prev, next)
 		for s := range next {
-			y.state[s][(row+b)*h+u] = next[s]
+			y.state[s][(row+y.after)*h+u] = next[s]
 		}
 	}
 }
@@ -236,9 +247,9 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 				constant[1] = float64(y.peep[i*h+u])
 				return &constant[1]
 			case cell.Prev:
-				return &y.state[i][row*h+u]
+				return &y.state[i][(row+y.before)*h+u]
 			case cell.Next:
-				return &y.state[i][(row+b)*h+u]
+				return &y.state[i][(row+y.after)*h+u]
 			case cell.Saved:
 				return &y.saved[(row*c.Saved+i)*h+u]
 			case cell.Temp:

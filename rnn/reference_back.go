@@ -1,14 +1,11 @@
 package rnn
 
-import "fmt"
-
 // unwindow is the gradient of window.
-func (r *reference) unwindow(d []float64, width int) []float64 {
-	n := r.p.Cell.Window
-	out := make([]float64, r.rows*width)
-	for row := range r.rows {
+func (y way) unwindow(d []float64, n, width int) []float64 {
+	out := make([]float64, y.rows*width)
+	for row := range y.rows {
 		for k := range n {
-			if from := row - k*r.Distinct; from >= 0 {
+			if from, ok := y.earlier(row, k); ok {
 				for i, v := range d[(row*n+k)*width : (row*n+k+1)*width] {
 					out[from*width+i] += v
 				}
@@ -22,7 +19,7 @@ func (r *reference) backward() { r.backwardFrom(r.above()) }
 
 // above is the gradient of the last layer's output.
 func (r *reference) above() []float64 {
-	p, b, h := r.p, r.Distinct, r.p.Hidden
+	p, h := r.p, r.p.Out()
 	dout := make([]float64, r.rows*h)
 	fresh := dout[(r.rows-r.fresh)*h:]
 	if v := p.Output; v > 0 {
@@ -30,7 +27,7 @@ func (r *reference) above() []float64 {
 			class, weight := r.classAt(row)
 			lossGradient(r.prob[row*v:(row+1)*v], p.Groups, class, weight)
 		}
-		top := r.layers[p.Layers-1].state[0][b*h+(r.rows-r.fresh)*h:]
+		top := r.outputs(p.Layers - 1)[(r.rows-r.fresh)*h:]
 		r.dWout = r.outer(r.prob, top, v, h)
 		r.dBout = r.sum(r.prob, v)
 		mul(fresh, r.prob, r.Get("weight_out"), r.fresh, v, h)
@@ -42,57 +39,20 @@ func (r *reference) above() []float64 {
 
 // backwardFrom computes the gradients of all layers from that of the last one's output.
 func (r *reference) backwardFrom(dout []float64) {
-	p, b, h := r.p, r.Distinct, r.p.Hidden
-	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	p := r.p
 	for l := p.Layers - 1; l >= 0; l-- {
-		y := &r.layers[l]
-		y.dPre = make([]float64, r.rows*gh)
-		y.dRec = make([]float64, r.rows*rh)
-		y.dP = make([]float64, b*len(p.Cell.Peeps)*h)
-		y.dState = make([][]float64, len(p.Cell.States))
-		for s := range y.dState {
-			y.dState[s] = make([]float64, b*h)
-		}
-		for t := p.Frames() - 1; t >= 0; t-- {
-			r.units(func(j, from, to int) {
-				at := r.vectors(y, t*b+j, y.dState, dout)
-				y.reaches(t*b+j, j, h, from, to, y.dState, dout)
-				r.jumps(y, t*b+j, from, to, at)
-				for u := from; u < to; u++ {
-					p.Cell.Backward.Eval(at(u))
-				}
-			})
-			if !p.Cell.SplitGrad {
-				for row := t * b; row < (t+1)*b; row++ {
-					copy(y.dRec[row*rh:(row+1)*rh], y.dPre[row*gh:])
-				}
+		var below []float64
+		for w := range p.Ways() {
+			din := r.layerBack(l*p.Ways()+w, columns(dout, p.Out(), w*p.Hidden, p.Hidden))
+			if below == nil {
+				below = din
+				continue
 			}
-			through := y.dState[p.Cell.Through]
-			if !p.Cell.DirectPrev(p.Cell.Through) {
-				clear(through)
+			for i, v := range din {
+				below[i] += v
 			}
-			mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
 		}
-		y.dBX = r.sum(y.dPre, gh)
-		if rh > 0 {
-			y.dR, y.dBR = r.outer(y.dRec, y.state[p.Cell.Through][:r.rows*h], rh, h), r.sum(y.dRec, rh)
-		}
-		if len(p.Cell.Peeps) > 0 {
-			y.dP = r.sum(y.dP, len(p.Cell.Peeps)*h)
-		}
-		if l == 0 && p.OneHot {
-			y.dW = make([]float64, p.FanIn(l)*gh)
-			r.lookUp(func(row, at int) {
-				for k, g := range y.dPre[row*gh : (row+1)*gh] {
-					y.dW[at+k] += g * r.copies(row%b)
-				}
-			})
-			continue
-		}
-		y.dW = r.outer(y.dPre, y.in, gh, p.FanIn(l))
-		dIn := make([]float64, r.rows*p.FanIn(l))
-		mul(dIn, y.dPre, y.weightX, r.rows, gh, p.FanIn(l))
-		dout = r.unwindow(dIn, p.Width(l))
+		dout = below
 	}
 	if !p.OneHot {
 		r.dx = dout
@@ -100,6 +60,62 @@ func (r *reference) backwardFrom(dout []float64) {
 	if p.Symbols > 0 {
 		r.dEmbed = r.embeddingOf(r.dx)
 	}
+}
+
+// layerBack computes the gradients of number i of Problem.Reads from that of its output. It returns
+// that of its input; nil where that is one-hot.
+func (r *reference) layerBack(i int, dout []float64) []float64 {
+	p, b, h, l := r.p, r.Distinct, r.p.Hidden, i/r.p.Ways()
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	y := &r.layers[i]
+	y.dPre = make([]float64, r.rows*gh)
+	y.dRec = make([]float64, r.rows*rh)
+	y.dP = make([]float64, b*len(p.Cell.Peeps)*h)
+	y.dState = make([][]float64, len(p.Cell.States))
+	for s := range y.dState {
+		y.dState[s] = make([]float64, b*h)
+	}
+	for k := p.Frames() - 1; k >= 0; k-- {
+		t := y.step(k)
+		r.units(func(j, from, to int) {
+			at := r.vectors(y, t*b+j, y.dState, dout)
+			y.reaches(t*b+j, j, h, from, to, y.dState, dout)
+			r.jumps(y, t*b+j, from, to, at)
+			for u := from; u < to; u++ {
+				p.Cell.Backward.Eval(at(u))
+			}
+		})
+		if !p.Cell.SplitGrad {
+			for row := t * b; row < (t+1)*b; row++ {
+				copy(y.dRec[row*rh:(row+1)*rh], y.dPre[row*gh:])
+			}
+		}
+		through := y.dState[p.Cell.Through]
+		if !p.Cell.DirectPrev(p.Cell.Through) {
+			clear(through)
+		}
+		mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
+	}
+	y.dBX = r.sum(y.dPre, gh)
+	if rh > 0 {
+		y.dR, y.dBR = r.outer(y.dRec, y.prior(p.Cell.Through, 0, r.rows*h, h), rh, h), r.sum(y.dRec, rh)
+	}
+	if len(p.Cell.Peeps) > 0 {
+		y.dP = r.sum(y.dP, len(p.Cell.Peeps)*h)
+	}
+	if l == 0 && p.OneHot {
+		y.dW = make([]float64, p.FanIn(l)*gh)
+		r.lookUp(y.way, func(row, at int) {
+			for k, g := range y.dPre[row*gh : (row+1)*gh] {
+				y.dW[at+k] += g * r.copies(row%b)
+			}
+		})
+		return nil
+	}
+	y.dW = r.outer(y.dPre, y.in, gh, p.FanIn(l))
+	dIn := make([]float64, r.rows*p.FanIn(l))
+	mul(dIn, y.dPre, y.weightX, r.rows, gh, p.FanIn(l))
+	return y.unwindow(dIn, p.Cell.Window, p.Width(l))
 }
 
 // answer lists the results in the order of Plan.Read.
@@ -110,10 +126,10 @@ func (r *reference) answer() []Tensor {
 	add := func(name string, rows, cols int, perSequence, gradient bool, v []float64) {
 		out = append(out, Tensor{Name: name, Rows: rows, Cols: cols, PerSequence: perSequence, Gradient: gradient, Values: v})
 	}
-	for l, y := range r.layers {
-		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+	for k, y := range r.layers {
+		l, name := k/p.Ways(), func(s string) string { return p.Named(s, k) }
 		for i, s := range p.Cell.States {
-			add(name(s), r.rows, h, true, false, y.state[i][b*h:])
+			add(name(s), r.rows, h, true, false, y.later(i, h))
 		}
 		if p.Pass != Train {
 			continue
@@ -137,10 +153,13 @@ func (r *reference) answer() []Tensor {
 			add(name("grad_"+s+"0"), b, h, true, true, y.dState[i])
 		}
 	}
+	if p.Direction != FromFirst {
+		add("y", r.rows, p.Out(), true, false, r.outputs(p.Layers-1))
+	}
 	if v := p.Output; v > 0 {
 		add("loss", r.fresh, 1, true, false, r.loss)
 		if p.Pass == Train {
-			add("grad_weight_out", v, h, false, true, r.dWout)
+			add("grad_weight_out", v, p.Out(), false, true, r.dWout)
 			add("grad_bias_out", 1, v, false, true, r.dBout)
 		} else {
 			add("prob", r.fresh, v, true, false, r.prob)

@@ -9,10 +9,10 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// small problems cover every cell, layers and both ends of the network.
+// small problems cover every cell, layers, directions and both ends of the network.
 func small() []Problem {
 	var ps []Problem
-	for _, c := range cell.All() {
+	for i, c := range cell.All() {
 		base := Problem{Cell: c, Input: 3, Hidden: 4, Layers: 2, Batch: 3, Steps: 4, Pass: Train}
 		head, symbols := base, base
 		head.Output = 5
@@ -20,6 +20,9 @@ func small() []Problem {
 		embedded := base
 		embedded.Symbols, embedded.Embedding, embedded.Output, embedded.Groups, embedded.Weighted = 3, 2, 6, 2, true
 		ps = append(ps, base, head, symbols, embedded)
+		turned := []Problem{base, head, symbols, embedded}[i%4]
+		turned.Direction = []Direction{BothWays, FromLast, Alternating}[i%3]
+		ps = append(ps, turned)
 	}
 	return ps
 }
@@ -31,14 +34,18 @@ func loss(d *Data) float64 {
 	forward := *d
 	forward.Problem = p
 	var sum float64
+	top := fmt.Sprintf("h_l%d", p.Layers-1)
+	if p.Direction != FromFirst {
+		top = "y"
+	}
 	for _, t := range Reference(&forward) {
 		for i, v := range t.Values {
 			switch {
 			case p.Output > 0 && t.Name == "loss":
 				_, weight := d.classAt(i)
 				sum += v * weight * d.copies(i%d.Distinct)
-			case p.Output == 0 && t.Name == fmt.Sprintf("h_l%d", p.Layers-1):
-				sum += v * float64(d.Get("dy")[i]) * d.copies(i/p.Hidden%d.Distinct)
+			case p.Output == 0 && t.Name == top:
+				sum += v * float64(d.Get("dy")[i]) * d.copies(i/p.Out()%d.Distinct)
 			}
 		}
 	}

@@ -137,11 +137,12 @@ type residual struct {
 	parts     map[string][]float64 // by tensor, of distinct sequences, over its scale
 	scale     map[string]float64   // of each tensor: its largest value
 	tolerance float64
+	problem   Problem
 }
 
 // residual is that of the present sides.
 func (r *search) residual() *residual {
-	out := &residual{parts: map[string][]float64{}, scale: map[string]float64{}, tolerance: math.Inf(1)}
+	out := &residual{parts: map[string][]float64{}, scale: map[string]float64{}, tolerance: math.Inf(1), problem: r.p}
 	for _, want := range r.reference.answer() {
 		i := slices.IndexFunc(r.answer, func(t Tensor) bool { return t.Name == want.Name })
 		if !want.Gradient || i < 0 {

@@ -1,11 +1,9 @@
 package rnn
 
-import "fmt"
-
 // direction is the residual of a tensor over its scale once more: multiplied with a change of
 // that tensor, it is their product in units of the scale. It is nil where there is no such tensor.
 func (e *residual) direction(name string, layer int) []float64 {
-	name = layerName(name, layer)
+	name = e.layerName(name, layer)
 	part := e.parts[name]
 	if part == nil {
 		return nil
@@ -19,18 +17,18 @@ func (e *residual) direction(name string, layer int) []float64 {
 
 // weight is what the square of a change of a tensor counts for: 1 over its scale squared.
 func (e *residual) weight(name string, layer int) float64 {
-	s := e.scale[layerName(name, layer)]
+	s := e.scale[e.layerName(name, layer)]
 	if s == 0 {
 		return 0
 	}
 	return 1 / (s * s)
 }
 
-func layerName(name string, layer int) string {
+func (e *residual) layerName(name string, layer int) string {
 	if layer < 0 {
 		return name
 	}
-	return fmt.Sprintf("%s_l%d", name, layer)
+	return e.problem.Named(name, layer)
 }
 
 // along is how the inputs of ReLU change where inputs and parameters move along the
@@ -39,32 +37,37 @@ func layerName(name string, layer int) string {
 // change of its input.
 func (r *search) along(e *residual) [][]float64 {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
-	all := make([][]float64, p.Layers)
+	all := make([][]float64, p.Reads())
 	below := e.direction("dx", -1)
+	var level [][]float64 // of the layer at hand
 	for l := range r.layers {
 		y := &r.layers[l]
 		d := make([]float64, r.rows*h)
 		r.addParameters(d, y, e, l)
 		if below != nil {
 			product := make([]float64, len(d))
-			mulTransposed(product, below, y.weightX, r.rows, h, p.FanIn(l))
+			mulTransposed(product, below, y.weightX, r.rows, h, p.FanIn(l/p.Ways()))
 			for i, v := range product {
 				d[i] += v
 			}
 		}
 		before, sums := e.direction("grad_"+p.Cell.States[0]+"0", l), make([]float64, b*h)
-		below = make([]float64, len(d))
-		for at := 0; at < len(d); at += b * h {
+		own := make([]float64, len(d))
+		for k := range p.Frames() {
+			at := y.step(k) * b * h
 			if before != nil {
 				mulTransposed(sums, before, y.weightR, b, h, h)
 			}
 			for i := range sums {
 				d[at+i] += sums[i]
 				if y.side[at+i] > 0 {
-					below[at+i] = d[at+i]
+					own[at+i] = d[at+i]
 				}
 			}
-			before = below[at : at+b*h]
+			before = own[at : at+b*h]
+		}
+		if level = append(level, own); len(level) == p.Ways() {
+			below, level = beside(level, h), nil
 		}
 		all[l] = d
 	}
@@ -88,15 +91,15 @@ func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
 	switch {
 	case w == nil:
 	case y.in == nil:
-		r.lookUp(func(row, at int) { copy(product[row*h:(row+1)*h], w[at+gate:at+gate+h]) })
+		r.lookUp(y.way, func(row, at int) { copy(product[row*h:(row+1)*h], w[at+gate:at+gate+h]) })
 		add()
 	default:
-		width := r.p.FanIn(l)
+		width := r.p.FanIn(l / r.p.Ways())
 		mulTransposed(product, y.in, narrow(w[gate*width:(gate+h)*width]), r.rows, h, width)
 		add()
 	}
 	if w := e.direction("grad_weight_hh", l); w != nil {
-		mulTransposed(product, y.state[0][:len(d)], narrow(w), r.rows, h, h)
+		mulTransposed(product, y.prior(0, 0, len(d), h), narrow(w), r.rows, h, h)
 		add()
 	}
 	for _, name := range []string{"grad_bias_ih", "grad_bias_hh"} {
@@ -122,10 +125,11 @@ func narrow(v []float64) []float32 {
 // the weights between them are.
 func (r *search) marks(e *residual) [][]float64 {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
-	all := make([][]float64, p.Layers)
+	all := make([][]float64, p.Reads())
 	var below []float64
+	var level [][]float64
 	for l := range r.layers {
-		y, width := &r.layers[l], p.FanIn(l)
+		y, width := &r.layers[l], p.FanIn(l/p.Ways())
 		d := make([]float64, r.rows*h)
 		if y.in != nil {
 			if below == nil {
@@ -140,22 +144,24 @@ func (r *search) marks(e *residual) [][]float64 {
 		for i := range before {
 			before[i] = e.weight("grad_"+p.Cell.States[0]+"0", l)
 		}
-		below = make([]float64, len(d))
-		for row := range r.rows {
-			if row%b == 0 {
-				mulTransposed(sums, before, weights, b, h, h)
-			}
-			own := r.ownMark(y, e, l, row)
-			for u := range h {
-				i := row*h + u
-				d[i] += sums[row%b*h+u] + own
-				if y.side[i] > 0 {
-					below[i] = d[i]
+		passed := make([]float64, len(d))
+		for k := range p.Frames() {
+			at := y.step(k) * b
+			mulTransposed(sums, before, weights, b, h, h)
+			for row := at; row < at+b; row++ {
+				own := r.ownMark(y, e, l, row)
+				for u := range h {
+					i := row*h + u
+					d[i] += sums[row%b*h+u] + own
+					if y.side[i] > 0 {
+						passed[i] = d[i]
+					}
 				}
 			}
-			if row%b == b-1 {
-				before = below[(row+1-b)*h : (row+1)*h]
-			}
+			before = passed[at*h : (at+b)*h]
+		}
+		if level = append(level, passed); len(level) == p.Ways() {
+			below, level = beside(level, h), nil
 		}
 		all[l] = d
 	}
@@ -170,7 +176,7 @@ func (r *search) ownMark(y *refLayer, e *residual, l, row int) float64 {
 		width := len(y.in) / r.rows
 		in = norm(y.in[row*width : (row+1)*width])
 	}
-	return n * n * (in*e.weight("grad_weight_ih", l) + norm(y.state[0][row*h:(row+1)*h])*e.weight("grad_weight_hh", l) +
+	return n * n * (in*e.weight("grad_weight_ih", l) + norm(y.prior(0, row*h, (row+1)*h, h))*e.weight("grad_weight_hh", l) +
 		e.weight("grad_bias_ih", l) + e.weight("grad_bias_hh", l))
 }
 

@@ -30,9 +30,10 @@ type Covered struct {
 const shortStretch = 64
 
 // Stepwise tells whether the plan's schedule keeps what a stepwise check needs: the
-// states of all steps and, where training, the gradients of all steps.
+// states of all steps and, where training, the gradients of all steps. A network whose layers read
+// from the last step is not checked so.
 func (p *Plan) Stepwise() (states, gradients bool) {
-	if p.Whole != nil {
+	if p.Whole != nil || p.Direction != FromFirst {
 		return false, false
 	}
 	kept := p.Pass == Train && p.History == 0
@@ -86,7 +87,7 @@ func compact(values []float32, cols, distinct, batch int) []float64 {
 // StepwiseBytes estimates the memory that a stepwise check takes: the answer, which stays for
 // others to be compared with, and what the gradients of one layer are checked by.
 func StepwiseBytes(p Problem, distinct int) int64 {
-	values := p.Layers*len(p.Cell.States)*p.Hidden + p.Output
+	values := p.Reads()*len(p.Cell.States)*p.Hidden + p.Output
 	if !p.OneHot {
 		values += p.Input
 	}
@@ -98,7 +99,7 @@ func StepwiseBytes(p Problem, distinct int) int64 {
 
 // LargestBytes is the memory of the largest matrix that a check reads.
 func LargestBytes(p Problem) int64 {
-	cols := max(p.Hidden, p.Output)
+	cols := max(p.Out(), p.Output)
 	if !p.OneHot {
 		cols = max(cols, p.Input)
 	}

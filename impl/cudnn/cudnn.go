@@ -23,6 +23,9 @@ type Technique struct{}
 func (Technique) Name() string { return "cudnn" }
 func (Technique) Doc() string  { return "NVIDIA's vendor library, the yardstick; NVIDIA GPUs only" }
 
+// Directs implements rnn.Director: the library would run both directions by one call.
+func (Technique) Directs() {}
+
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(rnn.Problem) []knob.Knob {
 	return []knob.Knob{{
@@ -46,6 +49,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	case cell.RNNTanh, cell.RNNReLU, cell.GRU, cell.LSTM:
 	default:
 		return fmt.Errorf("%w: cuDNN does not support cell %v", schedule.ErrCell, p.Cell)
+	}
+	if p.Direction != rnn.FromFirst {
+		return fmt.Errorf("%w: cuDNN runs here from the first step only, not in direction %v", schedule.ErrDirection, p.Direction)
 	}
 	if p.OneHot {
 		return fmt.Errorf("%w: cuDNN does not support one-hot input", schedule.ErrInput)

@@ -78,6 +78,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		n.OutputLayer(n.inputStream(p.Layers - 1))
 	}
 	if p.Pass == rnn.Train {
+		p.Cut()
 		for _, y := range n.layers {
 			y.back.Start()
 		}

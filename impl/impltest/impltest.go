@@ -70,6 +70,7 @@ func Problems() []rnn.Problem {
 		}
 	}
 	ps = append(ps, Embedded(rnn.FP32)...)
+	ps = append(ps, Directed(rnn.FP32)...)
 	// Fewer bits: some of the same, every cell with each.
 	n := len(ps)
 	for i, c := range cell.All() {
@@ -101,6 +102,34 @@ func Embedded(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
+// Directed are problems in precision p whose layers read from the last step, in turn or both ways: every
+// cell, direction and kind of ends, and with -short a third of them where training.
+func Directed(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		for j, direction := range []rnn.Direction{rnn.BothWays, rnn.FromLast, rnn.Alternating} {
+			p := rnn.Problem{
+				Cell: c, Input: 3 + 4*j, Hidden: 5 + 2*(i%4), Layers: 1 + (i+j)%3, Batch: 1 + (i+2*j)%4, Steps: 4 + j, Direction: direction, Precision: precision,
+			}
+			switch (i + j/2) % 4 {
+			case 1:
+				p.Output = 6
+			case 2:
+				p.Output, p.OneHot = 3, c.Window == 1
+			case 3:
+				p.Symbols, p.Embedding, p.Output, p.Groups, p.Weighted = 5, 2, 6, 2, true
+			}
+			if !testing.Short() {
+				ps = append(ps, p)
+			}
+			if p.Pass = rnn.Train; i%3 == j || !testing.Short() {
+				ps = append(ps, p)
+			}
+		}
+	}
+	return ps
+}
+
 // Few are the problems of shortSizes in precision p.
 func Few(p rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
@@ -123,6 +152,7 @@ func ProblemsOn(d device.Device) []rnn.Problem {
 	for i, name := range rnn.Precisions() {
 		if p := rnn.Precision(i); p != rnn.FP32 && slices.Contains(d.Info().Precision, name) {
 			problems = append(problems, Few(p)...)
+			problems = append(problems, Directed(p)...)
 		}
 	}
 	return problems

@@ -54,6 +54,7 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 	if p.Pass != rnn.Train {
 		return nil
 	}
+	p.Cut()
 	if p.Head != nil {
 		for t := range p.Steps {
 			n.headBack(t)

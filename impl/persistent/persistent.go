@@ -101,6 +101,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		p.OutputLayer(p.Layers - 1)
 	}
 	if p.Pass == rnn.Train {
+		p.Cut()
 		for _, y := range n.layers {
 			y.back.Start()
 		}

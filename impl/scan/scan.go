@@ -102,6 +102,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		}
 	}
 	if p.Pass == rnn.Train {
+		p.Cut()
 		n.startBackward()
 		last := (p.Steps - 1) / n.block * n.block
 		for t := last; t >= 0; t -= n.block {

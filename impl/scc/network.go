@@ -63,6 +63,8 @@ func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k kno
 	n.begin()
 	n.forward(size.History, size.Frames())
 	if size.Train {
+		n.flush()
+		b.Cut()
 		back := gradients{network: n, begun: map[schedule.View]bool{}}
 		back.backward()
 	}

@@ -11,11 +11,12 @@ var (
 	ErrPrecision = declined()
 	ErrDevice    = declined() // another device can
 	ErrLibrary   = declined() // a vendor's library says so
+	ErrDirection = declined() // the direction of the layers
 )
 
 func declined() error { return fmt.Errorf("%w", ErrUnsupported) }
 
 // Declines lists what can be at fault.
 func Declines() []error {
-	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrPrecision, ErrDevice, ErrLibrary}
+	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection}
 }

@@ -187,6 +187,10 @@ type Builder struct {
 	// Most operations of a step are those of the step before: what is equal is
 	// kept once. They are the latest, some of them forgotten from time to time.
 	recent map[Op]Op
+
+	cuts         []int  // where sections begin; see Cut
+	first, among int    // see Within
+	mark         string // of names
 }
 
 // remembered is how many operations a Builder remembers.
@@ -200,12 +204,17 @@ func NewBuilder(streams int) *Builder {
 // SetPrecision sets the arithmetic of all products; without it they are FP32.
 func (b *Builder) SetPrecision(p Precision) { b.s.Precision = p }
 
-// Streams is the number of streams of the schedule.
-func (b *Builder) Streams() int { return b.s.Streams }
+// Streams is the number of streams that operations may use.
+func (b *Builder) Streams() int {
+	if b.among > 0 {
+		return b.among
+	}
+	return b.s.Streams
+}
 
 // Matrix adds a matrix.
 func (b *Builder) Matrix(name string, rows, cols int) *Matrix {
-	m := &Matrix{Name: name, Rows: rows, Cols: cols, ID: len(b.s.Matrices)}
+	m := &Matrix{Name: name + b.mark, Rows: rows, Cols: cols, ID: len(b.s.Matrices)}
 	b.s.Matrices = append(b.s.Matrices, m)
 	return m
 }
@@ -255,7 +264,7 @@ func (b *Builder) Expect(n int) error {
 // error sticks and is returned by Schedule.
 func (b *Builder) Do(stream int, op Op) {
 	if op = b.once(op); b.admits(op, len(b.s.Nodes)) {
-		b.s.Nodes = append(b.s.Nodes, Node{Op: op, Stream: stream % b.s.Streams})
+		b.s.Nodes = append(b.s.Nodes, Node{Op: op, Stream: b.first + stream%b.Streams()})
 	}
 }
 

@@ -1,0 +1,308 @@
+package rnn
+
+import (
+	"fmt"
+	"slices"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A Director is a technique that lays out layers of every direction itself, or declines them.
+// All others lay out layers that read from the first step: see compose.
+type Director interface {
+	Technique
+	Directs()
+}
+
+// canTurn declines layers of a direction that t cannot be composed for.
+func canTurn(t Technique, p Problem) error {
+	if _, all := t.(Director); all || p.Direction == FromFirst {
+		return nil
+	}
+	switch rows := float64(p.Frames()) * float64(p.Batch); {
+	case p.History > 0:
+		return fmt.Errorf("%w: direction %v reads from the last step, where kept steps are of no use: set history to 0", schedule.ErrHistory, p.Direction)
+	case rows > MaxSymbols:
+		return fmt.Errorf("%w: direction %v orders at most %d rows of steps and sequences, not %.0f", schedule.ErrDirection, p.Direction, MaxSymbols, rows)
+	}
+	return nil
+}
+
+// canCarry declines states that go from one run to the next where layers begin at the last step.
+func canCarry(p Problem, carry bool) error {
+	if carry && p.Direction != FromFirst {
+		return fmt.Errorf("rnn: %w: direction %v begins at the last step, so no states can go on from one minibatch to the next", schedule.ErrDirection, p.Direction)
+	}
+	return nil
+}
+
+// A stack is layers on top of each other that read the same way. Its plan is that of a network
+// of its own, which reads from the first step.
+type stack struct {
+	*Plan
+	number        int // of its first layer, of Problem.Reads
+	backwards     bool
+	column        int // of its output beside those of its level
+	stream, among int // its own streams: see schedule.Builder.Within
+
+	forward, backward int // sections
+}
+
+// within has what follows belong to the stack.
+func (s *stack) within() {
+	s.Within(s.stream, s.among, fmt.Sprintf(" of stack %d", s.number))
+}
+
+// A composer makes a network of stacks. A level is stacks side by side.
+type composer struct {
+	*Plan
+	levels [][]*stack // from the bottom
+	order  []int      // of sections
+}
+
+// compose has t lay out each run of layers that read the same way as a network of its own. Rows
+// that go between stacks of opposite ways are flipped: put in the opposite order of steps.
+// A flip is a look-up of rows by a constant index. It is its own inverse, so its gradient is a flip too.
+//
+// All stacks' forward passes come first, then the output layer, then the backward passes from the top. A
+// technique appends both passes of a stack at once, so they are put in order in the end.
+func compose(p *Plan, t Technique, k knob.Params) error {
+	c := &composer{Plan: p}
+	c.layout()
+	for i, level := range c.levels {
+		for _, s := range level {
+			c.section(func() { c.input(i, s) })
+		}
+		for _, s := range level {
+			if err := c.stack(s, t, k); err != nil {
+				return err
+			}
+		}
+	}
+	c.section(c.output)
+	if p.Pass == Train {
+		for i := len(c.levels) - 1; i >= 0; i-- {
+			for _, s := range c.levels[i] {
+				c.section(func() { c.above(i, s) })
+			}
+			for _, s := range c.levels[i] {
+				c.order = append(c.order, s.backward)
+			}
+		}
+		if p.DX != nil {
+			c.section(c.below)
+		}
+	}
+	p.Within(0, 0, "")
+	p.Arrange(c.order)
+	return nil
+}
+
+// layout makes the stacks, with the matrices between them.
+func (c *composer) layout() {
+	rows, h := c.Steps*c.Batch, c.Hidden
+	c.flip = c.Matrix("flip", rows, 1)
+	layers := 1
+	if c.Direction == FromLast {
+		layers = c.Layers
+	}
+	ways, streams := c.Ways(), c.Streams()
+	for l := 0; l < c.Layers; l += layers {
+		var level []*stack
+		for w := range ways {
+			s := c.stackOf(l*ways+w, layers)
+			s.column, s.among = w*h, streams
+			if ways > 1 && streams > 1 {
+				half := (streams + 1) / 2
+				s.stream, s.among = w*half, []int{half, streams - half}[w]
+			}
+			level = append(level, s)
+		}
+		c.levels = append(c.levels, level)
+	}
+	for i, level := range c.levels {
+		for _, s := range level {
+			s.within()
+			c.between(i, s)
+		}
+	}
+	c.Within(0, 0, "")
+	top := c.levels[len(c.levels)-1]
+	if c.plain(top) {
+		c.Y = top[0].Outputs(0, c.Steps)
+	} else {
+		c.Y = c.Matrix("y", rows, c.Out()).All()
+	}
+}
+
+// stackOf is a stack of so many layers.
+func (c *composer) stackOf(number, layers int) *stack {
+	q := c.Problem
+	q.Direction, q.Layers = FromFirst, layers
+	q.Output, q.Groups, q.Weighted, q.Symbols, q.Embedding = 0, 0, false, 0, 0
+	if number >= c.Ways() {
+		q.Input, q.OneHot = c.Out(), false
+	}
+	ways := c.Ways()
+	plan := &Plan{Matrices: Matrices{Problem: q}, Builder: c.Builder}
+	for l := range layers {
+		plan.Layer = append(plan.Layer, c.Layer[number+l*ways])
+	}
+	return &stack{Plan: plan, number: number, backwards: c.Backwards(number)}
+}
+
+// plain reports whether a level's outputs, and their gradients, need neither be flipped nor joined.
+func (c *composer) plain(level []*stack) bool { return len(level) == 1 && !level[0].backwards }
+
+// between makes the matrices through which a stack of level i reads and is told gradients.
+func (c *composer) between(i int, s *stack) {
+	rows, train := c.Steps*c.Batch, c.Pass == Train
+	s.X = c.X
+	if i > 0 || s.backwards {
+		s.X = c.Matrix("x", rows, s.Problem.Given())
+	}
+	s.Given = s.X
+	if !train {
+		return
+	}
+	if !s.OneHot {
+		s.DX = c.Matrix("dx", rows, s.Input)
+	}
+	if s.DY = c.Top(); i < len(c.levels)-1 || !c.plain(c.levels[i]) {
+		s.DY = c.Matrix("dy", rows, c.Hidden)
+	}
+}
+
+// section has f append a section that is next in order.
+func (c *composer) section(f func()) {
+	c.order = append(c.order, c.Cut())
+	f()
+}
+
+// bring sets rows to others, flipped or as they are.
+func (c *composer) bring(to, from schedule.View, flipped bool) {
+	if flipped {
+		c.Do(0, schedule.Gather{Index: c.flip.All(), Table: from, Out: to})
+		return
+	}
+	c.Do(0, schedule.Map{Op: cell.Copy, Out: to, A: from})
+}
+
+// input brings what a stack of level i reads.
+func (c *composer) input(i int, s *stack) {
+	s.within()
+	switch {
+	case i > 0:
+		for _, q := range c.levels[i-1] {
+			c.bring(s.X.All().Columns(q.column, c.Hidden), q.Outputs(0, c.Steps), q.backwards != s.backwards)
+		}
+	case s.backwards:
+		c.bring(s.X.All(), c.X.All(), true)
+	}
+}
+
+// stack has t lay a stack out.
+func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
+	s.within()
+	s.forward = c.Cut()
+	s.backward = s.forward + 1
+	if err := t.Plan(s.Plan, k); err != nil {
+		return err
+	}
+	passes := 1
+	if c.Pass == Train {
+		passes = 2
+	}
+	switch {
+	case s.Whole != nil || c.Sections()-s.forward != passes:
+		return fmt.Errorf("%w: direction %v takes a technique that lays out layers one by one", schedule.ErrDirection, c.Direction)
+	case s.Part:
+		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, not in direction %v", schedule.ErrKnob, c.Direction)
+	}
+	c.UnitError = max(c.UnitError, s.UnitError)
+	c.order = append(c.order, s.forward)
+	return nil
+}
+
+// output joins the outputs of the last level, and runs the output layer.
+func (c *composer) output() {
+	top := c.levels[len(c.levels)-1]
+	if !c.plain(top) {
+		for _, s := range top {
+			s.within()
+			c.bring(c.Y.Columns(s.column, c.Hidden), s.Outputs(0, c.Steps), s.backwards)
+		}
+	}
+	c.Within(0, 0, "")
+	if c.Head == nil {
+		return
+	}
+	c.OutputLayer(0)
+	if c.Pass == Train {
+		c.OutputGradient(0)
+	}
+}
+
+// above brings the gradient of the output of a stack of level i: the sum over the stacks that read it.
+func (c *composer) above(i int, s *stack) {
+	s.within()
+	if i == len(c.levels)-1 {
+		if !c.plain(c.levels[i]) {
+			c.bring(s.DY.All(), c.Top().All().Columns(s.column, c.Hidden), s.backwards)
+		}
+		return
+	}
+	readers := c.levels[i+1]
+	c.sum(s.DY.All(), readers, s.backwards, func(r *stack) schedule.View { return r.DX.All().Columns(s.column, c.Hidden) })
+}
+
+// below sums the gradients of the input.
+func (c *composer) below() {
+	c.Within(0, 0, "")
+	c.sum(c.DX.All(), c.levels[0], false, func(r *stack) schedule.View { return r.DX.All() })
+}
+
+// sum sets to to the sum of what stacks have for one that reads backwards, or does not. Those of the
+// opposite way come first: flips do not add.
+func (c *composer) sum(to schedule.View, from []*stack, backwards bool, of func(*stack) schedule.View) {
+	first := slices.Clone(from)
+	slices.SortStableFunc(first, func(a, b *stack) int {
+		switch {
+		case a.backwards == b.backwards:
+			return 0
+		case a.backwards != backwards:
+			return -1
+		}
+		return 1
+	})
+	for i, s := range first {
+		if i == 0 {
+			c.bring(to, of(s), s.backwards != backwards)
+		} else {
+			c.Do(0, schedule.Map{Op: cell.Add, Out: to, A: to, B: of(s)})
+		}
+	}
+}
+
+// writeFlip writes the index by which rows are put in the opposite order of steps.
+func writeFlip(p *Plan, mem Memory) error {
+	if p.flip == nil {
+		return nil
+	}
+	index := make([]float32, p.Steps*p.Batch)
+	for row := range index {
+		index[row] = float32((p.Steps-1-row/p.Batch)*p.Batch + row%p.Batch)
+	}
+	return mem.Write(p.flip, index)
+}
+
+// reverseBlocks puts blocks of so many values in the opposite order.
+func reverseBlocks(values []float32, block int) {
+	for i, j := 0, len(values)-block; i < j; i, j = i+block, j-block {
+		for k := range block {
+			values[i+k], values[j+k] = values[j+k], values[i+k]
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package schedule
+
+import "slices"
+
+// Cut ends the section of operations at hand and begins another. It returns the number of the
+// new one; the section before the first cut is number -1.
+func (b *Builder) Cut() int {
+	b.cuts = append(b.cuts, len(b.s.Nodes))
+	return len(b.cuts) - 1
+}
+
+// Sections is how many sections have begun.
+func (b *Builder) Sections() int { return len(b.cuts) }
+
+// Arrange puts sections, each of them once, in another order, and forgets where they were cut.
+func (b *Builder) Arrange(order []int) {
+	ends := append(slices.Clone(b.cuts), len(b.s.Nodes))
+	if len(order) == 0 {
+		return
+	}
+	nodes := slices.Clone(b.s.Nodes[:ends[0]])
+	for _, i := range order {
+		nodes = append(nodes, b.s.Nodes[ends[i]:ends[i+1]]...)
+	}
+	b.s.Nodes, b.cuts = nodes, nil
+}
+
+// Within has what follows use n streams from first alone, and marks the names of its matrices.
+// n = 0 is all streams.
+func (b *Builder) Within(first, n int, mark string) {
+	b.first, b.among, b.mark = first, n, mark
+}
