@@ -144,7 +144,8 @@ func emulated(t *testing.T) device.Device {
 // asks for it, since kernels are compiled one by one, which takes minutes.
 func TestEmulated(t *testing.T) {
 	d := emulated(t)
-	all := slices.Concat(impltest.Few(rnn.FP32), impltest.Few(rnn.BF16), impltest.Embedded(rnn.FP32), impltest.Embedded(rnn.BF16))
+	all := slices.Concat(impltest.Few(rnn.FP32), impltest.Few(rnn.BF16), impltest.Embedded(rnn.FP32), impltest.Embedded(rnn.BF16),
+		impltest.Headed(rnn.FP32), impltest.Headed(rnn.BF16))
 	for i, tech := range impl.All() {
 		var some []rnn.Problem
 		for j := i % 3; j < len(all); j += 3 {

@@ -35,12 +35,13 @@ type Point struct {
 	Symbols   int    `json:"symbols"`   // rows of the embedding table; 0: no embedding
 	Embedding int    `json:"embedding"` // features of Input that its rows give
 	Groups    int    `json:"groups"`    // of the classes, each with a softmax of its own; 0: one
+	Heads     int    `json:"heads"`     // of each layer, whose units the recurrent product does not mix; 0: one
 	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
 }
 
 // Axes names the numeric axes of a point in the order of tables; the first four
 // are the first-class ones.
-var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "symbols", "embedding", "groups"}
+var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "symbols", "embedding", "groups", "heads"}
 
 // Axis returns the value of a numeric axis.
 func (p Point) Axis(name string) (int, bool) {
@@ -67,6 +68,8 @@ func (p Point) Axis(name string) (int, bool) {
 		return p.Embedding, true
 	case "groups":
 		return p.Groups, true
+	case "heads":
+		return p.Heads, true
 	}
 	return 0, false
 }
@@ -94,6 +97,9 @@ func (p Point) String() string {
 	}
 	if p.Groups > 1 {
 		s += fmt.Sprintf(" groups=%d", p.Groups)
+	}
+	if p.Heads > 1 {
+		s += fmt.Sprintf(" heads=%d", p.Heads)
 	}
 	if p.Weighted {
 		s += " weighted"
@@ -134,6 +140,7 @@ const (
 	ReasonStreams     = "unsupported_streams"
 	ReasonInput       = "unsupported_input"   // its form: one-hot
 	ReasonHistory     = "unsupported_history" // steps kept of the previous minibatch
+	ReasonHeads       = "unsupported_heads"
 	ReasonLibrary     = "unsupported_library" // a vendor's library declines
 	ReasonPrecision   = "unsupported_precision"
 	ReasonDevice      = "unsupported_device"

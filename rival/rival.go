@@ -149,6 +149,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: rivals run from the first step only, not in direction %v", schedule.ErrDirection, p.Direction)
 	case p.OneHot:
 		return fmt.Errorf("%w: rivals take features, not one-hot input", schedule.ErrInput)
+	case p.Heads > 1:
+		return fmt.Errorf("%w: rivals take full recurrent weights, not those of heads", schedule.ErrHeads)
 	case p.Output > 0:
 		return fmt.Errorf("%w: rivals compute recurrent layers alone, not the output layer", schedule.ErrUnsupported)
 	case !slices.Contains(r.precisions, p.Precision.String()):

@@ -314,9 +314,9 @@ func differ[F float32 | float64](have []F, want []float64) (d difference) {
 // products of each layer alone, and over twice as many for gradients, which
 // are relative to sums in which more cancels.
 func Tolerance(p Problem, gradient bool, unit float64) float64 {
-	k := float64(p.Cell.Window*max(p.Input, p.Out())) + float64(p.Hidden)
+	k := float64(p.Cell.Window*max(p.Input, p.Out())) + float64(p.HeadUnits())
 	if p.OneHot && p.Layers == 1 {
-		k = 1 + float64(p.Hidden)
+		k = 1 + float64(p.HeadUnits())
 	}
 	cells := float64(p.Frames()) * float64(p.Layers)
 	walk := k * cells

@@ -83,7 +83,7 @@ func (b *LayerBack) Weights(t, n int, grouped bool) {
 		}
 	}
 	if !dr.Empty() {
-		p.outer(b.recurrent, dr, p.Through(b.layer, t, n), g.R.All(), more, grouped)
+		p.outerRecurrent(b.recurrent, dr, p.Through(b.layer, t, n), g.R.All(), more, grouped)
 	}
 	p.Do(b.input, schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
 	if dr.Empty() {
@@ -104,6 +104,13 @@ func (p *Plan) outer(stream int, d, in, out schedule.View, accumulate, grouped b
 	}
 	for at := 0; at < d.Cols; at += width {
 		p.Do(stream, schedule.Gemm{A: d.Columns(at, width), TransA: true, B: in, C: out.Band(at, width), Accumulate: accumulate})
+	}
+}
+
+// outerRecurrent is outer for R.
+func (p *Plan) outerRecurrent(stream int, d, in, out schedule.View, accumulate, grouped bool) {
+	for _, b := range p.AllBlocks(grouped) {
+		p.Do(stream, schedule.Gemm{A: b.Of(d), TransA: true, B: b.State(in), C: b.Weights(out), Accumulate: accumulate})
 	}
 }
 

@@ -87,7 +87,7 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 			draw(name("weight_ih"), gh, p.FanIn(l), false, weight)
 		}
 		if rh > 0 {
-			draw(name("weight_hh"), rh, h, false, weight)
+			draw(name("weight_hh"), rh, p.HeadUnits(), false, weight)
 		}
 		draw(name("bias_ih"), 1, gh, false, weight)
 		if rh > 0 {

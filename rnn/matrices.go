@@ -40,7 +40,7 @@ type carry struct{ all, direct []schedule.View }
 // set as well.
 type Layer struct {
 	W      *schedule.Matrix   // G·H × window·I of the layer, see Taps; symbols × G·H where OneHot: a row per symbol
-	R      *schedule.Matrix   // recurrent gates·H × H; nil where there are none
+	R      *schedule.Matrix   // recurrent gates·H × H, or × units of a head, see Block; nil where there are none
 	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
 	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
 	State  []*schedule.Matrix // (F+1)·B × H in the order of computing; the first B rows are the initial state; nil where the plan has a Whole

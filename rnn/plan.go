@@ -127,6 +127,9 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	if _, ok := t.(Keeper); p.History > 0 && !ok {
 		return nil, fmt.Errorf("%s: %w: it keeps no steps of the previous minibatch, but history is %d", t.Name(), schedule.ErrHistory, p.History)
 	}
+	if err := p.declineHeads(); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
 	if p.OneHot && p.Cell.Window > 1 {
 		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but one-hot input supports only one", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
 	}
@@ -213,7 +216,7 @@ func newPlan(p Problem, streams int) *Plan {
 		peeps, saved := len(p.Cell.Peeps), p.Cell.Saved
 		layer := Layer{
 			W:     plan.Matrix(name("W"), wr, wc),
-			R:     when(rh > 0, name("R"), rh, h),
+			R:     when(rh > 0, name("R"), rh, p.HeadUnits()),
 			BX:    plan.Matrix(name("bx"), 1, gh),
 			BR:    when(rh > 0, name("br"), 1, rh),
 			Peep:  when(peeps > 0, name("p"), 1, peeps*h),
@@ -225,7 +228,7 @@ func newPlan(p Problem, streams int) *Plan {
 		if train {
 			layer.Grad = LayerGrad{
 				W:    plan.Matrix(name("dW"), wr, wc),
-				R:    when(rh > 0, name("dR"), rh, h),
+				R:    when(rh > 0, name("dR"), rh, p.HeadUnits()),
 				BX:   plan.Matrix(name("dbx"), 1, gh),
 				BR:   when(rh > 0, name("dbr"), 1, rh),
 				Peep: when(peeps > 0, name("dp"), 1, peeps*h),

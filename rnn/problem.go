@@ -5,10 +5,11 @@
 // gates, L layers, V output classes. Matrices are row-major. Sequences lie step
 // after step: row t·B+b belongs to step t of sequence b. Weights are W: G·H×I
 // and R: G·H×H, as in PyTorch and cuDNN, gate after gate in the order of
-// cell.Cell.Gates.
+// cell.Cell.Gates. With heads R is narrower: see Blocks.
 package rnn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -63,6 +64,10 @@ type Problem struct {
 	// of its own. The loss is that within the part of the right class: of probabilities on the
 	// condition that the class is of that part. 0 is 1.
 	Groups int
+
+	// Heads divides the units of each layer into as many equal parts, which the recurrent product
+	// does not mix: see Blocks. 0 is 1.
+	Heads int
 
 	// Weighted gives the loss of each step of each sequence a weight. The loss of a run is
 	// then the weighted sum in place of the mean. A step of weight 0 needs no class.
@@ -135,10 +140,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := p.checkCalls(); err != nil {
-		return err
-	}
-	if err := p.checkEnds(); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads()); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -175,7 +177,7 @@ func (p Problem) bytes() float64 {
 	g, h, i, l := float64(len(p.Cell.Gates)), float64(p.Hidden), float64(p.Input), float64(p.Reads())
 	rows := float64(p.Frames()) * float64(p.Batch)
 	window, out := float64(p.Cell.Window), float64(p.Out())
-	return 4 * (window*g*h*i + l*(window*out+h)*g*h + l*rows*h*(g+2) + rows*i + (rows+out)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
+	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*rows*h*(g+2) + rows*i + (rows+out)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
 }
 
 // Width is the number of features that layer l reads.
@@ -193,7 +195,7 @@ func (p Problem) FanIn(l int) int { return p.Cell.Window * p.Width(l) }
 // FLOPs is the number of operations that the problem asks for: two per weight,
 // step and sequence, and for training twice that again for the gradients of
 // inputs and weights. Point-wise operations and look-ups are not counted, as in
-// the papers, nor what a window reads before the first step. Of kept steps only the gradients are computed. Every technique is
+// the papers, nor zeros between the blocks of heads, nor what a window reads before the first step. Of kept steps only the gradients are computed. Every technique is
 // rated by this number, so extra work never looks like speed.
 func (p Problem) FLOPs() int64 { return int64(p.flops()) }
 
@@ -213,7 +215,7 @@ func (p Problem) flops() float64 {
 				used += g * h * float64(p.Width(l)) * steps(k)
 			}
 		}
-		used += float64(p.Cell.Recurrent) * h * h * steps(0)
+		used += float64(p.Cell.Recurrent) * h * float64(p.HeadUnits()) * steps(0)
 	}
 	head := float64(p.Steps)
 	if p.Pass == Train {
@@ -225,7 +227,7 @@ func (p Problem) flops() float64 {
 // RecurrentFLOPs is the part of FLOPs that R·h takes in the forward pass: what
 // DeepBench and Diamos et al. count.
 func (p Problem) RecurrentFLOPs() int64 {
-	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.Hidden) * int64(p.Reads()) * int64(p.Batch) * int64(p.Steps)
+	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.HeadUnits()) * int64(p.Reads()) * int64(p.Batch) * int64(p.Steps)
 }
 
 // String names the problem as a test or a benchmark would.
@@ -239,6 +241,9 @@ func (p Problem) String() string {
 	}
 	if p.Calls > 0 {
 		s += fmt.Sprintf("/calls=%d", p.Calls)
+	}
+	if p.Heads > 1 {
+		s += fmt.Sprintf("/heads=%d", p.Heads)
 	}
 	if p.OneHot {
 		s += "/onehot"

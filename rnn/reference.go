@@ -117,7 +117,7 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	name := func(s string) string { return p.Named(s, i) }
 	y := refLayer{way: wayOf(r, i), weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
 	if rh > 0 {
-		y.weightR, y.biasR = r.Get(name("weight_hh")), r.Get(name("bias_hh"))
+		y.weightR, y.biasR = wholeR(p, r.Get(name("weight_hh"))), r.Get(name("bias_hh"))
 	}
 	if len(p.Cell.Peeps) > 0 {
 		y.peep = r.Get(name("peephole"))

@@ -98,7 +98,7 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	}
 	y.dBX = r.sum(y.dPre, gh)
 	if rh > 0 {
-		y.dR, y.dBR = r.outer(y.dRec, y.prior(p.Cell.Through, 0, r.rows*h, h), rh, h), r.sum(y.dRec, rh)
+		y.dR, y.dBR = blocksOf(p, r.outer(y.dRec, y.prior(p.Cell.Through, 0, r.rows*h, h), rh, h)), r.sum(y.dRec, rh)
 	}
 	if len(p.Cell.Peeps) > 0 {
 		y.dP = r.sum(y.dP, len(p.Cell.Peeps)*h)
@@ -140,7 +140,7 @@ func (r *reference) answer() []Tensor {
 		}
 		add(name("grad_weight_ih"), wr, wc, false, true, y.dW)
 		if rh > 0 {
-			add(name("grad_weight_hh"), rh, h, false, true, y.dR)
+			add(name("grad_weight_hh"), rh, p.HeadUnits(), false, true, y.dR)
 		}
 		add(name("grad_bias_ih"), 1, gh, false, true, y.dBX)
 		if rh > 0 {

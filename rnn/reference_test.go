@@ -23,6 +23,11 @@ func small() []Problem {
 		turned := []Problem{base, head, symbols, embedded}[i%4]
 		turned.Direction = []Direction{BothWays, FromLast, Alternating}[i%3]
 		ps = append(ps, turned)
+		if c.Recurrent > 0 {
+			headed := base
+			headed.Heads = 2
+			ps = append(ps, headed)
+		}
 	}
 	return ps
 }

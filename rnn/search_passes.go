@@ -99,7 +99,7 @@ func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
 		add()
 	}
 	if w := e.direction("grad_weight_hh", l); w != nil {
-		mulTransposed(product, y.prior(0, 0, len(d), h), narrow(w), r.rows, h, h)
+		mulTransposed(product, y.prior(0, 0, len(d), h), narrow(wholeR(r.p, w)), r.rows, h, h)
 		add()
 	}
 	for _, name := range []string{"grad_bias_ih", "grad_bias_hh"} {
@@ -176,7 +176,7 @@ func (r *search) ownMark(y *refLayer, e *residual, l, row int) float64 {
 		width := len(y.in) / r.rows
 		in = norm(y.in[row*width : (row+1)*width])
 	}
-	return n * n * (in*e.weight("grad_weight_ih", l) + norm(y.prior(0, row*h, (row+1)*h, h))*e.weight("grad_weight_hh", l) +
+	return n * n * (in*e.weight("grad_weight_ih", l) + norm(y.prior(0, row*h, (row+1)*h, h))/float64(max(1, r.p.Heads))*e.weight("grad_weight_hh", l) +
 		e.weight("grad_bias_ih", l) + e.weight("grad_bias_hh", l))
 }
 

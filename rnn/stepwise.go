@@ -205,7 +205,7 @@ func (c *stepper) layout() {
 			y.width = 1
 		}
 		if c.Cell.Recurrent > 0 {
-			y.weightR, y.biasR = c.data.Get(name("weight_hh")), c.data.Get(name("bias_hh"))
+			y.weightR, y.biasR = wholeR(c.Problem, c.data.Get(name("weight_hh"))), c.data.Get(name("bias_hh"))
 		}
 		if len(c.Cell.Peeps) > 0 {
 			y.peep = c.data.Get(name("peephole"))

@@ -299,9 +299,13 @@ func (c *stepper) parameters(b *backStep) {
 	if b.dr != nil {
 		d, stride = b.dr, rec
 	}
-	signs, through := draw(rng, h), c.Cell.Through
-	states := slices.Concat(y.initial[through], y.state[through])
-	c.weights(name("grad_weight_hh"), d, stride, 0, rec, c.project(states[:len(d)/stride*h], h, signs), signs, h)
+	through := c.Cell.Through
+	states := slices.Concat(y.initial[through], y.state[through])[:len(d)/stride*h]
+	for _, k := range c.AllBlocks(true) {
+		signs, whole := draw(rng, k.units), make([]float64, h)
+		copy(whole[k.state:], signs)
+		c.weights(name("grad_weight_hh"), d, stride, k.first, k.first+k.rows, c.project(states, h, whole), signs, k.units)
+	}
 	c.weights(name("grad_bias_hh"), d, stride, 0, rec, nil, []float64{1}, 1)
 }
 
@@ -326,7 +330,7 @@ func (c *stepper) project(rows []float64, cols int, v []float64) []float64 {
 }
 
 // weights holds the product of a gradient with signs to the sum over all rows of
-// columns [from, to) of d, each row times its factor; nil: 1.
+// columns [from, to) of d, each row times its factor; nil: 1. The gradient's rows are d's columns.
 func (c *stepper) weights(name string, d []float64, cols, from, to int, factors, signs []float64, width int) {
 	t := c.tensor(name)
 	have := c.project(t.Values, width, signs)
@@ -349,7 +353,7 @@ func (c *stepper) weights(name string, d []float64, cols, from, to int, factors,
 		}
 		found[i] = make([]difference, 1)
 		for k := range sum {
-			found[i][0].add(have[lo-from+k], sum[k], (lo-from+k)*width)
+			found[i][0].add(have[lo+k], sum[k], (lo+k)*width)
 			spread[i] = max(spread[i], math.Sqrt(square[k]))
 		}
 	})
@@ -359,7 +363,7 @@ func (c *stepper) weights(name string, d []float64, cols, from, to int, factors,
 // sums judges a gradient that is a sum over all rows by what its terms are like,
 // since they may happen to cancel.
 func (c *stepper) sums(t *Tensor, d difference, spread float64, width int) {
-	t.Spread = spread / math.Sqrt(float64(width))
+	t.Spread = max(t.Spread, spread/math.Sqrt(float64(width)))
 	d.scale = max(d.scale, spread)
 	c.judge(t.Name, nil, t.Cols, c.tolerance(true), d)
 }

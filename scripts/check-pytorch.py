@@ -29,7 +29,8 @@ SIZES = [{"H": 17, "I": 13, "B": 5, "T": 11}, {"H": 160, "I": 96, "B": 24, "T": 
 LAYERS = [1, 3]
 # Classes out, and symbols in as well.
 NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--onehot=true"],
-            ["--point", "H=17,I=13,B=5,T=11,L=2,O=8", "--symbols=6", "--embedding=9", "--groups=2", "--weighted=true"]]
+            ["--point", "H=17,I=13,B=5,T=11,L=2,O=8", "--symbols=6", "--embedding=9", "--groups=2", "--weighted=true"],
+            ["--point", "H=18,I=13,B=5,T=11,L=2,O=7", "--heads=3"]]
 
 
 def runs():
@@ -68,14 +69,24 @@ class Check:
         with np.load(path) as file:
             self.got = dict(file)
         self.meta = json.loads(self.got.pop("meta").item())
+        self.heads = self.meta.get("heads") or 1
         self.worst = {"forward": (0.0, "-"), "gradient": (0.0, "-")}
         self.kinks = 0  # units that ReLU cuts off here and not there: rounding near 0 decides, and gradients with it
 
     def tensor(self, name):
         t = torch.from_numpy(self.got[name])
+        if name.startswith("weight_hh") and self.heads > 1:  # of blocks the whole matrix
+            t = torch.cat([torch.block_diag(*gate.chunk(self.heads)) for gate in t.split(self.meta["hidden"])])
         return t.double() if t.is_floating_point() else t
 
+    def blocks(self, whole):
+        """The blocks of a block-diagonal matrix, as rnnbench keeps them."""
+        rows = whole.shape[-1] // self.heads
+        return torch.cat([band[:, i % self.heads * rows :][:, :rows] for i, band in enumerate(whole.split(rows))])
+
     def compare(self, kind, name, want):
+        if name.startswith("grad_weight_hh"):
+            want = self.blocks(want)
         got, want = self.got[name], want.detach().numpy()
         error = float("inf")  # other shape, or not a number
         if got.shape == want.shape:

@@ -291,7 +291,7 @@ func Problem(p results.Point) (rnn.Problem, error) {
 	q := rnn.Problem{
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History,
-		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Weighted: p.Weighted, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
+		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
 	}
 	return q, q.Check()
 }

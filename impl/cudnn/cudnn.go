@@ -53,6 +53,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Direction != rnn.FromFirst {
 		return fmt.Errorf("%w: cuDNN runs here from the first step only, not in direction %v", schedule.ErrDirection, p.Direction)
 	}
+	if p.Heads > 1 {
+		return fmt.Errorf("%w: cuDNN does not support heads", schedule.ErrHeads)
+	}
 	if p.OneHot {
 		return fmt.Errorf("%w: cuDNN does not support one-hot input", schedule.ErrInput)
 	}

@@ -23,11 +23,13 @@ type layer struct {
 }
 
 // An operand is a weight matrix as products read it: one part if grouped, else
-// one per gate.
+// one per gate. R with heads has a part per gate and head, grouped or not, since its
+// gates lie apart.
 type operand []part
 
 type part struct {
 	weights schedule.View // the gate's rows of W or R
+	block   *rnn.Block    // of R; nil: they are of W
 	packed  *schedule.Matrix
 	forward bool // the product is with the transpose of the weights
 }
@@ -47,7 +49,7 @@ func (n *network) layout(l int) layer {
 	y := n.Plan.Layer[l]
 	gh, rh := len(n.Cell.Gates)*n.Hidden, n.Cell.Recurrent*n.Hidden
 	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
-	out := layer{w: n.inputs(l, true), r: n.operand(rnn.Maybe(y.R), true), ring: min(blocks*n.block, n.Steps)}
+	out := layer{w: n.inputs(l, true), r: n.recurrent(rnn.Maybe(y.R), true), ring: min(blocks*n.block, n.Steps)}
 	if rh > 0 {
 		out.rec = n.Matrix(name("h·R"), n.Batch, rh)
 	}
@@ -62,7 +64,7 @@ func (n *network) layout(l int) layer {
 	if n.Pass != rnn.Train {
 		return out
 	}
-	out.wb, out.rb = n.inputs(l, false), n.operand(rnn.Maybe(y.R), false)
+	out.wb, out.rb = n.inputs(l, false), n.recurrent(rnn.Maybe(y.R), false)
 	out.back = n.Back(l, n.inputStream(l), n.recurrentStream(l))
 	return out
 }
@@ -96,6 +98,18 @@ func (n *network) operand(w schedule.View, forward bool) operand {
 	var o operand
 	for g := range w.Rows / n.Hidden {
 		o = append(o, part{weights: w.Band(g*n.Hidden, n.Hidden), forward: forward})
+	}
+	return o
+}
+
+// recurrent is the operand of the recurrent products.
+func (n *network) recurrent(r schedule.View, forward bool) operand {
+	if r.Empty() {
+		return nil
+	}
+	var o operand
+	for _, b := range n.AllBlocks(n.grouped) {
+		o = append(o, part{weights: b.Weights(r), block: &b, forward: forward})
 	}
 	return o
 }
@@ -141,6 +155,10 @@ func (n *network) packAll(stream, when int, operands ...operand) {
 func (n *network) product(stream int, a schedule.View, o operand, out schedule.View, accumulate bool) {
 	for g, p := range o {
 		b, trans := p.right()
+		if p.block != nil {
+			n.Do(stream, schedule.Gemm{A: p.block.State(a), B: b, TransB: trans, C: p.block.Of(out), Accumulate: accumulate})
+			continue
+		}
 		width := out.Cols / len(o)
 		n.Do(stream, schedule.Gemm{A: a, B: b, TransB: trans, C: out.Columns(g*width, width), Accumulate: accumulate})
 	}
@@ -151,6 +169,10 @@ func (n *network) product(stream int, a schedule.View, o operand, out schedule.V
 func (n *network) productBack(stream int, a schedule.View, o operand, out schedule.View, accumulate bool) {
 	for g, p := range o {
 		b, trans := p.right()
+		if p.block != nil {
+			n.Do(stream, schedule.Gemm{A: p.block.Of(a), B: b, TransB: trans, C: p.block.State(out), Accumulate: accumulate || g >= max(1, n.Heads)})
+			continue
+		}
 		width := a.Cols / len(o)
 		n.Do(stream, schedule.Gemm{A: a.Columns(g*width, width), B: b, TransB: trans, C: out, Accumulate: accumulate || g > 0})
 	}

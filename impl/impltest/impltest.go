@@ -71,6 +71,8 @@ func Problems() []rnn.Problem {
 	}
 	ps = append(ps, Embedded(rnn.FP32)...)
 	ps = append(ps, Directed(rnn.FP32)...)
+	ps = append(ps, Headed(rnn.FP32)...)
+	ps = append(ps, Headed(rnn.BF16)...)
 	// Fewer bits: some of the same, every cell with each.
 	n := len(ps)
 	for i, c := range cell.All() {
@@ -126,6 +128,29 @@ func Directed(precision rnn.Precision) []rnn.Problem {
 				ps = append(ps, p)
 			}
 		}
+	}
+	return ps
+}
+
+// Headed are problems in precision p whose layers have heads: every cell that has a recurrent
+// product, and with -short every other where it is not trained.
+func Headed(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		if c.Recurrent == 0 {
+			continue
+		}
+		p := rnn.Problem{Cell: c, Input: 7, Hidden: 15, Heads: 3, Layers: 2, Batch: 3, Steps: 4, Precision: precision}
+		if i%2 == 0 || !testing.Short() {
+			ps = append(ps, p)
+		}
+		if p.Pass = rnn.Train; !testing.Short() {
+			ps = append(ps, p)
+			p.Hidden, p.Heads, p.Batch = 68, 2, 1
+			ps = append(ps, p)
+			p.Hidden, p.Heads = 6, 6
+		}
+		ps = append(ps, p)
 	}
 	return ps
 }

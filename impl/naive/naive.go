@@ -1,5 +1,5 @@
 // Package naive runs an RNN as its equations are written: at each step of each
-// layer one product per gate for the input and one for the state, and every
+// layer one product per gate for the input and one for the state (of each head), and every
 // point-wise operation alone, all in one stream. The backward pass mirrors it
 // and adds each step's share to the weight gradients as it goes. It is the
 // baseline for the other techniques.
@@ -105,7 +105,9 @@ func (n *network) forward(l, t int) {
 			}
 		}
 		if g < n.recurrent {
-			n.do(schedule.Gemm{A: prev, B: n.band(y.R.All(), g), TransB: true, C: n.gate(n.r.All(), g)})
+			for _, b := range n.Blocks(g) {
+				n.do(schedule.Gemm{A: b.State(prev), B: b.Weights(y.R.All()), TransB: true, C: b.Of(n.r.All())})
+			}
 		}
 	}
 	for _, m := range n.Step(l, t, n.x.All(), rnn.Maybe(n.r)).Maps(n.temp.All()) {
@@ -156,8 +158,10 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 		carry, written := n.CarryThrough(l)
 		for g := range n.gates {
 			if g < n.recurrent {
-				n.do(schedule.Gemm{A: n.gate(dr, g), B: n.band(y.R.All(), g), C: carry, Accumulate: g > 0 || written})
-				n.do(schedule.Gemm{A: n.gate(dr, g), TransA: true, B: prev, C: n.band(y.Grad.R.All(), g), Accumulate: more})
+				for _, b := range n.Blocks(g) {
+					n.do(schedule.Gemm{A: b.Of(dr), B: b.Weights(y.R.All()), C: b.State(carry), Accumulate: g > 0 || written})
+					n.do(schedule.Gemm{A: b.Of(dr), TransA: true, B: b.State(prev), C: b.Weights(y.Grad.R.All()), Accumulate: more})
+				}
 			}
 			if oneHot {
 				n.do(schedule.Scatter{Index: n.InputOf(l, t, 1), Src: n.gate(dx, g), Table: n.gate(y.Grad.W.All(), g)})

@@ -84,6 +84,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Cell.Recurrent == 0 {
 		return fmt.Errorf("%w: %v has no recurrent product, so it has no weights to keep on chip", schedule.ErrCell, p.Cell)
 	}
+	if p.Heads > 1 {
+		return fmt.Errorf("%w: the persistent operation has no heads yet", schedule.ErrHeads)
+	}
 	n := &network{Plan: p, block: k["inputbatch"]}
 	switch {
 	case n.block > 0:

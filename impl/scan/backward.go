@@ -31,7 +31,7 @@ func (n *network) packBackward() {
 	for l, y := range n.Layer {
 		n.layers[l].wBack = n.packInputs(l, false)
 		if n.recurrent > 0 {
-			n.layers[l].rBack = n.pack(y.R.All(), false)
+			n.layers[l].rBack = n.packRecurrent(y.R.All(), false)
 		}
 	}
 }
@@ -75,7 +75,9 @@ func (n *network) backward(l, t, steps int, more bool) {
 		// What the products say of the states before each step is, but for the
 		// first, of the states after the step before it. The last goes into no product.
 		ds := n.ds.Band(0, (steps+1)*n.Batch)
-		n.do(schedule.Gemm{A: n.FromInput(dx), B: n.layers[l].rBack.All(), C: ds.Band(0, steps*n.Batch)})
+		for i, b := range n.blocks {
+			n.do(schedule.Gemm{A: b.Of(n.FromInput(dx)), B: n.layers[l].rBack[i].All(), C: b.State(ds.Band(0, steps*n.Batch)), Accumulate: i >= max(1, n.Heads)})
+		}
 		if steps < n.block {
 			n.do(schedule.Map{Op: cell.Zero, Out: ds.Band(steps*n.Batch, n.Batch)})
 		}
@@ -160,8 +162,8 @@ func (n *network) weightGradients(l, t, steps int, more bool) {
 	if g.Peep != nil {
 		n.do(schedule.SumRows{A: all.Columns(n.gates, g.Peep.Cols), Out: g.Peep.All(), Accumulate: more})
 	}
-	if n.recurrent > 0 {
-		n.do(schedule.Gemm{A: n.FromInput(dx), TransA: true, B: n.Through(l, t, steps), C: g.R.All(), Accumulate: more})
+	for _, b := range n.blocks {
+		n.do(schedule.Gemm{A: b.Of(n.FromInput(dx)), TransA: true, B: b.State(n.Through(l, t, steps)), C: b.Weights(g.R.All()), Accumulate: more})
 	}
 }
 

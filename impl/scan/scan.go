@@ -84,6 +84,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %v: its recurrent products need other gradients than its input products", schedule.ErrCell, c)
 	}
 	n := &network{Plan: p, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
+	if c.Recurrent > 0 {
+		n.blocks = p.AllBlocks(true)
+	}
 	if n.block == 0 || n.block > p.Steps {
 		n.block = p.Steps
 	}
@@ -121,10 +124,11 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 
 type network struct {
 	*rnn.Plan
-	block            int   // steps
-	alone            int   // what of the pass is timed; see aloneKnob
-	values           int64 // that a copy stands for
-	gates, recurrent int   // columns of the products
+	blocks           []rnn.Block // of R
+	block            int         // steps
+	alone            int         // what of the pass is timed; see aloneKnob
+	values           int64       // that a copy stands for
+	gates, recurrent int         // columns of the products
 
 	x, r *schedule.Matrix // products of a block: of the input and, for a surrogate, of its states
 
@@ -140,7 +144,7 @@ type network struct {
 // backward.
 type weights struct {
 	w, wBack []*schedule.Matrix // one for each step of the cell's window; none where one-hot
-	r, rBack *schedule.Matrix
+	r, rBack []*schedule.Matrix // one for each of blocks
 }
 
 // pack returns v, or its transpose, for products to read.
@@ -166,6 +170,15 @@ func (n *network) packInputs(l int, trans bool) []*schedule.Matrix {
 	return list
 }
 
+// packRecurrent packs what states are multiplied by.
+func (n *network) packRecurrent(r schedule.View, trans bool) []*schedule.Matrix {
+	var list []*schedule.Matrix
+	for _, b := range n.blocks {
+		list = append(list, n.pack(b.Weights(r), trans))
+	}
+	return list
+}
+
 func (n *network) layout() {
 	rows := n.block * n.Batch
 	n.x = n.Matrix("x·W", rows, n.gates)
@@ -176,7 +189,7 @@ func (n *network) layout() {
 		var w weights
 		w.w = n.packInputs(l, true)
 		if n.recurrent > 0 {
-			w.r = n.pack(y.R.All(), true)
+			w.r = n.packRecurrent(y.R.All(), true)
 		}
 		n.layers = append(n.layers, w)
 	}
@@ -259,7 +272,9 @@ func (n *network) forward(l, t, steps int) {
 	if surrogate.cell != nil {
 		n.do(schedule.Scan{Sequence: n.narrow(s, surrogate)})
 		scan.R = n.first(n.r, steps)
-		n.do(schedule.Gemm{A: n.Through(l, t, steps), B: n.layers[l].r.All(), C: scan.R})
+		for i, b := range n.blocks {
+			n.do(schedule.Gemm{A: b.State(n.Through(l, t, steps)), B: n.layers[l].r[i].All(), C: b.Of(scan.R)})
+		}
 	}
 	n.do(scan)
 }

@@ -40,6 +40,9 @@ func (Technique) KeepsHistory() {}
 
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
+	if p.Heads > 1 {
+		return fmt.Errorf("%w: connections of a graph are full or diagonal, not in blocks: set heads to none", schedule.ErrHeads)
+	}
 	g, err := graph.New(graph.Stack{
 		Cell: p.Cell, Layers: p.Layers, Input: p.Input, Hidden: p.Hidden, Output: p.Output, Symbols: p.OneHot,
 	})

@@ -160,6 +160,7 @@ func Axes() []Axis {
 		input,
 		whole("output", "output classes", "O"),
 		whole("history", "history steps", "history"),
+		whole("heads", "heads", "heads"),
 		named("onehot", "input encoding", func(r *results.Record) string {
 			if r.Point.OneHot {
 				return "one-hot"

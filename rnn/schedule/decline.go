@@ -8,6 +8,7 @@ var (
 	ErrCell      = declined() // the recurrent unit
 	ErrInput     = declined() // the form of the input
 	ErrHistory   = declined() // steps kept of a previous minibatch
+	ErrHeads     = declined() // units divided into heads
 	ErrPrecision = declined()
 	ErrDevice    = declined() // another device can
 	ErrLibrary   = declined() // a vendor's library says so
@@ -18,5 +19,5 @@ func declined() error { return fmt.Errorf("%w", ErrUnsupported) }
 
 // Declines lists what can be at fault.
 func Declines() []error {
-	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection}
+	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection}
 }

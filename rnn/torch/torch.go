@@ -16,7 +16,8 @@
 //	                            and input, T × B × (I-E), the others
 //	weight_ih_l0     G·H × I    G·H × H from the second layer on; where a cell has a
 //	                            window, columns for the step, then for the step before
-//	weight_hh_l0     G·H × H    gates in the order of meta's gates: r, z, n and i, f, g, o
+//	weight_hh_l0     G·H × H    gates in the order of meta's gates: r, z, n and i, f, g, o;
+//	                            with heads, G·H × H/heads: the blocks of a block-diagonal matrix
 //	bias_ih_l0       G·H
 //	bias_hh_l0       G·H
 //	h_0, c_0         L × B × H  states before the first step
@@ -158,12 +159,13 @@ func (l *layout) meta(from Source) {
 		Symbols   int      `json:"symbols,omitempty"`
 		Embedding int      `json:"embedding,omitempty"`
 		Groups    int      `json:"groups,omitempty"`
+		Heads     int      `json:"heads,omitempty"`
 		Pass      string   `json:"pass"`
 		Precision string   `json:"precision"`
 		Source
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Pass.String(), p.Precision.String(), from,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, p.Pass.String(), p.Precision.String(), from,
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -190,7 +192,7 @@ func (l *layout) parameters() {
 		}
 		l.add(name("weight_ih"), w, gh, p.FanIn(n))
 		if rh > 0 {
-			l.add(name("weight_hh"), l.Get(name("weight_hh")), rh, h)
+			l.add(name("weight_hh"), l.Get(name("weight_hh")), rh, p.HeadUnits())
 		}
 		l.add(name("bias_ih"), l.Get(name("bias_ih")), gh)
 		if rh > 0 {
@@ -262,7 +264,7 @@ func (l *layout) gradients() {
 			l.add(name("weight_ih"), l.take(name("weight_ih"), gh, p.FanIn(n)), gh, p.FanIn(n))
 		}
 		if rh > 0 {
-			l.add(name("weight_hh"), l.take(name("weight_hh"), rh, h), rh, h)
+			l.add(name("weight_hh"), l.take(name("weight_hh"), rh, p.HeadUnits()), rh, p.HeadUnits())
 		}
 		l.add(name("bias_ih"), l.take(name("bias_ih"), 1, gh), gh)
 		if rh > 0 {

@@ -250,6 +250,9 @@ func TestDeviceAnswers(t *testing.T) {
 					if input == "embedded" {
 						p.Symbols, p.Embedding, p.Weighted = 6, 2, output > 0
 					}
+					if c.Recurrent > 0 && output > 0 {
+						p.Heads = 2
+					}
 					plan, _, err := rnn.Layout(nothing{}, p, nil)
 					if err != nil {
 						t.Fatal(err)

@@ -47,6 +47,7 @@ func Axes() []Axis {
 		{Name: "symbols", Doc: "rows of an embedding table, one for each symbol of the input; none: no embedding", Zero: "none", Default: "none"},
 		{Name: "embedding", Doc: "input features that the embedding gives", Zero: "none", Default: "none"},
 		{Name: "groups", Doc: "groups of output classes, each with its own softmax; none: one softmax", Zero: "none", Default: "none"},
+		{Name: "heads", Doc: "heads that divide the units of a layer; the recurrent product does not mix them; none: one head", Zero: "none", Default: "none"},
 		{Name: "weighted", Doc: "loss with a weight for each time step (true or false)", Default: "false", Words: true},
 		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
 	}
@@ -150,6 +151,8 @@ func set(p *results.Point, name string, val value) {
 		p.Embedding = val.size
 	case "groups":
 		p.Groups = val.size
+	case "heads":
+		p.Heads = val.size
 	case "weighted":
 		p.Weighted = val.word == "true"
 	case "streams":

@@ -229,3 +229,28 @@ func TestKeepsWhatOthersWrote(t *testing.T) {
 		t.Errorf("the book is %+v", mine)
 	}
 }
+
+// TestPointIsKept writes a point whose fields all differ and reads it back.
+func TestPointIsKept(t *testing.T) {
+	e := fact(point(64, 1), 1)
+	v := reflect.ValueOf(&e.Point).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Int:
+			f.SetInt(int64(i + 2))
+		case reflect.Bool:
+			f.SetBool(true)
+		}
+	}
+	text, err := (&Book{Entries: []Entry{e}}).Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Parse(text, "book")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := back.Entries[0].Point; got != e.Point {
+		t.Errorf("%+v is %+v once it is read back", e.Point, got)
+	}
+}

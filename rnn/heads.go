@@ -1,0 +1,98 @@
+package rnn
+
+import (
+	"fmt"
+	"slices"
+
+	"rnnbench/rnn/schedule"
+)
+
+// Heads divide the units of each layer into equal parts that the recurrent product does not
+// mix: each gate's part of R is block-diagonal, and only its blocks are stored, one under the
+// other. So row g·H+j of R, which is for unit j of gate g, has a weight for each unit of j's
+// head. That is the memory mixing of Beck et al. (2024), xLSTM, section 2.2.
+
+// HeadUnits is the number of units of a head, or of a layer where there are none.
+func (p Problem) HeadUnits() int { return p.Hidden / max(1, p.Heads) }
+
+// checkHeads reports heads that are not of equal size.
+func (p Problem) checkHeads() error {
+	if p.Heads < 0 || p.Heads > max(1, p.Hidden) || p.Heads > 1 && p.Hidden%p.Heads != 0 {
+		return fmt.Errorf("rnn: heads is %d: it must divide the hidden units, of which a layer has %d", p.Heads, p.Hidden)
+	}
+	return nil
+}
+
+// declineHeads tells why p's layers have no heads.
+func (p Problem) declineHeads() error {
+	if p.Heads > 1 && p.Cell.Recurrent == 0 {
+		return fmt.Errorf("%w: %v has no recurrent product, so heads would divide nothing: set heads to none", schedule.ErrHeads, p.Cell)
+	}
+	return nil
+}
+
+// A Block is a part of R that one product multiplies a state with: of one gate for the units of
+// one head or, without heads, of one gate or all.
+type Block struct {
+	first, rows  int // its rows in R, which are columns of the products
+	state, units int // what it multiplies of the state
+}
+
+// Blocks lists those of gate g, head after head.
+func (p Problem) Blocks(g int) []Block {
+	list := make([]Block, max(1, p.Heads))
+	u := p.HeadUnits()
+	for k := range list {
+		list[k] = Block{first: g*p.Hidden + k*u, rows: u, state: k * u, units: u}
+	}
+	return list
+}
+
+// AllBlocks lists those of all gates that have a recurrent product, gate after gate. Without
+// heads they are one, if grouped.
+func (p Problem) AllBlocks(grouped bool) []Block {
+	if grouped && p.Heads <= 1 {
+		return []Block{{rows: p.Cell.Recurrent * p.Hidden, units: p.Hidden}}
+	}
+	var list []Block
+	for g := range p.Cell.Recurrent {
+		list = append(list, p.Blocks(g)...)
+	}
+	return list
+}
+
+// Weights narrows R, or its gradient, to the block.
+func (b Block) Weights(r schedule.View) schedule.View { return r.Band(b.first, b.rows) }
+
+// Of narrows recurrent products, or their gradients, to what the block makes of the state.
+func (b Block) Of(products schedule.View) schedule.View { return products.Columns(b.first, b.rows) }
+
+// State narrows a state, or its gradient, to what the block multiplies.
+func (b Block) State(v schedule.View) schedule.View { return v.Columns(b.state, b.units) }
+
+// wholeR is R, or its gradient, as a matrix of recurrent gates·H × H, with zeros outside the
+// blocks.
+func wholeR[F float32 | float64](p Problem, r []F) []F {
+	if p.Heads <= 1 {
+		return r
+	}
+	h, u := p.Hidden, p.HeadUnits()
+	out := make([]F, len(r)/u*h)
+	for row := range len(r) / u {
+		copy(out[row*h+row%h/u*u:], r[row*u:(row+1)*u])
+	}
+	return out
+}
+
+// blocksOf are the blocks of a matrix of recurrent gates·H × H, as R has them.
+func blocksOf(p Problem, whole []float64) []float64 {
+	if p.Heads <= 1 {
+		return whole
+	}
+	h, u := p.Hidden, p.HeadUnits()
+	out := make([]float64, 0, len(whole)/h*u)
+	for row := range len(whole) / h {
+		out = append(out, whole[row*h+row%h/u*u:][:u]...)
+	}
+	return slices.Clip(out)
+}
