@@ -32,6 +32,7 @@ type Point struct {
 	Output    int    `json:"output"`    // classes of the softmax output layer; 0: none
 	OneHot    bool   `json:"onehot"`    // the input is one symbol of Input a step
 	History   int    `json:"history"`   // steps kept of the previous minibatch, through which errors flow back as well
+	Calls     int    `json:"calls"`     // runs of Steps each that a sequence takes, each timed alone; 0: a run is a whole sequence
 	Symbols   int    `json:"symbols"`   // rows of the embedding table; 0: no embedding
 	Embedding int    `json:"embedding"` // features of Input that its rows give
 	Groups    int    `json:"groups"`    // of the classes, each with a softmax of its own; 0: one
@@ -41,7 +42,7 @@ type Point struct {
 
 // Axes names the numeric axes of a point in the order of tables; the first four
 // are the first-class ones.
-var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "symbols", "embedding", "groups", "heads"}
+var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads"}
 
 // Axis returns the value of a numeric axis.
 func (p Point) Axis(name string) (int, bool) {
@@ -62,6 +63,8 @@ func (p Point) Axis(name string) (int, bool) {
 		return p.Output, true
 	case "history":
 		return p.History, true
+	case "calls":
+		return p.Calls, true
 	case "symbols":
 		return p.Symbols, true
 	case "embedding":
@@ -91,6 +94,9 @@ func (p Point) String() string {
 	}
 	if p.History > 0 {
 		s += fmt.Sprintf(" history=%d", p.History)
+	}
+	if p.Calls > 0 {
+		s += fmt.Sprintf(" calls=%d", p.Calls)
 	}
 	if p.Symbols > 0 {
 		s += fmt.Sprintf(" embedding=%dx%d", p.Symbols, p.Embedding)
@@ -141,6 +147,7 @@ const (
 	ReasonInput       = "unsupported_input"   // its form: one-hot
 	ReasonHistory     = "unsupported_history" // steps kept of the previous minibatch
 	ReasonHeads       = "unsupported_heads"
+	ReasonCalls       = "unsupported_calls"   // one by one, with states kept on the device
 	ReasonLibrary     = "unsupported_library" // a vendor's library declines
 	ReasonPrecision   = "unsupported_precision"
 	ReasonDevice      = "unsupported_device"
@@ -206,6 +213,7 @@ type Record struct {
 	Rival     *Rival     `json:"rival"`
 	Lengths   *Lengths   `json:"lengths"`
 	Training  *Training  `json:"training"` // null: the pass alone was timed
+	Latency   *Latency   `json:"latency"`  // null: runs were timed, not calls
 }
 
 // Impl is a technique with its settings.

@@ -147,6 +147,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
 	case p.Direction != rnn.FromFirst:
 		return fmt.Errorf("%w: rivals run from the first step only, not in direction %v", schedule.ErrDirection, p.Direction)
+	case p.Calls > 0:
+		return fmt.Errorf("%w: rivals run whole sequences and keep no state from call to call", schedule.ErrCalls)
 	case p.OneHot:
 		return fmt.Errorf("%w: rivals take features, not one-hot input", schedule.ErrInput)
 	case p.Heads > 1:

@@ -137,7 +137,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 		return nil, fmt.Errorf("%s: %w: kept steps are computed ahead of a run, but embeddings in each run: set history to 0", t.Name(), schedule.ErrHistory)
 	}
 	if p.Calls > 0 && p.Cell.Window > 1 {
-		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but from call to call only states are kept", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
+		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but from call to call only states are kept", t.Name(), schedule.ErrCalls, p.Cell, p.Cell.Window)
 	}
 	if err := canTurn(t, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name(), err)

@@ -228,6 +228,9 @@ func (l *Layout) Key(device string) string {
 // fewer steps may have to be checked, that has a schedule and a program beside the others'.
 func (l *Layout) Need() int64 {
 	own := l.Memory + l.Laid
+	if l.Problem.Calls > 0 {
+		return own + hostMemory(l.Problem)
+	}
 	if _, checked := sample(l.Problem); checked != l.Problem && !l.stepwise() {
 		own += int64(float64(own) * float64(checked.Frames()) / float64(l.Problem.Frames()))
 	}
@@ -290,10 +293,10 @@ func Problem(p results.Point) (rnn.Problem, error) {
 	}
 	q := rnn.Problem{
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
-		Output: p.Output, OneHot: p.OneHot, History: p.History,
+		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
 	}
-	return q, q.Check()
+	return q, errors.Join(q.Check(), checkCalls(p))
 }
 
 // hostMemory is what inputs and the answer take besides the device's memory.
@@ -307,6 +310,10 @@ func hostMemory(p rnn.Problem) int64 {
 	weights += p.Symbols * p.Embedding
 	if p.Pass == rnn.Train && p.Output == 0 {
 		given += p.Hidden
+	}
+	if p.Calls > 0 {
+		of := serviceOf(p)
+		return 8*int64(weights) + 4*int64(given)*int64(of.served.Steps)*int64(of.distinct) + of.bytes()
 	}
 	check := rnn.ReferenceBytes(checked, distinct)
 	if checked != p {

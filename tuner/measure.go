@@ -126,7 +126,9 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	if s.Settings.Cache == "cold" { // evicting takes longer than most runs
 		c.perSample = min(c.perSample, 3)
 	}
-	c.last = one
+	if c.last = one; c.Problem.Calls > 0 {
+		c.perSample, c.inputs = CallsPerRound(c.Problem, s.Settings), check.inputs(c.Plan)
+	}
 	lap(&cost.Warmup)
 }
 
@@ -298,6 +300,9 @@ func (s *Sweep) take(c *candidate, others bool) {
 // sample times runs back to back. Where others ran in between, one run first brings the
 // caches back to the state that a sample keeps, if that is cheap.
 func (s *Sweep) sample(c *candidate, others bool) error {
+	if c.Problem.Calls > 0 {
+		return s.sampleCalls(c, others)
+	}
 	var before, after runtime.MemStats
 	cold := s.Settings.Cache == "cold"
 	if others && !cold && c.last < s.Settings.MinTime.Seconds() {
@@ -366,6 +371,9 @@ func (s *Sweep) summarize(c *candidate, stop string) {
 		c.samples.Device = []float64{}
 	}
 	r.Samples = &c.samples
+	if len(c.called.Wall) > 0 {
+		r.Latency = results.NewLatency(c.called.Wall, c.called.Run, c.called.Device)
+	}
 	stats, warnings := results.Summarize(c.samples.Wall, s.Settings.TargetCI)
 	stats.Stop = stop
 	r.Stats = &stats

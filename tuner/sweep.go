@@ -198,7 +198,9 @@ type candidate struct {
 	perSample int   // runs
 	last      float64
 	samples   results.Samples
-	retried   bool // after its worker was killed
+	inputs    []float32     // of calls
+	called    device.Called // all calls so far
+	retried   bool          // after its worker was killed
 }
 
 // point measures all candidates of one point.

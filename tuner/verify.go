@@ -126,10 +126,20 @@ func newVerification(p rnn.Problem, m config.Measure, known *answers) *verificat
 	distinct, checked := sample(p)
 	h := fnv.New64a()
 	fmt.Fprint(h, p, m.Seed) // what is looked at is of each point and seed
+	if p.Calls > 0 {
+		of := serviceOf(p)
+		return &verification{answers: known, problem: p, seed: h.Sum64(), whole: true, data: rnn.NewData(of.served, m.Seed, of.distinct, m.Data)}
+	}
 	return &verification{answers: known, problem: p, seed: h.Sum64(), whole: checked == p, data: rnn.NewData(p, m.Seed, distinct, m.Data)}
 }
 
-func (v *verification) input() *rnn.Data { return v.data }
+// input is what a program begins with.
+func (v *verification) input() *rnn.Data {
+	if v.problem.Calls > 0 {
+		return v.data.Cut(v.problem)
+	}
+	return v.data
+}
 
 // alone reports whether what l runs can be checked without another technique.
 func (v *verification) alone(l *Layout) bool {
@@ -139,6 +149,9 @@ func (v *verification) alone(l *Layout) bool {
 
 // run checks c, whose program holds the inputs already.
 func (v *verification) run(s *Sweep, c *candidate) error {
+	if v.problem.Calls > 0 {
+		return v.serve(c)
+	}
 	if _, err := c.prog.Run(1); err != nil {
 		return err
 	}

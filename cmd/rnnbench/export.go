@@ -87,6 +87,9 @@ with PyTorch. --impl reference exports the float64 reference.`,
 }
 
 func export(ctx context.Context, p *program, b *bench, l *tuner.Layout, m config.Measure, file string) error {
+	if l.Problem.Calls > 0 {
+		return usage(errors.New("export writes the answer of one run: omit --calls"), "")
+	}
 	if l.Fit(b.free()); l.Reason != "" {
 		return errors.New(l.Reason)
 	}

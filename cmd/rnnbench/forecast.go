@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"rnnbench/tuner"
 	"rnnbench/tuner/config"
-	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
 )
 
@@ -24,9 +24,13 @@ func (p *program) open(s *settings, c config.Config) (*bench, error) {
 }
 
 // planFor makes a plan of a request.
-func planFor(p *program, r grid.Request, b *bench) (plan.Plan, error) {
+func planFor(p *program, c config.Config, b *bench) (plan.Plan, error) {
 	defer busy(p, late, "laying out the grid")()
-	return plan.New(r, plan.Target{Device: b.info, Vocabulary: b.vocabulary(), Decide: b.decide})
+	q, err := plan.New(c.Grid, plan.Target{Device: b.info, Vocabulary: b.vocabulary(), Decide: b.decide})
+	if err == nil {
+		err = tuner.CheckCalls(q.Tasks(), c.Measure)
+	}
+	return q, err
 }
 
 // patience is for how long measuring looks ahead; a dry run looks all the way.

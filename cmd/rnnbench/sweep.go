@@ -150,7 +150,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	q, err := planFor(p, c.Grid, b)
+	q, err := planFor(p, c, b)
 	if err != nil {
 		return misused(cmd, err)
 	}

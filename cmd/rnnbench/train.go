@@ -185,7 +185,7 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	if err := askedBy(f.want.Data, c.Grid, b); err != nil {
 		return misused(cmd, err)
 	}
-	q, err := planFor(p, c.Grid, b)
+	q, err := planFor(p, c, b)
 	if err != nil {
 		return misused(cmd, err)
 	}

@@ -243,7 +243,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	q, err := planFor(p, c.Grid, b)
+	q, err := planFor(p, c, b)
 	if err != nil {
 		return misused(cmd, err)
 	}

@@ -60,7 +60,7 @@ func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	q, err := planFor(p, c.Grid, b)
+	q, err := planFor(p, c, b)
 	if err != nil {
 		return misused(cmd, err)
 	}

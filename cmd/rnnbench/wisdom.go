@@ -186,7 +186,7 @@ func wisdomLookup(p *program) *cobra.Command {
 		}
 		defer b.Close()
 		c.Grid.Impl = []string{autoName}
-		q, err := planFor(p, c.Grid, b)
+		q, err := planFor(p, c, b)
 		if err != nil {
 			return misused(cmd, err)
 		}

@@ -94,6 +94,9 @@ func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, da
 	case !dev.OK():
 		return fmt.Errorf("%v", dev)
 	}
+	if !rnn.EveryStep(got) {
+		return lastServed(p, got, served)
+	}
 	if dev, _, err = (rnn.Stepwise{Seed: 1, FLOPs: 1e9}).CheckCalls(plan, data, got); err != nil || !dev.OK() {
 		return errors.Join(err, fmt.Errorf("step by step: %v", dev))
 	}

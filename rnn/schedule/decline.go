@@ -9,6 +9,7 @@ var (
 	ErrInput     = declined() // the form of the input
 	ErrHistory   = declined() // steps kept of a previous minibatch
 	ErrHeads     = declined() // units divided into heads
+	ErrCalls     = declined() // one by one, with states kept
 	ErrPrecision = declined()
 	ErrDevice    = declined() // another device can
 	ErrLibrary   = declined() // a vendor's library says so
@@ -19,5 +20,5 @@ func declined() error { return fmt.Errorf("%w", ErrUnsupported) }
 
 // Declines lists what can be at fault.
 func Declines() []error {
-	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection}
+	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrCalls, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection}
 }

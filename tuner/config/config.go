@@ -293,7 +293,7 @@ func Resolve(layers ...Layer) (Config, error) {
 			_, given := c.Grid.Axes[a.Name]
 			zipped := slices.ContainsFunc(c.Grid.Zips, func(z grid.Zip) bool { return slices.Contains(z.Axes, a.Name) })
 			if !given && !zipped {
-				c.Grid.Axes[a.Name] = a.Default
+				c.Grid.Axes[a.Name] = a.DefaultAt(c.Grid.Axes)
 			}
 		}
 	}

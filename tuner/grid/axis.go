@@ -44,6 +44,7 @@ func Axes() []Axis {
 		{Name: "batch", Letter: "B", Doc: "sequences per batch", Default: "32"},
 		{Name: "steps", Letter: "T", Doc: "time steps per sequence", Default: "50"},
 		{Name: "history", Doc: "time steps of the previous minibatch that training also goes back through; none: new steps only", Zero: "none", Default: "none"},
+		{Name: "calls", Doc: "calls of --steps each (default 1), timed one by one with states kept on the device; none: whole sequences", Zero: "none", Default: "none"},
 		{Name: "symbols", Doc: "rows of an embedding table, one for each symbol of the input; none: no embedding", Zero: "none", Default: "none"},
 		{Name: "embedding", Doc: "input features that the embedding gives", Zero: "none", Default: "none"},
 		{Name: "groups", Doc: "groups of output classes, each with its own softmax; none: one softmax", Zero: "none", Default: "none"},
@@ -51,6 +52,14 @@ func Axes() []Axis {
 		{Name: "weighted", Doc: "loss with a weight for each time step (true or false)", Default: "false", Words: true},
 		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
 	}
+}
+
+// DefaultAt is what a is where axes, by name, do not set it: a call has one step.
+func (a Axis) DefaultAt(axes map[string]string) string {
+	if calls := axes["calls"]; a.Name == "steps" && calls != "" && calls != "none" && calls != "0" {
+		return "1"
+	}
+	return a.Default
 }
 
 // AxisNames lists the names of Axes.
@@ -145,6 +154,8 @@ func set(p *results.Point, name string, val value) {
 		p.Steps = val.size
 	case "history":
 		p.History = val.size
+	case "calls":
+		p.Calls = val.size
 	case "symbols":
 		p.Symbols = val.size
 	case "embedding":

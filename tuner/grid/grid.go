@@ -164,7 +164,7 @@ func (g *Grid) add(r Request, axes map[string]string, origin string, zipped map[
 	for _, a := range Axes() {
 		text, given := axes[a.Name]
 		if !given {
-			text = a.Default
+			text = a.DefaultAt(axes)
 		}
 		vals, err := a.parse(text, g.words)
 		if err != nil {

@@ -181,6 +181,9 @@ func (x *Estimator) once(l *tuner.Layout) float64 {
 func (x *Estimator) measuring(run float64, problem rnn.Problem, reference bool) float64 {
 	m := &x.Measure
 	rounds := float64(m.Rounds+m.MaxRounds) / 2
+	if problem.Calls > 0 {
+		return x.calling(run, rounds, problem, reference)
+	}
 	measure := rounds * (math.Max(m.MinTime.Seconds(), run) + run)
 	if m.PointTimeout > 0 {
 		measure = math.Min(measure, m.PointTimeout.Seconds()+run)

@@ -59,6 +59,7 @@ type entry struct {
 	Output    int    `toml:"output"`
 	OneHot    bool   `toml:"onehot"`
 	History   int    `toml:"history"`
+	Calls     int    `toml:"calls,omitempty"`
 	Symbols   int    `toml:"symbols,omitempty"`
 	Embedding int    `toml:"embedding,omitempty"`
 	Groups    int    `toml:"groups,omitempty"`
@@ -85,7 +86,7 @@ func toFile(e Entry) entry {
 	return entry{
 		Device: e.Device, Cache: e.Cache, Cell: p.Cell, Pass: p.Pass, Precision: p.Precision, Hidden: p.Hidden, Input: p.Input, Batch: p.Batch,
 		Steps: p.Steps, Layers: p.Layers, Streams: p.Streams, Output: p.Output, OneHot: p.OneHot, History: p.History,
-		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted,
+		Calls: p.Calls, Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted,
 		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, By: e.By,
 		Tool: e.Tool, Libraries: e.Libraries, Run: e.Run, Time: e.Time.UTC(),
 	}
@@ -97,7 +98,7 @@ func fromFile(f entry) Entry {
 		Point: results.Point{
 			Cell: f.Cell, Pass: f.Pass, Precision: f.Precision, Hidden: f.Hidden, Input: f.Input, Batch: f.Batch, Steps: f.Steps,
 			Layers: f.Layers, Streams: f.Streams, Output: f.Output, OneHot: f.OneHot, History: f.History,
-			Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Weighted: f.Weighted,
+			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Weighted: f.Weighted,
 		},
 		Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, By: f.By,
 		Tool: f.Tool, Libraries: f.Libraries, Run: f.Run, Time: f.Time.UTC(),
@@ -113,7 +114,7 @@ func (f *entry) check() error {
 		return errors.New("cell, pass or precision is missing")
 	case f.Cache != "hot" && f.Cache != "cold":
 		return fmt.Errorf("cache is %q: write hot or cold", f.Cache)
-	case min(f.Hidden, f.Input, f.Batch, f.Steps, f.Layers) < 1 || min(f.Streams, f.Output, f.History, f.Symbols, f.Embedding, f.Groups) < 0:
+	case min(f.Hidden, f.Input, f.Batch, f.Steps, f.Layers) < 1 || min(f.Streams, f.Output, f.History, f.Calls, f.Symbols, f.Embedding, f.Groups) < 0:
 		return errors.New("a size is out of range")
 	case f.Impl == "":
 		return errors.New("impl is missing")
@@ -211,8 +212,8 @@ func (b *Book) Format() ([]byte, error) {
 // order spells an entry's key so that numbers sort by size.
 func order(e Entry) string {
 	p := e.Point
-	return fmt.Sprintf("%s|%s|%s|%s|%s|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%t|%09d|%09d|%09d|%t|%09d", e.Device, e.Cache, p.Cell, p.Pass, p.Precision,
-		p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads)
+	return fmt.Sprintf("%s|%s|%s|%s|%s|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%t|%09d|%09d|%09d|%t|%09d", e.Device, e.Cache, p.Cell, p.Pass, p.Precision,
+		p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.Calls, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads)
 }
 
 // Write replaces the file at path, whose folder it makes: a reader sees all of

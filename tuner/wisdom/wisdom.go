@@ -135,7 +135,7 @@ func (b *Book) Lookup(device, cache string, p results.Point) []Match {
 	for _, e := range b.Entries {
 		q := e.Point
 		if e.Device != device || e.Cache != cache || q.Cell != p.Cell || q.Pass != p.Pass || q.Precision != p.Precision ||
-			q.OneHot != p.OneHot || (q.Output > 0) != (p.Output > 0) || q.Streams != p.Streams || q.History != p.History ||
+			q.OneHot != p.OneHot || (q.Output > 0) != (p.Output > 0) || q.Streams != p.Streams || q.History != p.History || (q.Calls > 0) != (p.Calls > 0) ||
 			(q.Symbols > 0) != (p.Symbols > 0) || q.Groups != p.Groups || q.Heads != p.Heads || q.Weighted != p.Weighted {
 			continue
 		}

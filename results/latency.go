@@ -1,0 +1,63 @@
+package results
+
+import (
+	"slices"
+	"time"
+)
+
+// Latency is what calls took, each timed alone: a call begins before its input is written and
+// ends once its output is read. Times are in seconds, over all calls of all rounds.
+type Latency struct {
+	Calls int     `json:"calls"` // timed
+	P50   float64 `json:"p50_s"`
+	P90   float64 `json:"p90_s"`
+	P99   float64 `json:"p99_s"`
+	Max   float64 `json:"max_s"`
+
+	Run    Quantiles  `json:"run"`    // without writing and reading
+	Device *Quantiles `json:"device"` // of the run, by the device's own clock; null: it has none
+
+	Percentiles []float64 `json:"percentiles_s"` // 0, 1, … 100
+}
+
+// Quantiles are some of a distribution, in seconds.
+type Quantiles struct {
+	P50 float64 `json:"p50_s"`
+	P90 float64 `json:"p90_s"`
+	P99 float64 `json:"p99_s"`
+	Max float64 `json:"max_s"`
+}
+
+// NewLatency summarises the times of calls, of their runs and of these by the device's own clock,
+// which are all 0 where it has none. There is one call at least.
+func NewLatency(wall, run, device []time.Duration) *Latency {
+	l := &Latency{Calls: len(wall), Run: quantilesOf(run), Percentiles: make([]float64, 101)}
+	sorted := secondsOf(wall)
+	for i := range l.Percentiles {
+		l.Percentiles[i] = quantile(sorted, float64(i)/100)
+	}
+	l.P50, l.P90, l.P99, l.Max = l.Percentiles[50], l.Percentiles[90], l.Percentiles[99], l.Percentiles[100]
+	if len(device) > 0 && slices.Max(device) > 0 {
+		q := quantilesOf(device)
+		l.Device = &q
+	}
+	return l
+}
+
+// MedianOf is the median, in seconds.
+func MedianOf(times []time.Duration) float64 { return quantile(secondsOf(times), 0.5) }
+
+func quantilesOf(times []time.Duration) Quantiles {
+	sorted := secondsOf(times)
+	return Quantiles{quantile(sorted, 0.5), quantile(sorted, 0.9), quantile(sorted, 0.99), sorted[len(sorted)-1]}
+}
+
+// secondsOf sorts times.
+func secondsOf(times []time.Duration) []float64 {
+	out := make([]float64, len(times))
+	for i, t := range times {
+		out[i] = t.Seconds()
+	}
+	slices.Sort(out)
+	return out
+}

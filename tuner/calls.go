@@ -1,0 +1,174 @@
+package tuner
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/tuner/config"
+)
+
+// leastCalls have a 99th percentile.
+const leastCalls = 100
+
+// checkCalls refuses so few calls of a point that their percentiles mean nothing.
+func checkCalls(p results.Point) error {
+	if p.Calls > 0 && p.Calls < leastCalls {
+		return fmt.Errorf("tuner: calls is %d: a 99th percentile needs at least %d", p.Calls, leastCalls)
+	}
+	return nil
+}
+
+// CallsPerRound is how many calls of p a technique makes in each round: so many that the first
+// rounds have all of them, or one where nothing is timed.
+func CallsPerRound(p rnn.Problem, m config.Measure) int {
+	if m.Rounds == 1 && m.MinTime == 0 {
+		return 1
+	}
+	return (p.Calls + m.Rounds - 1) / m.Rounds
+}
+
+// settling is how many calls bring the caches back after other techniques, if that is cheap.
+const settling = 5
+
+// sampleCalls times the calls of a round, each alone. The sample is their median.
+func (s *Sweep) sampleCalls(c *candidate, others bool) error {
+	out, n := rnn.CallOutput(c.Plan)
+	calls := device.Calls{In: c.Plan.Given, Inputs: c.inputs, Each: c.Plan.Given.Elements(), Out: out, Read: n}
+	if others {
+		if calls.N = settling; c.last >= s.Settings.MinTime.Seconds() {
+			calls.N = 1
+		}
+		if _, err := device.Call(c.prog, calls); err != nil {
+			return err
+		}
+	}
+	var before, after runtime.MemStats
+	calls.N = c.perSample
+	runtime.ReadMemStats(&before)
+	some, err := device.Call(c.prog, calls)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		return err
+	}
+	if some.Throttled {
+		c.warn(results.WarnThrottled)
+	}
+	if after.NumGC != before.NumGC {
+		c.warn(results.WarnGC)
+	}
+	c.called.Wall = append(c.called.Wall, some.Wall...)
+	c.called.Run = append(c.called.Run, some.Run...)
+	c.called.Device = append(c.called.Device, some.Device...)
+	c.samples.Iters = append(c.samples.Iters, calls.N)
+	c.samples.Wall = append(c.samples.Wall, results.MedianOf(some.Wall))
+	if d := results.MedianOf(some.Device); d > 0 {
+		c.samples.Device = append(c.samples.Device, d)
+	}
+	return nil
+}
+
+// servedFLOPs is what the calls of a check may take of a technique, and servedBytes what their
+// answer may.
+const (
+	servedFLOPs = 1e11
+	servedBytes = 1 << 28
+)
+
+// A service is the part of a problem's calls that is checked: served calls are made and looked at
+// step by step; the first ones, checked, are held to the reference of the whole sequence. Both
+// problems are sequences of calls.
+type service struct {
+	distinct        int
+	served, checked rnn.Problem
+}
+
+// serviceOf chooses how many calls of p are checked: all, as far as time and memory allow.
+func serviceOf(p rnn.Problem) service {
+	distinct, checked := sample(p.Sequence())
+	calls := func(n float64) rnn.Problem {
+		q := p
+		q.Calls = int(min(float64(p.Calls), max(3, n)))
+		return q.Sequence()
+	}
+	s := service{distinct: distinct, checked: calls(float64(checked.Steps) / float64(p.Steps))}
+	most := min(servedFLOPs/float64(max(1, p.FLOPs())), servedBytes/float64(rnn.StepwiseBytes(p, distinct)))
+	s.served = calls(max(most, float64(s.checked.Steps/p.Steps)))
+	return s
+}
+
+// bytes is what the check takes of the host's memory.
+func (s service) bytes() int64 {
+	return max(rnn.ReferenceBytes(s.checked, s.distinct), (100+stepwiseGarbage)*rnn.StepwiseBytes(s.served, s.distinct)/100)
+}
+
+// serve checks the calls of c: the states after each and what is read of it.
+func (v *verification) serve(c *candidate) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(stepwiseGarbage))
+	of := serviceOf(v.problem)
+	if v.short == nil {
+		v.short = v.data.Cut(of.checked)
+	}
+	all := v.data
+	if c.Plan.Whole != nil && v.problem.Steps > 1 { // which shows states of a call's last step alone
+		all = v.short
+	}
+	got, apart, err := rnn.Serve(c.Plan, c.prog, all, func() error {
+		_, err := c.prog.Run(1)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	dev, err := rnn.CompareCalls(v.short, got, v.answers.of(v.short, false))
+	how := results.Verify{Method: results.VerifyWhole, Steps: of.checked.Steps, Share: 1}
+	if err == nil && of.checked.Steps < v.problem.Sequence().Steps {
+		if how.Method, how.Share = results.VerifyShorter, 0; rnn.EveryStep(got) {
+			var steps rnn.Deviation
+			var covered rnn.Covered
+			steps, covered, err = rnn.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}.CheckCalls(c.Plan, all, got)
+			how.Method, how.Steps, how.Share = results.VerifyStepwise, covered.Steps, covered.Share
+			dev = worse(dev, steps)
+		}
+		if how.Steps < v.problem.Sequence().Steps {
+			c.warn(results.WarnPart)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	v.note(c, worse(dev, apart), got, how)
+	return nil
+}
+
+// worse is the deviation that uses more of its tolerance.
+func worse(a, b rnn.Deviation) rnn.Deviation {
+	if b.Error/b.Tolerance > a.Error/a.Tolerance {
+		return b
+	}
+	return a
+}
+
+// inputs are those of the calls that are timed, in turns: 4 MiB at most.
+func (v *verification) inputs(p *rnn.Plan) []float32 { return rnn.CallInputs(p, v.data, 1<<20) }
+
+// CheckCalls refuses settings that make no sense where calls are timed one by one.
+func CheckCalls(tasks []Task, m config.Measure) error {
+	for _, t := range tasks {
+		switch {
+		case t.Point.Calls == 0:
+		case m.Cache == "cold":
+			return errors.New("calls follow one another at once, so that caches stay filled: use --cache hot with --calls")
+		case m.Energy:
+			return errors.New("energy is counted of runs back to back, but calls are timed one by one: omit --energy or --calls")
+		}
+	}
+	return nil
+}
+
+// CallsChecked is how many calls of p a check makes.
+func CallsChecked(p rnn.Problem) int { return serviceOf(p).served.Steps / p.Steps }

@@ -1,0 +1,28 @@
+package plan
+
+import (
+	"math"
+
+	"rnnbench/rnn"
+	"rnnbench/tuner"
+)
+
+// calling guesses the seconds that it takes to check and time the calls of a technique, a run
+// of which takes that long, in so many rounds.
+func (x *Estimator) calling(run, rounds float64, problem rnn.Problem, reference bool) float64 {
+	m := &x.Measure
+	const handover = 20e-6 // writing an input, waking workers, reading an output
+	call := run + handover
+	t := rounds * call * float64(tuner.CallsPerRound(problem, *m))
+	if m.PointTimeout > 0 {
+		t = math.Min(t, m.PointTimeout.Seconds()+call)
+	}
+	t += math.Max(m.Warmup.Seconds(), run)
+	if m.Verify {
+		t += 2 * call * float64(tuner.CallsChecked(problem)) // and what is read of each
+		if reference {
+			t += math.Min(float64(rnn.ReferenceFLOPs(problem.Sequence(), problem.Batch)), 4e9) / 2e9
+		}
+	}
+	return t
+}
