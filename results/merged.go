@@ -23,7 +23,8 @@ type Part struct {
 	Done    int      `json:"done"`    // records of the plan; of a tune, points with a winner
 	Planned int      `json:"planned"` // the same, when the shard is complete
 	Tune    bool     `json:"tune"`
-	Broken  int      `json:"broken"` // records that failed, timed out or are incorrect
+	Train   bool     `json:"train,omitempty"` // Done and Planned count networks
+	Broken  int      `json:"broken"`          // records that failed, timed out or are incorrect
 }
 
 // States of a shard.
@@ -118,6 +119,9 @@ func (m *Merged) Gaps() []string {
 		if p.Tune {
 			have = fmt.Sprintf("%d of %d winners", p.Done, p.Planned)
 		}
+		if p.Train {
+			have = fmt.Sprintf("%d of %d networks trained", p.Done, p.Planned)
+		}
 		switch {
 		case p.State == ShardRunning:
 			list = append(list, fmt.Sprintf("shard %d/%d is being measured: it has %s", p.Index, m.Count, have))
@@ -128,10 +132,18 @@ func (m *Merged) Gaps() []string {
 		case p.State == ShardIncomplete:
 			list = append(list, fmt.Sprintf("shard %d/%d ended early: it has %s", p.Index, m.Count, have))
 		case p.Broken > 0:
-			list = append(list, fmt.Sprintf("shard %d/%d has %d records that did not succeed", p.Index, m.Count, p.Broken))
+			list = append(list, fmt.Sprintf("shard %d/%d has %d %s that did not succeed", p.Index, m.Count, p.Broken, p.what()))
 		}
 	}
 	return list
+}
+
+// what Broken counts.
+func (p Part) what() string {
+	if p.Train {
+		return "networks"
+	}
+	return "records"
 }
 
 // Ranges spells sorted numbers as 1, 3-5.

@@ -21,6 +21,12 @@ type Shard struct {
 	Own     int    `json:"own"`     // points that no other shard has
 	Tune    bool   `json:"tune"`    // its points are tuned, so that its records are not known before
 	Control Point  `json:"control"` // that every shard measures, so that nodes can be compared
+
+	// Trained says that all of the plan is trained. Then every shard times the pass of the
+	// control point, for comparison alone. Limits are those by which the plan was divided.
+	Trained  bool          `json:"trained,omitempty"`
+	Networks int           `json:"networks,omitempty"` // that the shard trains
+	Limits   *TrainingPlan `json:"limits,omitempty"`
 }
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
@@ -32,6 +38,11 @@ const controlShard = 1
 // shard's.
 func (s Shard) Extra(p Point) bool {
 	return s.Index != controlShard && p.Place() == s.Control.Place()
+}
+
+// Compares reports whether a record of the shard is there to compare nodes alone.
+func (s Shard) Compares(r *Record) bool {
+	return r.Training == nil && (s.Trained || s.Extra(r.Point))
 }
 
 // Place is p without its streams: points of one place are rivals.

@@ -1,6 +1,31 @@
 package results
 
-import "math"
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// checkpoints matches the files with checkpoints of a run.
+const checkpoints = "checkpoint-*.npz"
+
+// Checkpoint is where the run in dir keeps the checkpoint of a network, by its number in the
+// plan from 1. Shards count as the whole plan does.
+func Checkpoint(dir string, network int) string {
+	return filepath.Join(dir, fmt.Sprintf("checkpoint-%d.npz", network))
+}
+
+// Checkpoints lists the files with checkpoints of the run in dir.
+func Checkpoints(dir string) ([]string, error) {
+	names, err := fs.Glob(os.DirFS(dir), checkpoints) // dir itself may hold any characters
+	for i, n := range names {
+		names[i] = filepath.Join(dir, n)
+	}
+	return names, err
+}
 
 // Training is how far a network had been trained when its record was written: a run of train
 // has a record each time. Stats are then of an iteration since the record before.
@@ -13,8 +38,31 @@ type Training struct {
 	Optimizer  string  `json:"optimizer"`
 	Data       string  `json:"data"`
 	Replicas   int     `json:"replicas"` // processes, each with a part of the minibatch; 0: one device
+	Stop       string  `json:"stop"`     // limit that ended training: "iterations", "time" or "loss"; "": it goes on
 
 	Comparison *Comparison `json:"comparison"` // with double precision; nil: none
+}
+
+// Trainings is the newest record of each network among recs, in the order in which they began.
+func Trainings(recs []Record) []Record {
+	var list []Record
+	at := map[string]int{}
+	for i := range recs {
+		r := &recs[i]
+		if r.Training == nil {
+			continue
+		}
+		key := fmt.Sprintf("%+v|%s|%s|%s", r.Point, r.Impl.Label, r.Training.Data, r.Training.Optimizer)
+		j, ok := at[key]
+		switch {
+		case !ok:
+			at[key] = len(list)
+			list = append(list, *r)
+		case cmp.Or(r.Time.Compare(list[j].Time), cmp.Compare(r.Seq, list[j].Seq)) >= 0:
+			list[j] = *r
+		}
+	}
+	return list
 }
 
 // A Comparison is the loss of each iteration, in double precision too, and how far it may lie to
@@ -65,4 +113,33 @@ type TrainingPlan struct {
 	// Reference holds the loss of each iteration to training in double precision, which takes time:
 	// networks must be small. Such a training has one record and no checkpoint.
 	Reference bool `json:"reference,omitempty"`
+}
+
+// Reached names the limit at which training ends that has come as far as t; "": it goes on.
+func (p TrainingPlan) Reached(t *Training) string {
+	loss := t.Loss
+	if t.HeldOut != nil {
+		loss = t.HeldOut.Loss
+	}
+	switch {
+	case p.Iterations > 0 && t.Iterations >= p.Iterations:
+		return "iterations"
+	case p.Time > 0 && t.Wall >= p.Time:
+		return "time"
+	case t.Iterations > 0 && loss <= p.Loss:
+		return "loss"
+	}
+	return ""
+}
+
+// Options spells until when networks are trained, and what is recorded of it, as train takes it.
+func (p *TrainingPlan) Options() string {
+	if p == nil {
+		return "none"
+	}
+	text := fmt.Sprintf("--iterations %d --time %gs --loss %g --every %d --held-out %d", p.Iterations, p.Time, p.Loss, p.Every, p.Batches)
+	if p.Replicas > 0 {
+		text += fmt.Sprintf(" --replicas %d", p.Replicas)
+	}
+	return text
 }

@@ -21,7 +21,7 @@ func mergeCommand(p *program) *cobra.Command {
 		Use:     "merge RUN... [flags]",
 		Short:   "Make one run of the shards of a plan",
 		GroupID: "measure",
-		Long: `Merge makes one run of the shards that sweep, tune or reproduce measured with --shard.
+		Long: `Merge makes one run of the shards that sweep, tune, train or reproduce measured with --shard.
 A RUN is the folder of a shard, or a folder that holds the shards of one plan. The merged
 run lies beside the shards and has their name without the number.
 

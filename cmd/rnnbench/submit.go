@@ -26,7 +26,7 @@ func submitCommand(p *program) *cobra.Command {
 		Use:     "submit slurm|kubernetes|status",
 		Short:   "Have Slurm or Kubernetes measure the shards of a plan",
 		GroupID: "measure",
-		Long: `Submit hands a sweep, tune or reproduce to a scheduler: one job for each shard, and one
+		Long: `Submit hands a sweep, tune, train or reproduce to a scheduler: one job for each shard, and one
 job that merges the shards afterwards. A submission has its own folder, which holds the
 shards, what the jobs print, and what was submitted.
 
@@ -96,11 +96,8 @@ var own = []string{"--out", "--shard", "--resume", "--dry-run", "--print-config"
 
 // checkCommand reads the command as a job will, as far as that needs no device.
 func checkCommand(ctx context.Context, args []string) error {
-	verbs := []string{"sweep", "tune", "reproduce"}
-	switch {
-	case args[0] == "train":
-		return usage(errors.New("train has no shards: submit a sweep, tune or reproduce, or run train in a job of your own"), submitHint)
-	case !slices.Contains(verbs, args[0]):
+	verbs := []string{"sweep", "tune", "train", "reproduce"}
+	if !slices.Contains(verbs, args[0]) {
 		return usage(grid.Unknown("command to submit", args[0], verbs), submitHint)
 	}
 	for _, a := range args {

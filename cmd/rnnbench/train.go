@@ -19,6 +19,7 @@ import (
 	"rnnbench/train"
 	"rnnbench/train/data"
 	"rnnbench/train/training"
+	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
 	"rnnbench/tuner/progress"
@@ -56,6 +57,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
   rnnbench train --impl naive,persistent --precision bf16 --device cuda:0 --time 2m
   rnnbench train --data words --cell lstm-c -H 512 -B 8 -T 128 --history 128 --impl scc   # BPTT(256; 128)
   rnnbench train --resume out
+  rnnbench train --cell gru,lstm -H 128:512:x2 --shard 3/16   # what one job of many runs
   rnnbench plot --x wall --y loss -f loss.svg`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -101,7 +103,9 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 // trainRunFlags are those of the run that is made.
 func (f *trainFlags) trainRunFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.print, "print-config", false, "print the effective settings as a configuration file")
 		fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, its id, or a results folder (its latest run)")
+		f.shardFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
 		fs.BoolVar(&f.hideHost, "no-hostname", false, "omit the host name from the run")
@@ -163,6 +167,9 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	if err != nil {
 		return misused(cmd, err)
 	}
+	if err := f.readShard(p); err != nil {
+		return misused(cmd, err)
+	}
 	var before *results.Manifest
 	var was *results.TrainingPlan
 	if f.resume != "" {
@@ -175,6 +182,12 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	}
 	if err := f.stops(cmd, was); err != nil {
 		return misused(cmd, err)
+	}
+	if f.print {
+		if err := f.checkWords(); err != nil {
+			return misused(cmd, err)
+		}
+		return config.Print(p.out, c)
 	}
 	env := environment(f.hideHost)
 	b, err := p.open(&f.settings, c)
@@ -190,6 +203,9 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 		return misused(cmd, err)
 	}
 	q.Kind = "train " + f.want.Data + " " + f.want.Optimizer
+	if q, before, err = f.divideTraining(c, b, q, before); err != nil {
+		return misused(cmd, err)
+	}
 	if before != nil {
 		if differs := q.Mismatch(*before, b.record()); differs != "" {
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run")
@@ -214,7 +230,32 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	if err != nil {
 		return errors.Join(err, run.Finish(exitError))
 	}
-	return f.carryOutTraining(ctx, p, b.newTraining(p, q.Trained(f.want).Networks(), c.Measure.Seed, run, had))
+	control := job{bench: b, plan: q.Control(), measure: c.Measure, skip: run.Done, emit: run.Append}
+	return f.carryOutTraining(ctx, p, b.newTraining(p, q.Networks(), c.Measure.Seed, run, had), control)
+}
+
+// divideTraining makes q the networks that are to be trained until the limits that are wanted:
+// those of a shard, if one is asked for. A shard goes on by the division that it began with.
+func (f *trainFlags) divideTraining(c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
+	limits, asked := f.want, before != nil
+	if asked && before.Plan.Shard != nil && before.Plan.Shard.Limits != nil {
+		limits = *before.Plan.Shard.Limits
+	}
+	q, before, err := f.divide(c, b, q.Trained(limits), before)
+	if err != nil || q.Shard == nil {
+		return q, before, err
+	}
+	q.Shard.Limits = &limits
+	if before != nil && !asked {
+		if was := before.Plan.Shard.Limits; was.Options() != limits.Options() {
+			return q, before, usage(fmt.Errorf("shard %v in %s was begun with %s, not with %s", q.Shard, f.resume, was.Options(), limits.Options()),
+				"rnnbench train --resume "+f.resume+" takes other limits; --label WORD or --out DIR begins another run of the shard")
+		}
+		if before.Training != nil { // which --resume may have raised
+			f.want = *before.Training
+		}
+	}
+	return q.Until(f.want), before, nil
 }
 
 // askedBy sets the axes that a task decides.
@@ -237,6 +278,17 @@ func askedBy(spec string, r grid.Request, b *bench) error {
 		if axes[name] = strconv.Itoa(n); n == 0 {
 			axes[name] = "none"
 		}
+	}
+	return nil
+}
+
+// checkWords reads the optimiser and the task without a device and without files.
+func (f *trainFlags) checkWords() error {
+	if _, err := train.ParseOptimizer(f.want.Optimizer, rnn.FP32); err != nil {
+		return fmt.Errorf("--optimizer: %w", err)
+	}
+	if err := data.Check(f.want.Data); err != nil {
+		return fmt.Errorf("--data: %w", err)
 	}
 	return nil
 }
@@ -270,14 +322,22 @@ func sharable(at results.Point, replicas int) error {
 	return nil
 }
 
-// carryOutTraining trains all, closes the run and prints the last record of each.
-func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j *training.Job) error {
-	show := progress.New(p.progressOptions(0), nil)
+// carryOutTraining measures the control point of a shard, trains all, closes the run and prints the last record of each.
+func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j *training.Job, control job) error {
+	show := progress.New(p.progressOptions(control.plan.Records()), nil)
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
-	err := j.Do(ctx)
+	control.show, control.measure.Verify = show, true
+	err := control.run(ctx)
+	if err == nil {
+		err = j.Do(ctx)
+	}
 	show.Close()
 	last := j.Last
+	if len(j.Networks) == 0 && err == nil {
+		p.note("the shard has no network of its own, because the plan has fewer points than shards")
+		last, err = j.Run.Records()
+	}
 	code, outcome := exitCode(last, err, false, false)
 	if bad := j.Run.Finish(code); bad != nil && outcome == nil {
 		return bad

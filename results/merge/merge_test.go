@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rnnbench/results"
 )
@@ -247,5 +248,49 @@ func TestNodes(t *testing.T) {
 	controls[4].Stats.Median = 1.4
 	if list = Nodes(controls, controls); !list[1].Differs() || list[0].Differs() {
 		t.Errorf("%v", list)
+	}
+}
+
+// TestCheckpoints: a merged run has the shards' checkpoints of before they were read. It keeps a
+// newer one of its own.
+func TestCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	a, b := shard(t, dir, 1, 1, 0, nil), shard(t, dir, 2, 1, 0, nil)
+	file := func(run string, number int, text string, age time.Duration) {
+		t.Helper()
+		path := results.Checkpoint(run, number)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if when := time.Now().Add(-age); os.Chtimes(path, when, when) != nil {
+			t.Fatal("the time of a file cannot be set")
+		}
+	}
+	file(a.Dir(), 1, "first", time.Minute)
+	file(a.Dir(), 3, "ahead of the records", -time.Minute)
+	file(b.Dir(), 2, "second", time.Minute)
+	path, _ := write(t, dir)
+	want := func(number int, text string) {
+		t.Helper()
+		if got, err := os.ReadFile(results.Checkpoint(path, number)); string(got) != text || text == "" && !os.IsNotExist(err) {
+			t.Errorf("checkpoint %d is %q, want %q: %v", number, got, text, err)
+		}
+	}
+	want(1, "first")
+	want(2, "second")
+	want(3, "")
+	if err := os.Remove(results.Checkpoint(path, 2)); err != nil {
+		t.Fatal(err)
+	}
+	file(path, 2, "trained on", 30*time.Second)
+	if err := os.Remove(results.Checkpoint(a.Dir(), 1)); err != nil { // each is written anew in one piece
+		t.Fatal(err)
+	}
+	file(a.Dir(), 1, "first, again", 10*time.Second)
+	write(t, dir)
+	want(1, "first, again")
+	want(2, "trained on")
+	if list, err := results.Checkpoints(path); err != nil || len(list) != 2 {
+		t.Errorf("%q, %v", list, err)
 	}
 }

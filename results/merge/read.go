@@ -3,11 +3,13 @@ package merge
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"rnnbench/results"
 )
@@ -16,6 +18,8 @@ import (
 type Group struct {
 	Sets     []results.Set
 	Warnings []results.Warning
+
+	read map[string]time.Time // when reading each folder began
 }
 
 // Read reads shards: their folders, or a folder that holds them. A merged run among them
@@ -37,7 +41,7 @@ func Read(paths []string) (*Group, error) {
 		}
 	}
 	if len(g.Sets) == 0 {
-		return nil, errors.New("no shard was given: name folders that rnnbench sweep, tune or reproduce made with --shard")
+		return nil, errors.New("no shard was given: name folders that rnnbench sweep, tune, train or reproduce made with --shard")
 	}
 	slices.SortStableFunc(g.Sets, func(a, b results.Set) int {
 		return cmp.Compare(a.Manifest.Plan.Shard.Index, b.Manifest.Plan.Shard.Index)
@@ -79,6 +83,7 @@ func folders(path string) ([]string, error) {
 
 // add reads the run in dir.
 func (g *Group) add(dir string) error {
+	began := time.Now()
 	m, recs, warnings, err := results.Read(dir)
 	if err != nil {
 		return err
@@ -97,6 +102,10 @@ func (g *Group) add(dir string) error {
 		return nil // it was named twice
 	}
 	g.Sets = append(g.Sets, results.Set{Manifest: m, Records: recs, Dir: dir})
+	if g.read == nil {
+		g.read = map[string]time.Time{}
+	}
+	g.read[dir] = began
 	return nil
 }
 
@@ -138,6 +147,12 @@ func (g *Group) check() error {
 			return differ("the name of the run", a.Of, b.Of)
 		case m.Records != n.Records:
 			return differ("the form of records", m.Records, n.Records)
+		case a.Limits.Options() != b.Limits.Options():
+			return differ("the training by which the plan was divided", a.Limits.Options(), b.Limits.Options())
+		case m.Training.Options() != n.Training.Options():
+			return differ("the training", m.Training.Options(), n.Training.Options())
+		case m.Training != nil && seed(m) != seed(n):
+			return differ("the seed", seed(m), seed(n))
 		}
 	}
 	return g.overlaps()
@@ -152,13 +167,26 @@ func version(m *results.Manifest) string {
 	return t.Version + " (" + t.Revision + ")"
 }
 
+// seed is that of first weights and data; "": the manifest does not say.
+func seed(m *results.Manifest) string {
+	var c struct {
+		Measure struct {
+			Seed json.Number `json:"seed"`
+		} `json:"measure"`
+	}
+	if json.Unmarshal(m.Config, &c) != nil {
+		return ""
+	}
+	return c.Measure.Seed.String()
+}
+
 // overlaps finds a point that two shards have, which no division gives them.
 func (g *Group) overlaps() error {
 	owner := map[results.Point]*results.Set{}
 	for i := range g.Sets {
 		s := &g.Sets[i]
 		for _, r := range s.Records {
-			if s.Manifest.Plan.Shard.Extra(r.Point) {
+			if s.Manifest.Plan.Shard.Compares(&r) {
 				continue
 			}
 			at := r.Point.Place()

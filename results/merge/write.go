@@ -31,6 +31,9 @@ func (g *Group) Write(dir string) (string, results.Manifest, error) {
 		old.Manifest, old.Records, old.Controls = m, own, controls
 		return nil
 	})
+	if err == nil {
+		err = g.takeCheckpoints(path)
+	}
 	return path, m, err
 }
 
@@ -40,10 +43,10 @@ func (g *Group) split() (own, controls []results.Record) {
 	at := g.Sets[0].Manifest.Plan.Shard.Control.Place()
 	for _, s := range g.Sets {
 		for _, r := range s.Records {
-			if r.Point.Place() == at {
+			if r.Point.Place() == at && r.Training == nil {
 				controls = append(controls, r)
 			}
-			if !s.Manifest.Plan.Shard.Extra(r.Point) {
+			if !s.Manifest.Plan.Shard.Compares(&r) {
 				own = append(own, r)
 			}
 		}
@@ -164,21 +167,47 @@ func (g *Group) parts(old results.Manifest) []results.Part {
 	return list
 }
 
+// trained counts the networks of a shard that need no further training, and those of them that
+// broke.
+func trained(s *results.Set) (done, broken int) {
+	for _, r := range results.Trainings(s.Records) {
+		stop := r.Training.Stop
+		if until := s.Manifest.Training; until != nil { // it may have been raised since
+			stop = until.Reached(r.Training)
+		}
+		switch {
+		case r.Status.Broken():
+			done, broken = done+1, broken+1
+		case r.Status == results.Skipped, stop != "":
+			done++
+		}
+	}
+	return done, broken
+}
+
 // part says how far a shard is.
 func part(s *results.Set) results.Part {
 	m := &s.Manifest
-	p := results.Part{Index: m.Plan.Shard.Index, Run: m.Run, Exit: m.Exit, Done: len(s.Records), Planned: m.Plan.Records, Nodes: []string{}}
+	p := results.Part{Index: m.Plan.Shard.Index, Run: m.Run, Exit: m.Exit, Planned: m.Plan.Records, Nodes: []string{}}
 	for i := range s.Records {
 		r := &s.Records[i]
 		if name, _ := origin(r); !slices.Contains(p.Nodes, name) {
 			p.Nodes = append(p.Nodes, name)
 		}
-		if r.Status.Broken() {
-			p.Broken++
+		if r.Training == nil {
+			p.Done++
+			if r.Status.Broken() {
+				p.Broken++
+			}
 		}
 	}
+	trained, broken := trained(s)
+	p.Done, p.Broken = p.Done+trained, p.Broken+broken
 	if m.Plan.Shard.Tune {
 		p.Tune, p.Done, p.Planned = true, len(m.Winners), m.Plan.Shard.Own
+	}
+	if m.Plan.Shard.Trained {
+		p.Train, p.Done, p.Planned = true, trained, m.Plan.Shard.Networks
 	}
 	exit := 0
 	if m.Exit != nil {

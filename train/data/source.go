@@ -115,6 +115,25 @@ func Open(spec string, o Options) (Source, error) {
 	if o.Batch > mostRows || o.Steps > mostRows/o.Batch {
 		return nil, fmt.Errorf("a batch of %d sequences of %d steps: together they must be at most %d", o.Batch, o.Steps, mostRows)
 	}
+	k, s, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	source, err := k.open(s, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.name, err)
+	}
+	return source, nil
+}
+
+// Check reports whether spec names a task and options that it has, without opening its files.
+func Check(spec string) error {
+	_, _, err := parse(spec)
+	return err
+}
+
+// parse reads a spec.
+func parse(spec string) (kind, settings, error) {
 	name, rest, _ := strings.Cut(spec, ":")
 	all := kinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == name })
@@ -123,17 +142,10 @@ func Open(spec string, o Options) (Source, error) {
 		for _, k := range all {
 			names = append(names, k.name)
 		}
-		return nil, fmt.Errorf("there is no task %q: choose one of %s", name, strings.Join(names, ", "))
+		return kind{}, nil, fmt.Errorf("there is no task %q: choose one of %s", name, strings.Join(names, ", "))
 	}
 	s, err := all[i].read(rest)
-	if err != nil {
-		return nil, err
-	}
-	source, err := all[i].open(s, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return source, nil
+	return all[i], s, err
 }
 
 // read reads the options that follow a task's name. What names no option belongs to the path.

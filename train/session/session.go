@@ -155,6 +155,7 @@ func (s *Session) report() error {
 		r.Training.HeldOut = &results.Score{Loss: score.Loss, Top1: score.Top1, Top5: score.Top5, Top20: score.Top20}
 		s.loss = score.Loss
 	}
+	r.Training.Stop = s.Plan.Reached(r.Training)
 	iterations, each := now.iterations-s.last.iterations, (now.took - s.last.took).Seconds()
 	each /= float64(max(1, iterations))
 	r.Samples = &results.Samples{Iters: []int{iterations}, Wall: []float64{each}, Device: []float64{}}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"rnnbench/device"
@@ -57,9 +56,10 @@ func (j *Job) Do(ctx context.Context) error {
 	start := time.Now()
 	spent := false
 	for i, n := range j.Networks {
+		checkpoint := results.Checkpoint(j.Run.Dir(), n.Number)
 		last := n.Latest(j.Before)
 		if !n.Finished(last) {
-			over, err := j.one(ctx, n, j.checkpoint(i), j.share(start, i), &last)
+			over, err := j.one(ctx, n, checkpoint, j.share(start, i), &last)
 			if err != nil {
 				j.keep(last)
 				return err
@@ -78,11 +78,6 @@ func (j *Job) keep(last *results.Record) {
 	if last != nil {
 		j.Last = append(j.Last, *last)
 	}
-}
-
-// checkpoint is where the run keeps the checkpoint of its i-th network.
-func (j *Job) checkpoint(i int) string {
-	return filepath.Join(j.Run.Dir(), fmt.Sprintf("checkpoint-%d.npz", i+1))
 }
 
 // share is how long network i may take; 0: no limit.

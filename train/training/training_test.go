@@ -22,8 +22,8 @@ import (
 func networks(iterations int, names ...string) []plan.Network {
 	p := results.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
 	var list []plan.Network
-	for _, n := range names {
-		list = append(list, plan.Network{Point: p, Spec: grid.Spec{Name: n, Label: n}, Training: results.TrainingPlan{
+	for i, n := range names {
+		list = append(list, plan.Network{Number: i + 1, Point: p, Spec: grid.Spec{Name: n, Label: n}, Training: results.TrainingPlan{
 			Data: "copy:delay=2:length=2:symbols=3", Optimizer: "sgd:lr=0.5", Iterations: iterations, Every: 10, Batches: 1,
 		}})
 	}

@@ -8,9 +8,9 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/results"
+	"rnnbench/rnn"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
-	"rnnbench/tuner/grid"
 )
 
 // A Division is a plan dealt out to shards. It depends on the plan and the number of
@@ -18,51 +18,53 @@ import (
 type Division struct {
 	whole   Plan
 	control results.Point
+	trained bool                  // all of the plan is trained, so that the control belongs to no shard
 	shard   map[results.Point]int // of each place, from 0
 	Seconds []float64             // estimate of each shard, with the control point
 	Points  []int                 // of each shard, without it
 }
 
+// A place is the points that stay together in one shard, and the seconds that they take.
+type place struct {
+	at                      results.Point
+	points                  int
+	swept, trained, control float64 // control is of its pass alone, where all is trained
+}
+
+func (x *place) seconds() float64 { return x.swept + x.trained }
+
 // Divide deals the points of p out to n shards that take about equally long: the longest
 // points first, each to the shard with the least so far. Points that differ in streams
-// alone are rivals and stay together. The point of median length is the control.
+// alone are rivals and stay together, and so are a network that is trained and its pass. The
+// point of median length is the control: of those that are swept, if there are any.
 func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 	if p.Records() == 0 {
 		return nil, fmt.Errorf("%s: there is nothing to divide", p.Summary)
 	}
-	if len(p.Networks()) > 0 {
-		return nil, fmt.Errorf("%s: trainings are not divided among shards: add --shard off", p.Summary)
-	}
-	type place struct {
-		at      results.Point
-		points  int
-		seconds float64
-	}
-	var all []*place
-	of := map[results.Point]*place{}
-	err := p.Each(func(at results.Point, specs []grid.Spec) error {
-		x := of[at.Place()]
-		if x == nil {
-			x = &place{at: at.Place()}
-			of[at.Place()] = x
-			all = append(all, x)
-		}
-		t, err := rough(at, len(specs), gpu)
-		x.points, x.seconds = x.points+1, x.seconds+t
-		return err
-	})
+	all, err := p.places(gpu)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b *place) int { return cmp.Compare(b.seconds, a.seconds) })
-	control := all[len(all)/2]
-	d := &Division{whole: p, control: control.at, shard: map[results.Point]int{control.at: 0}, Seconds: make([]float64, n), Points: make([]int, n)}
-	for i := range n {
-		d.Seconds[i] = control.seconds
+	slices.SortStableFunc(all, func(a, b *place) int { return cmp.Compare(b.seconds(), a.seconds()) })
+	d := &Division{whole: p, shard: map[results.Point]int{}, Seconds: make([]float64, n), Points: make([]int, n)}
+	swept := slices.DeleteFunc(slices.Clone(all), func(x *place) bool { return x.swept == 0 })
+	if d.trained = len(swept) == 0; d.trained {
+		swept = all
 	}
-	d.Points[0] = control.points
+	control := swept[len(swept)/2]
+	d.control = control.at
+	for i := range n {
+		d.Seconds[i] = control.swept
+		if d.trained {
+			d.Seconds[i] = control.control
+		}
+	}
+	if !d.trained {
+		d.shard[control.at], d.Points[0] = 0, control.points
+		d.Seconds[0] += control.trained
+	}
 	for _, x := range all {
-		if x == control {
+		if x == control && !d.trained {
 			continue
 		}
 		least := 0
@@ -72,40 +74,84 @@ func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 			}
 		}
 		d.shard[x.at] = least
-		d.Seconds[least] += x.seconds
+		d.Seconds[least] += x.seconds()
 		d.Points[least] += x.points
 	}
 	return d, nil
 }
 
+// places are the places of a plan, in its order.
+func (p Plan) places(gpu bool) ([]*place, error) {
+	var all []*place
+	of := map[results.Point]*place{}
+	for _, q := range p.Parts {
+		for _, at := range q.Points {
+			x := of[at.Place()]
+			if x == nil {
+				x = &place{at: at.Place()}
+				of[at.Place()] = x
+				all = append(all, x)
+			}
+			problem, err := tuner.Problem(at)
+			if err != nil {
+				return nil, err
+			}
+			x.points++
+			t := sweeping(problem, len(q.Specs), gpu)
+			if q.Training == nil {
+				x.swept += t
+				continue
+			}
+			x.control += t
+			x.trained += training(problem, *q.Training, gpu) * float64(len(q.Specs))
+		}
+	}
+	return all, nil
+}
+
 // Shard is the part of the plan that shard s measures: the control point, and then its own
 // points. Name is that of the run that all shards together are.
 func (d *Division) Shard(s results.Shard, name string) Plan {
-	s.Own, s.Tune = d.Points[s.Index-1], d.whole.Kind != ""
+	s.Own, s.Trained = d.Points[s.Index-1], d.trained
+	s.Tune = d.whole.Kind != "" && len(d.whole.Networks()) == 0
 	s.Of, s.Points, s.Records, s.Control = name, d.whole.Points(), d.whole.Records(), d.control
 	q := d.whole
 	q.Shard, q.whole = &s, d.whole.Hash()
 	q.Summary = fmt.Sprintf("%s; shard %v", d.whole.Summary, s)
-	control := d.pick(func(at results.Point) bool { return at.Place() == d.control })
-	q.Parts = append(control, d.pick(func(at results.Point) bool { return d.shard[at.Place()] == s.Index-1 && at.Place() != d.control })...)
-	if s.Extra(d.control) {
+	isControl := func(part *Part, at results.Point) bool {
+		return at.Place() == d.control && (part.Training == nil || d.trained)
+	}
+	control := d.pick(isControl)
+	for i := range control { // the pass of a network stands for it
+		control[i].Training, control[i].before = nil, nil
+	}
+	q.Parts = append(control, d.pick(func(part *Part, at results.Point) bool {
+		return d.shard[at.Place()] == s.Index-1 && (d.trained || !isControl(part, at))
+	})...)
+	if d.trained || s.Extra(d.control) {
 		q.control = len(control)
 	}
+	s.Networks = len(q.Networks())
 	return q
 }
 
 // pick is the parts of the whole plan with the points that are wanted.
-func (d *Division) pick(want func(results.Point) bool) []Part {
+func (d *Division) pick(want func(*Part, results.Point) bool) []Part {
 	var list []Part
-	for _, part := range d.whole.Parts {
-		var points []results.Point
-		for _, at := range part.Points {
-			if want(at) {
-				points = append(points, at)
+	networks := 0
+	for i := range d.whole.Parts {
+		q := &d.whole.Parts[i]
+		part := Part{Specs: q.Specs, Training: q.Training}
+		for _, at := range q.Points {
+			if want(q, at) {
+				part.Points, part.before = append(part.Points, at), append(part.before, networks)
+			}
+			if q.Training != nil {
+				networks += len(q.Specs)
 			}
 		}
-		if points != nil {
-			list = append(list, Part{Points: points, Specs: part.Specs})
+		if part.Points != nil {
+			list = append(list, part)
 		}
 	}
 	return list
@@ -135,24 +181,38 @@ func (d *Division) Share(s results.Shard) string {
 		s, d.Points[i], d.whole.Points(), share(d.Seconds[i]), share(slices.Min(d.Seconds)), share(slices.Max(d.Seconds)), d.control)
 }
 
-// rough estimates the seconds that measuring some techniques at a point takes, without
-// laying them out.
-func rough(at results.Point, techniques int, gpu bool) (float64, error) {
-	problem, err := tuner.Problem(at)
-	if err != nil {
-		return 0, err
-	}
+// rough estimates the seconds that a run of a problem takes, without laying it out.
+func rough(p rnn.Problem, gpu bool) float64 {
 	rate, perOp := 200e9, 0.5e-6 // of a few processors, and below of a GPU
 	if gpu {
 		rate, perOp = 5e12, 3e-6
 	}
 	const opsPerStep = 8
-	ops := float64(opsPerStep) * float64(at.Steps) * float64(at.Layers)
-	run := ops*perOp + float64(problem.FLOPs())/(rate/2)
+	ops := float64(opsPerStep) * float64(p.Steps) * float64(p.Layers)
+	return ops*perOp + float64(p.FLOPs())/(rate/2)
+}
+
+// sweeping estimates the seconds that measuring some techniques takes.
+func sweeping(p rnn.Problem, techniques int, gpu bool) float64 {
+	run := rough(p, gpu)
 	x := Estimator{Device: device.Info{}, Measure: config.Default()}
 	t := 0.0
 	for i := range techniques {
-		t += x.measuring(run, problem, i == 0)
+		t += x.measuring(run, p, i == 0)
 	}
-	return math.Max(t, 1e-3), nil
+	return math.Max(t, 1e-3)
+}
+
+// training estimates the seconds that a network is trained.
+func training(p rnn.Problem, until results.TrainingPlan, gpu bool) float64 {
+	const unknown = 1000 // iterations until a loss is reached
+	n := until.Iterations
+	if n == 0 && until.Time == 0 {
+		n = unknown
+	}
+	t := rough(p, gpu) * float64(n)
+	if until.Time > 0 && (n == 0 || t > until.Time) {
+		t = until.Time
+	}
+	return math.Max(t, 1e-3)
 }

@@ -86,6 +86,93 @@ func TestDivideFew(t *testing.T) {
 	}
 }
 
+// TestDivideTraining deals networks out by how long they are trained. Their numbers are those of
+// the whole plan, and every shard times the pass of the control point.
+func TestDivideTraining(t *testing.T) {
+	p, err := New(request("8,16,32,64,128", "naive,open"), target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Kind = "train copy sgd"
+	undivided := p.Hash()
+	p = p.Trained(results.TrainingPlan{Time: 60})
+	if p.Hash() != undivided {
+		t.Error("the limits change the plan")
+	}
+	d, err := p.Divide(3, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := p.Networks()
+	var numbers []int
+	for i := 1; i <= 3; i++ {
+		q := d.Shard(results.Shard{Index: i, Count: 3}, "run")
+		networks := q.Until(results.TrainingPlan{Time: 90}).Networks()
+		for _, n := range networks {
+			numbers = append(numbers, n.Number)
+			if w := whole[n.Number-1]; w.Point != n.Point || w.Spec.Label != n.Spec.Label || n.Training.Time != 90 {
+				t.Errorf("network %d is %v, not %v", n.Number, n, w)
+			}
+		}
+		s := q.Shard
+		if !s.Trained || s.Tune || s.Networks != len(networks) || s.Networks > 4 || q.Control().Records() != 2 || q.Own().Records() != s.Networks || q.Sweeps().Records() != 2 {
+			t.Errorf("shard %d: %+v", i, s)
+		}
+		r := results.Record{Point: s.Control}
+		if !s.Compares(&r) {
+			t.Errorf("shard %d times %v for itself", i, s.Control)
+		}
+		r.Training = &results.Training{}
+		if s.Compares(&r) {
+			t.Errorf("shard %d trains %v to compare nodes", i, s.Control)
+		}
+	}
+	slices.Sort(numbers)
+	if want := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; !slices.Equal(numbers, want) {
+		t.Errorf("networks %v are trained", numbers)
+	}
+}
+
+// TestDivideMixed divides a plan that is swept in part and trained in part: a network stays with
+// its pass, and the control point is swept.
+func TestDivideMixed(t *testing.T) {
+	p, err := New(request("8,16,32", "naive"), target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	learnt, err := New(request("16,32,64", "naive"), target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Parts = append(p.Parts, learnt.Trained(results.TrainingPlan{Iterations: 100}).Parts...)
+	d, err := p.Divide(3, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swept, trained := map[results.Point]int{}, map[results.Point]int{}
+	for i := 1; i <= 3; i++ {
+		q := d.Shard(results.Shard{Index: i, Count: 3}, "run")
+		if q.Shard.Trained || q.Shard.Control.Hidden == 64 {
+			t.Errorf("%+v", q.Shard)
+		}
+		for _, task := range q.Own().Sweeps().Tasks() {
+			swept[task.Point] = i
+		}
+		for _, n := range q.Networks() {
+			trained[n.Point] = i
+			if s := swept[n.Point]; s != i && n.Point.Hidden != 64 {
+				t.Errorf("%v is swept by shard %d and trained by shard %d", n.Point, s, i)
+			}
+		}
+		if i > 1 && q.Control().Records() != 1 {
+			t.Errorf("shard %d measures %d control records", i, q.Control().Records())
+		}
+	}
+	if len(swept) != 3 || len(trained) != 3 {
+		t.Errorf("%d points are swept and %d trained", len(swept), len(trained))
+	}
+}
+
 func TestShardText(t *testing.T) {
 	for text, want := range map[string]string{
 		"3/16": "", "1/1": "", "5/4": "must be from 1 to 4", "0/0": "number of shards must be from 1", "0/3": "must be from 1 to 3",

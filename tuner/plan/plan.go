@@ -19,6 +19,7 @@ type Part struct {
 	Specs  []grid.Spec
 
 	Training *results.TrainingPlan // nil: it is swept
+	before   []int                 // networks of the whole plan before those of each point; nil: the plan is whole
 }
 
 // A Plan is what is to be measured.
@@ -154,7 +155,7 @@ func (p Plan) Hash() string {
 	var list []string
 	for _, q := range p.Parts {
 		list = append(list, grid.Hash(q.Points, q.Specs))
-		if q.Training != nil {
+		if q.Training != nil && p.Kind == "" {
 			list = append(list, "train "+q.Training.Data+" "+q.Training.Optimizer) // it may go on for longer
 		}
 	}

@@ -13,13 +13,25 @@ type Network struct {
 	Point    results.Point
 	Spec     grid.Spec
 	Training results.TrainingPlan
+	Number   int // in the whole plan, from 1; it names the checkpoint
 }
 
 // Trained is the plan with all of it trained.
 func (p Plan) Trained(t results.TrainingPlan) Plan {
+	return p.train(t, func(Part) bool { return true })
+}
+
+// Until is the plan with other limits of what it trains.
+func (p Plan) Until(t results.TrainingPlan) Plan {
+	return p.train(t, func(q Part) bool { return q.Training != nil })
+}
+
+func (p Plan) train(t results.TrainingPlan, want func(Part) bool) Plan {
 	p.Parts = slices.Clone(p.Parts)
 	for i := range p.Parts {
-		p.Parts[i].Training = &t
+		if want(p.Parts[i]) {
+			p.Parts[i].Training = &t
+		}
 	}
 	return p
 }
@@ -37,9 +49,13 @@ func (p Plan) Networks() []Network {
 		if q.Training == nil {
 			continue
 		}
-		for _, at := range q.Points {
-			for _, s := range q.Specs {
-				list = append(list, Network{at, s, *q.Training})
+		for i, at := range q.Points {
+			before := len(list)
+			if q.before != nil {
+				before = q.before[i]
+			}
+			for k, s := range q.Specs {
+				list = append(list, Network{at, s, *q.Training, before + k + 1})
 			}
 		}
 	}
@@ -68,16 +84,5 @@ func (n Network) Finished(last *results.Record) bool {
 	if last == nil || last.Training == nil {
 		return false
 	}
-	t, until := last.Training, n.Training
-	switch last.Status {
-	case results.Skipped:
-		return true
-	case results.OK:
-		loss := t.Loss
-		if t.HeldOut != nil {
-			loss = t.HeldOut.Loss
-		}
-		return until.Iterations > 0 && t.Iterations >= until.Iterations || until.Time > 0 && t.Wall >= until.Time || loss <= until.Loss
-	}
-	return false
+	return last.Status == results.Skipped || last.Status == results.OK && n.Training.Reached(last.Training) != ""
 }

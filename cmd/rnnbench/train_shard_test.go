@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// trainGrid is three points of two techniques on a task that takes milliseconds.
+const trainGrid = "train --data copy:delay=2:length=2:symbols=3 -H 8,12,16 -B 4 -T 8 --cell gru --threads 1 --held-out 1 --impl naive,persistent --every 10 --optimizer sgd:lr=0.5"
+
+// TestTrainShards: each network is trained by one shard, all of them by the merged run, which
+// has the curves of a run that was never divided, bit for bit. It goes on from the shards'
+// checkpoints. The control point tells how far the machines differ.
+func TestTrainShards(t *testing.T) {
+	t.Chdir(t.TempDir())
+	brief(t)
+	line := trainGrid + " --iterations 20"
+	rnnbench(t, line+" --out whole").want(t, exitDone, nil, nil)
+	for i := 1; i <= 4; i++ { // one shard has nothing to train
+		t.Setenv("SLURMD_NODENAME", fmt.Sprintf("v%d", i))
+		rnnbench(t, line+fmt.Sprintf(" --shard %d/4", i)).want(t, exitDone, nil, nil)
+		want := []string{fmt.Sprintf("%d of 4 shards merged into out", i)}
+		if i == 4 {
+			want = append(want, "12 records", "node v1: ", "node v4: ")
+		}
+		rnnbench(t, "merge out --allow-missing").want(t, exitDone, nil, want)
+	}
+	sameCurves(t, "whole", "out")
+	before := merged(t)
+	rnnbench(t, line+" --shard 3/4").want(t, exitDone, nil, nil) // there is nothing left
+	rnnbench(t, "merge out").want(t, exitDone, nil, nil)
+	if after := merged(t); before.Records != after.Records || !before.Manifest.Merged.Complete() || before.Manifest.Merged.Shards[0].Planned+before.Manifest.Merged.Shards[1].Planned > 4 {
+		t.Errorf("%+v", after.Manifest.Merged)
+	}
+
+	rnnbench(t, line+"0 --shard 1/4").want(t, exitUsage, nil, []string{"shard 1/4 in out", "was begun with --iterations 20 ", "not with --iterations 200 ", "train --resume out"})
+	rnnbench(t, "train --resume whole --iterations 40 --threads 1").want(t, exitDone, nil, nil)
+	rnnbench(t, "train --resume out --iterations 40 --threads 1").want(t, exitDone, nil, []string{"iteration 30", "iteration 40"})
+	sameCurves(t, "whole", "out")
+}
+
+// brief has control points measured in no time.
+func brief(t *testing.T) {
+	for name, value := range map[string]string{"ROUNDS": "6", "MAX_ROUNDS": "6", "WARMUP": "0s", "MIN_TIME": "0s"} {
+		t.Setenv("RNNBENCH_"+name, value)
+	}
+}
+
+// mergedRun is the text of a merged run's records, and its manifest.
+type mergedRun struct {
+	Records  string
+	Manifest results.Manifest
+}
+
+func merged(t *testing.T) mergedRun {
+	t.Helper()
+	m, _, _, err := results.Read("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join("out", m.Run, "records.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mergedRun{string(text), m}
+}
+
+// sameCurves holds that two runs trained the same networks to the same losses.
+func sameCurves(t *testing.T, a, b string) {
+	t.Helper()
+	text := func(run string) []string {
+		_, recs, warnings, err := results.Read(run)
+		if err != nil || warnings != nil {
+			t.Fatal(warnings, err)
+		}
+		var list []string
+		for _, r := range recs {
+			if r.Training == nil {
+				t.Errorf("%s: %s was not trained", run, r.Key())
+				continue
+			}
+			list = append(list, fmt.Sprintf("%s|%s|%s|%v|%v|%s", r.Key(), r.Impl.Label, r.Status, r.Training.Loss, *r.Training.HeldOut, r.Training.Stop))
+		}
+		slices.Sort(list)
+		return list
+	}
+	if x, y := text(a), text(b); !slices.Equal(x, y) {
+		t.Errorf("%s has\n%s\nand %s\n%s", a, strings.Join(x, "\n"), b, strings.Join(y, "\n"))
+	}
+}
+
+// TestTrainShardsOfOther: shards that were trained in another way are not merged.
+func TestTrainShardsOfOther(t *testing.T) {
+	t.Chdir(t.TempDir())
+	brief(t)
+	line := trainGrid + " --label other"
+	rnnbench(t, line+" --iterations 20 --shard 1/2").want(t, exitDone, nil, nil)
+	for change, want := range map[string]string{
+		" --iterations 30":                        "the training by which the plan was divided is --iterations 20 ",
+		" --iterations 20 --seed 5":               "the seed is 1 in one and 5 in the other",
+		" --iterations 20 --optimizer sgd:lr=0.1": "the plan is ",
+		" --iterations 20 --data adding":          "the plan is ",
+	} {
+		rnnbench(t, line+change+" --shard 2/2 --out "+results.Slug(change)).want(t, exitDone, nil, nil)
+		o := rnnbenchWith(t.Context(), "", "merge", "out", results.Slug(change))
+		o.want(t, exitUsage, nil, []string{"cannot be merged: " + want})
+	}
+	raised := "train --threads 1 --iterations 30 --resume "
+	m, err := filepath.Glob("out/other-*-1-of-2")
+	if err != nil || len(m) != 1 {
+		t.Fatal(m, err)
+	}
+	rnnbench(t, line+" --iterations 20 --shard 2/2").want(t, exitDone, nil, nil)
+	rnnbench(t, raised+m[0]).want(t, exitDone, nil, []string{"iteration 30"})
+	rnnbench(t, "merge out").want(t, exitUsage, nil, []string{"cannot be merged: the training is --iterations 30 "})
+	rnnbench(t, raised+strings.Replace(m[0], "1-of-2", "2-of-2", 1)).want(t, exitDone, nil, []string{"iteration 30"})
+	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged", "18 records"})
+}
+
+// TestTrainShardIsKilled kills a shard of a train twice, on machines of other names. It goes on
+// from its checkpoints, and in the end the merged run has the curves of an undivided run.
+func TestTrainShardIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for processes; the suite without -short runs it")
+	}
+	t.Chdir(t.TempDir())
+	brief(t)
+	line := strings.Replace(trainGrid, "-H 8,12,16 -B 4", "-H 80,96,112 -B 16", 1) + " --iterations 150"
+	rnnbench(t, line+" --out whole").want(t, exitDone, nil, nil)
+	had := 0
+	for i := range 2 {
+		t.Setenv("SLURMD_NODENAME", fmt.Sprintf("v%d", i+1))
+		child, _ := starts(t, line+" --shard 1/2")
+		had = len(measured(t, "1-of-2", had+4))
+		if i == 0 {
+			rnnbench(t, line+" --shard 1/2").want(t, exitError, nil, []string{"shard 1/2 is being measured by process "})
+			rnnbench(t, "merge out").want(t, exitFailures, nil, []string{"no run was given of 1 of 2 shards: 2", "shard 1/2 is being measured: it has 0 of "})
+		}
+		if err := child.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = child.Wait() // it was killed
+		rnnbench(t, "merge out").want(t, exitFailures, nil, []string{"shard 1/2 was killed: it has "})
+	}
+	t.Setenv("SLURMD_NODENAME", "v3")
+	child, said := starts(t, line+" --shard 1/2") // a requeue, which is preempted
+	measured(t, "1-of-2", had+1)
+	terminate(t, child, said)
+	for _, s := range []string{"1/2", "2/2"} {
+		rnnbench(t, line+" --shard "+s).want(t, exitDone, nil, nil)
+	}
+	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged", "90 records"})
+	sameCurves(t, "whole", "out")
+}
