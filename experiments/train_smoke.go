@@ -59,7 +59,7 @@ func smokePoints(technique string, s Size, on Target) []results.Point {
 		case "scan":
 			return c == cell.LSLSTM || c.Recurrent == 0 && c != cell.LSTMC
 		case "scc":
-			return c.Window == 1 && c != cell.RGLRU
+			return c.Window == 1 && c != cell.RGLRU && c != cell.SLSTM
 		}
 		return true
 	}

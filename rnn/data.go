@@ -64,7 +64,9 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		return each(func(rng *rand.Rand) float32 { return float32(rng.IntN(n)) })
 	}
 	weight := uniform(float32(1 / math.Sqrt(float64(p.Hidden))))
-	state := each(func(rng *rand.Rand) float32 { return rng.Float32() - 0.5 })
+	state := func(s int) filler {
+		return each(func(rng *rand.Rand) float32 { return float32(p.Cell.Start(s, float64(rng.Float32()-0.5))) })
+	}
 
 	h, gh, rh, rows := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Frames()*d.Distinct
 	fresh := p.Steps * d.Distinct
@@ -96,8 +98,8 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		if n := len(p.Cell.Peeps); n > 0 {
 			draw(name("peephole"), 1, n*h, false, weight)
 		}
-		for _, s := range p.Cell.States {
-			draw(name(s+"0"), d.Distinct, h, true, state)
+		for i, s := range p.Cell.States {
+			draw(name(s+"0"), d.Distinct, h, true, state(i))
 		}
 	}
 	if p.Output > 0 {

@@ -212,6 +212,8 @@ func kernelOf(k *simd.Kernels, op cell.Op) kernel {
 		return k.Sub
 	case cell.Mul:
 		return k.Mul
+	case cell.Div:
+		return k.Div
 	case cell.Sigmoid:
 		return unary(k.Sigmoid)
 	case cell.Tanh:

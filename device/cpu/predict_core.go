@@ -38,7 +38,7 @@ func (c core) instruction(op cell.Op) float64 {
 // function reports whether op takes a series or a division, not an instruction or two.
 func function(op cell.Op) bool {
 	switch op {
-	case cell.Sigmoid, cell.Tanh, cell.Exp, cell.Softplus, cell.Sqrt, cell.SoftplusGrad, cell.SqrtGrad:
+	case cell.Div, cell.Sigmoid, cell.Tanh, cell.Exp, cell.Softplus, cell.Sqrt, cell.SoftplusGrad, cell.SqrtGrad:
 		return true
 	}
 	return false

@@ -13,6 +13,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
+// positive names matrices that others may be divided by.
+const positive = "positive"
+
 // fill sets every matrix to random values, indices to rows of a table of five.
 // Operands of products in fewer bits have so few that none is rounded.
 func fill(s *schedule.Schedule, v values, seed uint64) {
@@ -27,6 +30,8 @@ func fill(s *schedule.Schedule, v values, seed uint64) {
 			switch m.Name {
 			case "index":
 				v[m.ID][i] = float64(rng.IntN(5))
+			case positive:
+				v[m.ID][i] = 0.5 + math.Abs(float64(float32(x)))
 			case weights:
 				v[m.ID][i] = float64(float32(x / shrink))
 			default:

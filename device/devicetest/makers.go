@@ -158,6 +158,9 @@ func (t *trial) mapOf(o cell.Op) schedule.Map {
 	if o.Operands() > 1 {
 		m.B = operand()
 	}
+	if o == cell.Div {
+		m.B = t.divisor(m.B.Rows, cols)
+	}
 	return m
 }
 
@@ -192,8 +195,8 @@ func (t *trial) cell(c *cell.Cell) schedule.Cell {
 	if op.Train && c.Saved > 0 {
 		op.Saved = t.place(rows, c.Saved*h)
 	}
-	for range c.States {
-		op.Prev, op.Next = append(op.Prev, t.place(rows, h)), append(op.Next, t.place(rows, h))
+	for s := range c.States {
+		op.Prev, op.Next = append(op.Prev, t.state(c, s, rows, h)), append(op.Next, t.place(rows, h))
 	}
 	return op
 }
@@ -213,7 +216,7 @@ func (t *trial) cellBackward(c *cell.Cell) schedule.CellBackward {
 		op.DR = t.place(rows, c.Recurrent*h)
 	}
 	for s := range c.States {
-		op.Prev, op.Next = append(op.Prev, t.place(rows, h)), append(op.Next, t.place(rows, h))
+		op.Prev, op.Next = append(op.Prev, t.state(c, s, rows, h)), append(op.Next, t.state(c, s, rows, h))
 		op.DNext = append(op.DNext, t.place(rows, h))
 		switch {
 		case !c.DirectPrev(s):

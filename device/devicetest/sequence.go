@@ -203,8 +203,8 @@ func (t *trial) layer(c *cell.Cell, train bool, steps, rows, h int) schedule.Seq
 	if train && c.Saved > 0 {
 		s.Saved = t.place(steps*rows, c.Saved*h)
 	}
-	for range c.States {
-		s.State = append(s.State, t.place((steps+1)*rows, h))
+	for i := range c.States {
+		s.State = append(s.State, t.state(c, i, (steps+1)*rows, h))
 	}
 	return s
 }

@@ -2,7 +2,9 @@ package devicetest
 
 import (
 	"math/rand/v2"
+	"slices"
 
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
@@ -17,12 +19,25 @@ type trial struct {
 }
 
 // place is a view of a fresh matrix, now and then a rectangle in its middle.
-func (t *trial) place(rows, cols int) schedule.View {
+func (t *trial) place(rows, cols int) schedule.View { return t.placed("m", rows, cols) }
+
+// divisor is a place of values that others may be divided by; see fill.
+func (t *trial) divisor(rows, cols int) schedule.View { return t.placed(positive, rows, cols) }
+
+// state is a place of state s of c.
+func (t *trial) state(c *cell.Cell, s, rows, cols int) schedule.View {
+	if slices.Contains(c.Positive, s) {
+		return t.divisor(rows, cols)
+	}
+	return t.place(rows, cols)
+}
+
+func (t *trial) placed(name string, rows, cols int) schedule.View {
 	if t.rng.IntN(2) == 0 {
-		return t.b.Matrix("m", rows, cols).All()
+		return t.b.Matrix(name, rows, cols).All()
 	}
 	top, left := t.rng.IntN(3), t.rng.IntN(19)
-	return schedule.View{M: t.b.Matrix("m", top+rows+t.rng.IntN(3), left+cols+t.rng.IntN(5)), Row: top, Col: left, Rows: rows, Cols: cols}
+	return schedule.View{M: t.b.Matrix(name, top+rows+t.rng.IntN(3), left+cols+t.rng.IntN(5)), Row: top, Col: left, Rows: rows, Cols: cols}
 }
 
 // index is a column whose values are rows of a table; see fill.

@@ -31,8 +31,13 @@ type Cell struct {
 	Through int
 	// States names the vectors carried from step to step. State 0 is the output.
 	States []string
-	Peeps  []string // names of the per-unit weights
-	Saved  int      // vectors per unit that the forward pass keeps for the backward pass
+	// Positive lists states that others are divided by. They begin above 0.
+	Positive []int
+	// Fixed lists states that scale others and that the output does not depend on. The gradient
+	// takes what the step makes of them as constants.
+	Fixed []int
+	Peeps []string // names of the per-unit weights
+	Saved int      // vectors per unit that the forward pass keeps for the backward pass
 
 	// Equations advance one unit by one step. x and r hold, gate by gate, the
 	// input and the recurrent pre-activations with their biases; peep holds
@@ -87,16 +92,24 @@ func (c *Cell) RecallsState(s int) bool {
 	})
 }
 
+// Start is what state s begins with, drawn as x: not near 0 where it is Positive.
+func (c *Cell) Start(s int, x float64) float64 {
+	if slices.Contains(c.Positive, s) {
+		return 0.5 + math.Abs(x)
+	}
+	return x
+}
+
 // Kinked reports whether c's gradient jumps somewhere, so that two answers that
 // differ by rounding can have different gradients and both be right.
 func (c *Cell) Kinked() bool {
-	return slices.ContainsFunc(c.Forward, func(in Instr) bool { return in.Op == ReLU })
+	return slices.ContainsFunc(c.Backward, func(in Instr) bool { return in.Op == ReLUGrad })
 }
 
 // All lists every cell in the order of tables and legends. To add one, write
 // its file and add its line here.
 func All() []*Cell {
-	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, LSTMC, GILR, SRU, QRNN, QRNN2, LSLSTM, MinGRU, RGLRU}
+	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, LSTMC, GILR, SRU, QRNN, QRNN2, LSLSTM, MinGRU, RGLRU, SLSTM}
 }
 
 // Lookup returns the cell of that name, or nil.

@@ -29,7 +29,7 @@ func random(c *Cell, rng *rand.Rand) unit {
 		*u.at(Ref{Peep, k}) = 2*rng.Float64() - 1
 	}
 	for s := range c.States {
-		*u.at(Ref{Prev, s}) = 2*rng.Float64() - 1
+		*u.at(Ref{Prev, s}) = c.Start(s, 2*rng.Float64()-1)
 		*u.at(Ref{DNext, s}) = 2*rng.Float64() - 1
 	}
 	*u.at(Ref{DOut, 0}) = 2*rng.Float64() - 1
@@ -89,6 +89,7 @@ func TestBackwardIsTheGradient(t *testing.T) {
 				return sum
 			}
 			c.Forward.Eval(u.at)
+			settle(c, u)
 			c.Backward.Eval(u.at)
 			check := func(of, gradient Ref) {
 				t.Helper()
@@ -125,6 +126,21 @@ func TestBackwardIsTheGradient(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// settle sets the gradient of the next states that c's gradient holds fixed to what it is in every
+// network. sLSTM's c and n are divided by exp(m), so the output does not change if m grows while c and
+// n shrink: the gradient of m is that of c times c and that of n times n.
+func settle(c *Cell, u unit) {
+	for _, fixed := range c.Fixed {
+		sum := 0.0
+		for s := 1; s < len(c.States); s++ {
+			if s != fixed {
+				sum += *u.at(Ref{DNext, s}) * *u.at(Ref{Next, s})
+			}
+		}
+		*u.at(Ref{DNext, fixed}) = sum
 	}
 }
 

@@ -11,13 +11,18 @@ import "fmt"
 // Scanned the gradients of peepholes are DX behind those of the gates instead.
 func gradient(forward Program, c *Cell) (backward Program, split bool) {
 	gates, recurrent, states := len(c.Gates), c.Recurrent, len(c.States)
-	d := differ{made: map[Ref]Ref{}, adjoint: map[Ref]Ref{}, source: map[Ref]Instr{}}
+	d := differ{fixed: map[Ref]bool{}, made: map[Ref]Ref{}, adjoint: map[Ref]Ref{}, source: map[Ref]Instr{}}
 	for _, in := range forward {
 		d.source[in.Out] = in
 	}
 	d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
+	for _, s := range c.Fixed {
+		d.fixed[Ref{Next, s}] = true
+	}
 	for s := 1; s < states; s++ {
-		d.adjoint[Ref{Next, s}] = Ref{DNext, s}
+		if next := (Ref{Next, s}); !d.fixed[next] {
+			d.adjoint[next] = Ref{DNext, s}
+		}
 	}
 	for i := len(forward) - 1; i >= 0; i-- {
 		d.reverse(forward[i])
@@ -63,6 +68,7 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 type differ struct {
 	p       Program
 	temps   int
+	fixed   map[Ref]bool  // values that count as constants
 	source  map[Ref]Instr // what the forward program computes each value by
 	made    map[Ref]Ref   // values of the forward pass computed anew
 	adjoint map[Ref]Ref   // gradient of each value, as far as it is known
@@ -103,6 +109,7 @@ func (d *differ) value(v Ref) Ref {
 func (d *differ) add(v, g Ref, negative bool) {
 	old, ok := d.adjoint[v]
 	switch {
+	case d.fixed[v]:
 	case !ok && !negative:
 		d.adjoint[v] = g
 	case !ok:
@@ -133,6 +140,10 @@ func (d *differ) reverse(in Instr) {
 	case Mul:
 		d.add(in.A, d.do(Mul, g, d.value(in.B)), false)
 		d.add(in.B, d.do(Mul, g, d.value(in.A)), false)
+	case Div:
+		g = d.do(Div, g, d.value(in.B))
+		d.add(in.A, g, false)
+		d.add(in.B, d.do(Mul, g, d.value(in.Out)), true)
 	case Sigmoid:
 		d.add(in.A, d.do(SigmoidGrad, g, d.value(in.Out)), false)
 	case Tanh:

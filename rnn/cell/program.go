@@ -18,6 +18,7 @@ const (
 	Add                    // a + b
 	Sub                    // a - b
 	Mul                    // a · b
+	Div                    // a / b
 	Sigmoid                // 1 / (1 + e^-a)
 	Tanh                   // tanh a
 	ReLU                   // max(a, 0)
@@ -43,6 +44,7 @@ var ops = [...]struct {
 	Add:          {"add", 2, 1},
 	Sub:          {"sub", 2, 1},
 	Mul:          {"mul", 2, 1},
+	Div:          {"div", 2, 1},
 	Sigmoid:      {"sigmoid", 1, 1},
 	Tanh:         {"tanh", 1, 1},
 	ReLU:         {"relu", 1, 1},
@@ -254,6 +256,8 @@ func (o Op) Eval(a, b float64) float64 {
 		return a - b
 	case Mul:
 		return a * b
+	case Div:
+		return a / b
 	case Sigmoid:
 		return sigmoid(a)
 	case Tanh:

@@ -8,6 +8,7 @@ func newGeneric() *Kernels {
 			add:          addGeneric,
 			sub:          subGeneric,
 			mul:          mulGeneric,
+			div:          divGeneric,
 			oneMinus:     oneMinusGeneric,
 			relu:         reluGeneric,
 			sigmoid:      sigmoidGeneric,
@@ -63,6 +64,12 @@ func addGeneric(dst, a, b []float32) {
 func subGeneric(dst, a, b []float32) {
 	for i := range dst {
 		dst[i] = a[i] - b[i]
+	}
+}
+
+func divGeneric(dst, a, b []float32) {
+	for i := range dst {
+		dst[i] = a[i] / b[i]
 	}
 }
 

@@ -19,7 +19,7 @@ func (k *Kernels) Level() Level { return k.level }
 // overlap one in part. Errors are stated in units in the last place of the correctly rounded result, and
 // hold at every level, for all operands, denormal results included. NaN in is NaN out.
 type Functions struct {
-	add, sub, mul                   func(dst, a, b []float32)
+	add, sub, mul, div              func(dst, a, b []float32)
 	oneMinus, relu, sigmoid, tanh   func(dst, a []float32)
 	exp, softplus, sqrt             func(dst, a []float32)
 	sigmoidGrad, tanhGrad, reluGrad func(dst, dy, y []float32)
@@ -40,6 +40,9 @@ func (k *Functions) Sub(dst, a, b []float32) { k.sub(dst, a[:len(dst)], b[:len(d
 
 // Mul is dst[i] = a[i] * b[i].
 func (k *Functions) Mul(dst, a, b []float32) { k.mul(dst, a[:len(dst)], b[:len(dst)]) }
+
+// Div is dst[i] = a[i] / b[i].
+func (k *Functions) Div(dst, a, b []float32) { k.div(dst, a[:len(dst)], b[:len(dst)]) }
 
 // Accumulate is dst[i] += a[i].
 func (k *Functions) Accumulate(dst, a []float32) { k.add(dst, dst, a[:len(dst)]) }

@@ -146,6 +146,42 @@ done:
 	VZEROUPPER
 	RET
 
+// func divAVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·divAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_len+8(FP), AX
+	MOVQ dst_base+0(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+	XORQ SI, SI
+	SUBQ $0x08, AX
+	JLT  tail
+
+loop:
+	VMOVUPS (DX)(SI*4), Y0
+	VMOVUPS (BX)(SI*4), Y1
+	VDIVPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)(SI*4)
+	ADDQ    $0x08, SI
+	SUBQ    $0x08, AX
+	JGE     loop
+
+tail:
+	ADDQ       $0x08, AX
+	JZ         done
+	LEAQ       mask<>+0(SB), DI
+	MOVQ       $0x00000010, R8
+	SUBQ       AX, R8
+	VMOVUPS    (DI)(R8*4), Y0
+	VMASKMOVPS (DX)(SI*4), Y0, Y1
+	VMASKMOVPS (BX)(SI*4), Y0, Y2
+	VDIVPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (CX)(SI*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func scaleAVX2(dst []float32, a []float32, s float32)
 // Requires: AVX
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-52

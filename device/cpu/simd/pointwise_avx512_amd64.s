@@ -109,6 +109,41 @@ done:
 	VZEROUPPER
 	RET
 
+// func divAVX512(dst []float32, a []float32, b []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·divAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_len+8(FP), AX
+	MOVQ dst_base+0(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+	XORQ SI, SI
+	SUBQ $0x10, AX
+	JLT  tail
+
+loop:
+	VMOVUPS (DX)(SI*4), Z0
+	VMOVUPS (BX)(SI*4), Z1
+	VDIVPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)(SI*4)
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, AX
+	JGE     loop
+
+tail:
+	ADDQ      $0x10, AX
+	JZ        done
+	MOVL      $0x0000ffff, DI
+	BZHIL     AX, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (DX)(SI*4), K1, Z0
+	VMOVUPS.Z (BX)(SI*4), K1, Z1
+	VDIVPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)(SI*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func scaleAVX512(dst []float32, a []float32, s float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·scaleAVX512(SB), NOSPLIT, $0-52

@@ -170,6 +170,7 @@ func TestPointwiseWithinBounds(t *testing.T) {
 			{name: "Accumulate", binary: accumulate, want2: func(x, y float64) float64 { return x + y }, ulps: .5},
 			{name: "Sub", binary: k.Sub, want2: func(x, y float64) float64 { return x - y }, ulps: .5},
 			{name: "Mul", binary: k.Mul, want2: func(x, y float64) float64 { return x * y }, ulps: .5},
+			{name: "Div", binary: k.Div, want2: func(x, y float64) float64 { return x / y }, ulps: .5},
 			{name: "SigmoidGrad", binary: k.SigmoidGrad, want2: func(d, y float64) float64 { return d * y * float64(float32(1-y)) }, ulps: 2},
 			{name: "SoftplusGrad", binary: softplusGrad, want2: func(d, y float64) float64 { return d * -math.Expm1(-math.Abs(y)) }, ulps: 6},
 			{name: "SqrtGrad", binary: k.SqrtGrad, want2: func(d, y float64) float64 { return d / float64(max(2*float32(y), 0.001)) }, ulps: 1},

@@ -19,6 +19,11 @@ func subAVX2(dst []float32, a []float32, b []float32)
 //go:noescape
 func mulAVX2(dst []float32, a []float32, b []float32)
 
+// divAVX2 is: for i := range dst { dst[i] = a[i] / b[i] }
+//
+//go:noescape
+func divAVX2(dst []float32, a []float32, b []float32)
+
 // scaleAVX2 is: for i := range dst { dst[i] = s * a[i] }
 //
 //go:noescape
@@ -408,6 +413,11 @@ func subAVX512(dst []float32, a []float32, b []float32)
 //
 //go:noescape
 func mulAVX512(dst []float32, a []float32, b []float32)
+
+// divAVX512 is: for i := range dst { dst[i] = a[i] / b[i] }
+//
+//go:noescape
+func divAVX512(dst []float32, a []float32, b []float32)
 
 // scaleAVX512 is: for i := range dst { dst[i] = s * a[i] }
 //

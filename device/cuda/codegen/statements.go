@@ -25,6 +25,8 @@ func Spell(op cell.Op, a, b string) string {
 		return a + " - " + b
 	case cell.Mul:
 		return a + " * " + b
+	case cell.Div:
+		return a + " / " + b
 	case cell.Sigmoid:
 		return "sigmoid(" + a + ")"
 	case cell.Tanh:

@@ -35,6 +35,8 @@ var functions = []function{
 		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VSUBPS, in[1], in[0]) }},
 	{name: "mul", loop: "dst[i] = a[i] * b[i]", out: true, in: []string{"a", "b"},
 		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VMULPS, in[1], in[0]) }},
+	{name: "div", loop: "dst[i] = a[i] / b[i]", out: true, in: []string{"a", "b"},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VDIVPS, in[1], in[0]) }},
 	{name: "scale", loop: "dst[i] = s * a[i]", out: true, in: []string{"a"}, scalar: true,
 		body: func(a elements, in []operand.Op, s operand.Op) operand.Op { return a.do(a.VMULPS, s, in[0]) }},
 	{name: "oneMinus", loop: "dst[i] = 1 - a[i]", out: true, in: []string{"a"}, consts: bs(1),

@@ -194,6 +194,8 @@ func (a elements) apply(op cell.Op, x, y operand.Op) reg.VecVirtual {
 		return a.do(a.VSUBPS, y, x)
 	case cell.Mul:
 		return a.do(a.VMULPS, y, x)
+	case cell.Div:
+		return a.do(a.VDIVPS, y, x)
 	case cell.Sigmoid:
 		return a.mathSigmoid(x)
 	case cell.Tanh:
@@ -221,9 +223,10 @@ func (a elements) apply(op cell.Op, x, y operand.Op) reg.VecVirtual {
 }
 
 // programConsts lists the constants of p, in order and each once. Those of softplus and of
-// slopes stay in memory, since there are too few registers for all.
+// slopes stay in memory, since there are too few registers for all. So do those of tanh beside softplus.
 func programConsts(p cell.Program) []uint32 {
 	var all []uint32
+	crowded := slices.ContainsFunc(p, func(in cell.Instr) bool { return in.Op == cell.Softplus })
 	for _, in := range p {
 		switch in.Op {
 		case cell.Neg:
@@ -233,7 +236,9 @@ func programConsts(p cell.Program) []uint32 {
 		case cell.Sigmoid:
 			all = append(all, sigmoidConsts...)
 		case cell.Tanh:
-			all = append(all, tanhConsts...)
+			if !crowded {
+				all = append(all, tanhConsts...)
+			}
 		case cell.ReLU, cell.ReLUGrad, cell.Sqrt:
 			all = append(all, b(0))
 		case cell.Exp:

@@ -23,8 +23,11 @@ type named struct {
 // as a sigmoid, and below 0 it would overflow.
 func (p named) draw(r cell.Ref, v float64) float32 {
 	decays := func(in cell.Instr) bool { return in.Op == cell.Exp }
-	if r.Kind == cell.Saved && slices.ContainsFunc(p.p, decays) {
+	switch {
+	case r.Kind == cell.Saved && slices.ContainsFunc(p.p, decays):
 		v = math.Abs(v)
+	case r.Kind == cell.Prev || r.Kind == cell.Next:
+		v = p.cell.Start(r.Index, v)
 	}
 	return float32(v)
 }

@@ -78,6 +78,8 @@ func apply(op cell.Op, a, b float32) float32 {
 		return a - b
 	case cell.Mul:
 		return a * b
+	case cell.Div:
+		return a / b
 	case cell.Sigmoid:
 		return simd.Sigmoid(a)
 	case cell.Tanh:

@@ -9407,3 +9407,1296 @@ DATA c3a83126f<>+20(SB)/4, $0x3a83126f
 DATA c3a83126f<>+24(SB)/4, $0x3a83126f
 DATA c3a83126f<>+28(SB)/4, $0x3a83126f
 GLOBL c3a83126f<>(SB), RODATA|NOPTR, $32
+
+// func slstmInferenceAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·slstmInferenceAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         144(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         168(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	MOVQ         192(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         216(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         240(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         264(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y5, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         288(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         312(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         336(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         360(AX), BX
+	VMOVUPS      (BX)(DX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y5
+	VPSUBD       Y5, Y3, Y3
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y2, Y6, Y5, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         384(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y3, Y0, Y4
+	VMOVUPS      c00000000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y4
+	MOVQ         456(AX), BX
+	VMOVUPS      Y4, (BX)(DX*4)
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y0, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y5, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y4, Y3, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	MOVQ         408(AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y6, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         480(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         432(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMULPS       Y1, Y4, Y1
+	VADDPS       Y6, Y1, Y1
+	MOVQ         504(AX), BX
+	VMOVUPS      Y1, (BX)(DX*4)
+	VDIVPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	MOVQ         528(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         144(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         168(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         192(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         216(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         240(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         264(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y5, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         288(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         312(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         336(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         360(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y5
+	VPSUBD       Y5, Y3, Y3
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y2, Y6, Y5, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         384(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y3, Y0, Y4
+	VMOVUPS      c00000000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y4
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         456(AX), CX
+	VMASKMOVPS   Y4, Y5, (CX)(DX*4)
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y0, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y5, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y4, Y3, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         408(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y6, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         480(AX), CX
+	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         432(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y4, Y1
+	VADDPS       Y6, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         504(AX), CX
+	VMASKMOVPS   Y1, Y3, (CX)(DX*4)
+	VDIVPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         528(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func slstmForwardAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·slstmForwardAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         144(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         168(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	MOVQ         456(AX), BX
+	VMOVUPS      Y4, (BX)(DX*4)
+	MOVQ         192(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         216(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         240(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         264(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y5, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         480(AX), BX
+	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         288(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         312(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         336(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         360(AX), BX
+	VMOVUPS      (BX)(DX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y5
+	VPSUBD       Y5, Y3, Y3
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y2, Y6, Y5, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         504(AX), BX
+	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         384(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y3, Y0, Y4
+	VMOVUPS      c00000000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y4
+	MOVQ         528(AX), BX
+	VMOVUPS      Y4, (BX)(DX*4)
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y0, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y5, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y6, Y6
+	MOVQ         552(AX), BX
+	VMOVUPS      Y6, (BX)(DX*4)
+	VSUBPS       Y4, Y3, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	MOVQ         408(AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y6, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         576(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         432(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMULPS       Y1, Y4, Y1
+	VADDPS       Y6, Y1, Y1
+	MOVQ         600(AX), BX
+	VMOVUPS      Y1, (BX)(DX*4)
+	VDIVPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	MOVQ         624(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         144(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         168(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         456(AX), CX
+	VMASKMOVPS   Y4, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         192(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         216(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         240(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         264(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y5, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         480(AX), CX
+	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         288(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         312(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         336(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         360(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y5
+	VPSUBD       Y5, Y3, Y3
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y2, Y6, Y5, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         504(AX), CX
+	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         384(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y3, Y0, Y4
+	VMOVUPS      c00000000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y4
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         528(AX), CX
+	VMASKMOVPS   Y4, Y5, (CX)(DX*4)
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y0, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y5, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y6, Y6
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         552(AX), CX
+	VMASKMOVPS   Y6, Y0, (CX)(DX*4)
+	VSUBPS       Y4, Y3, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         408(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y6, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         576(AX), CX
+	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         432(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y4, Y1
+	VADDPS       Y6, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         600(AX), CX
+	VMASKMOVPS   Y1, Y3, (CX)(DX*4)
+	VDIVPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         624(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func slstmBackwardAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·slstmBackwardAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y2
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y0, Y0
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VDIVPS       Y3, Y0, Y0
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y0, Y3, Y3
+	VMULPS       Y1, Y0, Y0
+	MOVQ         144(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VSUBPS       Y0, Y1, Y0
+	MOVQ         168(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         192(AX), BX
+	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         216(AX), BX
+	VMOVUPS      (BX)(DX*4), Y5
+	VSUBPS       Y5, Y4, Y4
+	MOVQ         240(AX), BX
+	VMOVUPS      (BX)(DX*4), Y5
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y5, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y6, Y0, Y4
+	MOVQ         336(AX), BX
+	VMOVUPS      Y4, (BX)(DX*4)
+	MOVQ         264(AX), BX
+	VMOVUPS      (BX)(DX*4), Y4
+	VMULPS       Y4, Y3, Y4
+	VADDPS       Y4, Y0, Y0
+	MOVQ         288(AX), BX
+	VMOVUPS      (BX)(DX*4), Y4
+	VMULPS       Y4, Y3, Y4
+	MOVQ         312(AX), BX
+	VMOVUPS      (BX)(DX*4), Y5
+	VMULPS       Y5, Y3, Y5
+	VADDPS       Y5, Y1, Y1
+	VMULPS       Y6, Y3, Y3
+	MOVQ         360(AX), BX
+	VMOVUPS      Y3, (BX)(DX*4)
+	VMULPS       Y6, Y1, Y1
+	MOVQ         384(AX), BX
+	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         288(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y0, Y0
+	MOVQ         408(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	VXORPS       c80000000<>+0(SB), Y1, Y0
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y2, Y1
+	VMULPS       Y1, Y3, Y3
+	MOVQ         432(AX), BX
+	VMOVUPS      Y3, (BX)(DX*4)
+	MOVQ         264(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y4, Y2, Y2
+	MOVQ         456(AX), BX
+	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         216(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VMULPS       c3f000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y1, Y2
+	VADDPS       Y1, Y1, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y0
+	MOVQ         480(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VDIVPS       Y3, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y0, Y3, Y3
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         144(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         168(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (BX)(SI*4), Y4
+	MOVQ         192(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         216(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         240(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y4
+	VMINPS       Y5, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y6, Y0, Y4
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         336(AX), CX
+	VMASKMOVPS   Y4, Y5, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y4
+	MOVQ         264(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMULPS       Y4, Y3, Y4
+	VADDPS       Y4, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y4
+	MOVQ         288(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMULPS       Y4, Y3, Y4
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         312(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMULPS       Y5, Y3, Y5
+	VADDPS       Y5, Y1, Y1
+	VMULPS       Y6, Y3, Y3
+	VMOVUPS      (BX)(SI*4), Y5
+	MOVQ         360(AX), CX
+	VMASKMOVPS   Y3, Y5, (CX)(DX*4)
+	VMULPS       Y6, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         384(AX), CX
+	VMASKMOVPS   Y1, Y3, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         288(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         408(AX), CX
+	VMASKMOVPS   Y0, Y3, (CX)(DX*4)
+	VXORPS       c80000000<>+0(SB), Y1, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y2, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         432(AX), CX
+	VMASKMOVPS   Y3, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         264(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         456(AX), CX
+	VMASKMOVPS   Y2, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         216(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y1, Y2
+	VADDPS       Y1, Y1, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         480(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET

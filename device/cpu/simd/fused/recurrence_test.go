@@ -46,6 +46,9 @@ func compareRecurrence(t *testing.T, l simd.Level, e catalog.Entry, n, bands, st
 	states := make([][]float32, len(c.States)) // a row before each step and one after the last
 	for i := range states {
 		states[i] = draw((steps+1)*stride, .5)
+		for j, x := range states[i] {
+			states[i][j] = float32(c.Start(i, float64(x)))
+		}
 	}
 	v := make([]Vector, len(refs))
 	want := make([][]float64, len(refs))

@@ -9203,3 +9203,2069 @@ next:
 done:
 	VZEROUPPER
 	RET
+
+// func slstmInferenceStepsAVX2(s *Steps)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·slstmInferenceStepsAVX2(SB), NOSPLIT, $0-8
+	MOVQ s+0(FP), AX
+
+step:
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
+
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y4
+	VFMADD231PS  64(DI)(R9*1), Y8, Y5
+	VFMADD231PS  64(R8)(R9*1), Y8, Y6
+	VFMADD231PS  64(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y4
+	VFMADD231PS  192(DI)(R9*1), Y8, Y5
+	VFMADD231PS  192(R8)(R9*1), Y8, Y6
+	VFMADD231PS  192(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          own1loop
+
+own1few:
+	ADDQ $0x04, R11
+	JZ   own1added
+
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          own1one
+
+own1added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	ADDQ    $0x08, CX
+	SUBQ    $0x08, DX
+	JGE     own1
+
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (R8)(DX*4), R8
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(BX)(R8*1), Y8, Y4
+	VFMADD231PS  64(SI)(R8*1), Y8, Y5
+	VFMADD231PS  64(DI)(R8*1), Y8, Y6
+	VFMADD231PS  64(R9)(R8*1), Y8, Y7
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(BX)(R8*1), Y8, Y0
+	VFMADD231PS  128(SI)(R8*1), Y8, Y1
+	VFMADD231PS  128(DI)(R8*1), Y8, Y2
+	VFMADD231PS  128(R9)(R8*1), Y8, Y3
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(BX)(R8*1), Y8, Y4
+	VFMADD231PS  192(SI)(R8*1), Y8, Y5
+	VFMADD231PS  192(DI)(R8*1), Y8, Y6
+	VFMADD231PS  192(R9)(R8*1), Y8, Y7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+
+poll:
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
+
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
+
+all:
+	MOVQ (AX), BX
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Y1
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y1, Y1
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y4
+	VFMADD231PS  Y5, Y2, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y2, Y2
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VSUBPS       Y6, Y3, Y3
+	VSUBPS       Y3, Y0, Y4
+	VMOVUPS      c00000000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y4
+	MOVQ         152(BX), SI
+	VMOVUPS      Y4, (SI)(CX*4)
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y0, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y5, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y4, Y3, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	MOVQ         136(BX), SI
+	VMOVUPS      (SI)(CX*4), Y0
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y6, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         160(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Y1
+	VMULPS       Y1, Y4, Y1
+	VADDPS       Y6, Y1, Y1
+	MOVQ         168(BX), SI
+	VMOVUPS      Y1, (SI)(CX*4)
+	VDIVPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	MOVQ         176(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	ADDQ         $0x08, CX
+	SUBQ         $0x08, DX
+	JGE          rest1
+
+rest1done:
+	ADDQ    $0x08, DX
+	TESTQ   DX, DX
+	JZ      next
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
+
+last:
+	SUBQ $0x04, R12
+	JLT  lastfew
+
+lastloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          lastloop
+
+lastfew:
+	ADDQ $0x04, R12
+	JZ   lastadded
+
+lastone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          lastone
+
+lastadded:
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          last
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         (BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         8(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         24(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y5, Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         32(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         40(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         56(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y5, Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VMOVUPS      (SI)(DI*4), Y1
+	MOVQ         64(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y1, Y1
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         72(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         88(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y4
+	VFMADD231PS  Y5, Y2, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      (SI)(DI*4), Y2
+	MOVQ         96(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y2, Y2
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         104(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         120(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMOVUPS      (SI)(DI*4), Y3
+	MOVQ         128(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y3, Y3
+	VSUBPS       Y6, Y3, Y3
+	VSUBPS       Y3, Y0, Y4
+	VMOVUPS      c00000000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         152(BX), DX
+	VMASKMOVPS   Y4, Y5, (DX)(CX*4)
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y0, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y5, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y4, Y3, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y0
+	MOVQ         136(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y0, Y0
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y6, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (SI)(DI*4), Y1
+	MOVQ         160(BX), DX
+	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
+	VMOVUPS      (SI)(DI*4), Y1
+	MOVQ         144(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y1, Y1
+	VMULPS       Y1, Y4, Y1
+	VADDPS       Y6, Y1, Y1
+	VMOVUPS      (SI)(DI*4), Y3
+	MOVQ         168(BX), DX
+	VMASKMOVPS   Y1, Y3, (DX)(CX*4)
+	VDIVPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      (SI)(DI*4), Y1
+	MOVQ         176(BX), DX
+	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
+
+next:
+	MOVQ 192(AX), DX
+	INCQ DX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
+	MOVQ DX, (CX)
+	MOVQ 24(AX), CX
+	MOVQ (CX), DX
+	ADDQ DX, (BX)
+	MOVQ 8(CX), DX
+	ADDQ DX, 8(BX)
+	MOVQ 24(CX), DX
+	ADDQ DX, 24(BX)
+	MOVQ 32(CX), DX
+	ADDQ DX, 32(BX)
+	MOVQ 40(CX), DX
+	ADDQ DX, 40(BX)
+	MOVQ 56(CX), DX
+	ADDQ DX, 56(BX)
+	MOVQ 64(CX), DX
+	ADDQ DX, 64(BX)
+	MOVQ 72(CX), DX
+	ADDQ DX, 72(BX)
+	MOVQ 88(CX), DX
+	ADDQ DX, 88(BX)
+	MOVQ 96(CX), DX
+	ADDQ DX, 96(BX)
+	MOVQ 104(CX), DX
+	ADDQ DX, 104(BX)
+	MOVQ 120(CX), DX
+	ADDQ DX, 120(BX)
+	MOVQ 128(CX), DX
+	ADDQ DX, 128(BX)
+	MOVQ 136(CX), DX
+	ADDQ DX, 136(BX)
+	MOVQ 144(CX), DX
+	ADDQ DX, 144(BX)
+	MOVQ 152(CX), DX
+	ADDQ DX, 152(BX)
+	MOVQ 160(CX), DX
+	ADDQ DX, 160(BX)
+	MOVQ 168(CX), DX
+	ADDQ DX, 168(BX)
+	MOVQ 176(CX), DX
+	ADDQ DX, 176(BX)
+	MOVQ 80(AX), CX
+	MOVQ 88(AX), DX
+	ADDQ DX, CX
+	MOVQ CX, 80(AX)
+	MOVQ 104(AX), DX
+	DECQ DX
+	MOVQ DX, 104(AX)
+	JNZ  step
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c40000000<>+0(SB)/4, $0x40000000
+DATA c40000000<>+4(SB)/4, $0x40000000
+DATA c40000000<>+8(SB)/4, $0x40000000
+DATA c40000000<>+12(SB)/4, $0x40000000
+DATA c40000000<>+16(SB)/4, $0x40000000
+DATA c40000000<>+20(SB)/4, $0x40000000
+DATA c40000000<>+24(SB)/4, $0x40000000
+DATA c40000000<>+28(SB)/4, $0x40000000
+GLOBL c40000000<>(SB), RODATA|NOPTR, $32
+
+DATA c3d9d89d9<>+0(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+4(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+8(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+12(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+16(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+20(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+24(SB)/4, $0x3d9d89d9
+DATA c3d9d89d9<>+28(SB)/4, $0x3d9d89d9
+GLOBL c3d9d89d9<>(SB), RODATA|NOPTR, $32
+
+DATA c3dba2e8c<>+0(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+4(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+8(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+12(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+16(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+20(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+24(SB)/4, $0x3dba2e8c
+DATA c3dba2e8c<>+28(SB)/4, $0x3dba2e8c
+GLOBL c3dba2e8c<>(SB), RODATA|NOPTR, $32
+
+DATA c3de38e39<>+0(SB)/4, $0x3de38e39
+DATA c3de38e39<>+4(SB)/4, $0x3de38e39
+DATA c3de38e39<>+8(SB)/4, $0x3de38e39
+DATA c3de38e39<>+12(SB)/4, $0x3de38e39
+DATA c3de38e39<>+16(SB)/4, $0x3de38e39
+DATA c3de38e39<>+20(SB)/4, $0x3de38e39
+DATA c3de38e39<>+24(SB)/4, $0x3de38e39
+DATA c3de38e39<>+28(SB)/4, $0x3de38e39
+GLOBL c3de38e39<>(SB), RODATA|NOPTR, $32
+
+DATA c3e124925<>+0(SB)/4, $0x3e124925
+DATA c3e124925<>+4(SB)/4, $0x3e124925
+DATA c3e124925<>+8(SB)/4, $0x3e124925
+DATA c3e124925<>+12(SB)/4, $0x3e124925
+DATA c3e124925<>+16(SB)/4, $0x3e124925
+DATA c3e124925<>+20(SB)/4, $0x3e124925
+DATA c3e124925<>+24(SB)/4, $0x3e124925
+DATA c3e124925<>+28(SB)/4, $0x3e124925
+GLOBL c3e124925<>(SB), RODATA|NOPTR, $32
+
+DATA c3e4ccccd<>+0(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+4(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+8(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+12(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+16(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+20(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+24(SB)/4, $0x3e4ccccd
+DATA c3e4ccccd<>+28(SB)/4, $0x3e4ccccd
+GLOBL c3e4ccccd<>(SB), RODATA|NOPTR, $32
+
+DATA c3eaaaaab<>+0(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+4(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+8(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+12(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+16(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+20(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+24(SB)/4, $0x3eaaaaab
+DATA c3eaaaaab<>+28(SB)/4, $0x3eaaaaab
+GLOBL c3eaaaaab<>(SB), RODATA|NOPTR, $32
+
+DATA c42b20000<>+0(SB)/4, $0x42b20000
+DATA c42b20000<>+4(SB)/4, $0x42b20000
+DATA c42b20000<>+8(SB)/4, $0x42b20000
+DATA c42b20000<>+12(SB)/4, $0x42b20000
+DATA c42b20000<>+16(SB)/4, $0x42b20000
+DATA c42b20000<>+20(SB)/4, $0x42b20000
+DATA c42b20000<>+24(SB)/4, $0x42b20000
+DATA c42b20000<>+28(SB)/4, $0x42b20000
+GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
+
+// func slstmForwardStepsAVX2(s *Steps)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·slstmForwardStepsAVX2(SB), NOSPLIT, $0-8
+	MOVQ s+0(FP), AX
+
+step:
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
+
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y4
+	VFMADD231PS  64(DI)(R9*1), Y8, Y5
+	VFMADD231PS  64(R8)(R9*1), Y8, Y6
+	VFMADD231PS  64(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y4
+	VFMADD231PS  192(DI)(R9*1), Y8, Y5
+	VFMADD231PS  192(R8)(R9*1), Y8, Y6
+	VFMADD231PS  192(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          own1loop
+
+own1few:
+	ADDQ $0x04, R11
+	JZ   own1added
+
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          own1one
+
+own1added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	ADDQ    $0x08, CX
+	SUBQ    $0x08, DX
+	JGE     own1
+
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (R8)(DX*4), R8
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(BX)(R8*1), Y8, Y4
+	VFMADD231PS  64(SI)(R8*1), Y8, Y5
+	VFMADD231PS  64(DI)(R8*1), Y8, Y6
+	VFMADD231PS  64(R9)(R8*1), Y8, Y7
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(BX)(R8*1), Y8, Y0
+	VFMADD231PS  128(SI)(R8*1), Y8, Y1
+	VFMADD231PS  128(DI)(R8*1), Y8, Y2
+	VFMADD231PS  128(R9)(R8*1), Y8, Y3
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(BX)(R8*1), Y8, Y4
+	VFMADD231PS  192(SI)(R8*1), Y8, Y5
+	VFMADD231PS  192(DI)(R8*1), Y8, Y6
+	VFMADD231PS  192(R9)(R8*1), Y8, Y7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+
+poll:
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
+
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
+
+all:
+	MOVQ (AX), BX
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	MOVQ         152(BX), SI
+	VMOVUPS      Y6, (SI)(CX*4)
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Y1
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y1, Y1
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y4
+	VFMADD231PS  Y5, Y2, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         160(BX), SI
+	VMOVUPS      Y1, (SI)(CX*4)
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y2, Y2
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         168(BX), SI
+	VMOVUPS      Y2, (SI)(CX*4)
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VSUBPS       Y6, Y3, Y3
+	VSUBPS       Y3, Y0, Y4
+	VMOVUPS      c00000000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y4
+	MOVQ         176(BX), SI
+	VMOVUPS      Y4, (SI)(CX*4)
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y0, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y5, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y6, Y6
+	MOVQ         184(BX), SI
+	VMOVUPS      Y6, (SI)(CX*4)
+	VSUBPS       Y4, Y3, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	MOVQ         136(BX), SI
+	VMOVUPS      (SI)(CX*4), Y0
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y6, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         192(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Y1
+	VMULPS       Y1, Y4, Y1
+	VADDPS       Y6, Y1, Y1
+	MOVQ         200(BX), SI
+	VMOVUPS      Y1, (SI)(CX*4)
+	VDIVPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	MOVQ         208(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	ADDQ         $0x08, CX
+	SUBQ         $0x08, DX
+	JGE          rest1
+
+rest1done:
+	ADDQ    $0x08, DX
+	TESTQ   DX, DX
+	JZ      next
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
+
+last:
+	SUBQ $0x04, R12
+	JLT  lastfew
+
+lastloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          lastloop
+
+lastfew:
+	ADDQ $0x04, R12
+	JZ   lastadded
+
+lastone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          lastone
+
+lastadded:
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          last
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         (BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         8(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         24(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y5, Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         32(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         40(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         56(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y5, Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VMOVUPS      (SI)(DI*4), Y1
+	MOVQ         152(BX), DX
+	VMASKMOVPS   Y6, Y1, (DX)(CX*4)
+	VMOVUPS      (SI)(DI*4), Y1
+	MOVQ         64(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y1, Y1
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         72(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         88(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y4
+	VFMADD231PS  Y5, Y2, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      (SI)(DI*4), Y2
+	MOVQ         160(BX), DX
+	VMASKMOVPS   Y1, Y2, (DX)(CX*4)
+	VMOVUPS      (SI)(DI*4), Y2
+	MOVQ         96(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y2, Y2
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         104(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VMOVUPS      (SI)(DI*4), Y4
+	MOVQ         120(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMOVUPS      (SI)(DI*4), Y3
+	MOVQ         168(BX), DX
+	VMASKMOVPS   Y2, Y3, (DX)(CX*4)
+	VMOVUPS      (SI)(DI*4), Y3
+	MOVQ         128(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y3, Y3
+	VSUBPS       Y6, Y3, Y3
+	VSUBPS       Y3, Y0, Y4
+	VMOVUPS      c00000000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y4
+	VMOVUPS      (SI)(DI*4), Y5
+	MOVQ         176(BX), DX
+	VMASKMOVPS   Y4, Y5, (DX)(CX*4)
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y0, Y5, Y5
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y5, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y6
+	VPSUBD       c4b400000<>+0(SB), Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y6, Y6
+	VMOVUPS      (SI)(DI*4), Y0
+	MOVQ         184(BX), DX
+	VMASKMOVPS   Y6, Y0, (DX)(CX*4)
+	VSUBPS       Y4, Y3, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      (SI)(DI*4), Y0
+	MOVQ         136(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y0, Y0
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y6, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (SI)(DI*4), Y1
+	MOVQ         192(BX), DX
+	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
+	VMOVUPS      (SI)(DI*4), Y1
+	MOVQ         144(BX), DX
+	VMASKMOVPS   (DX)(CX*4), Y1, Y1
+	VMULPS       Y1, Y4, Y1
+	VADDPS       Y6, Y1, Y1
+	VMOVUPS      (SI)(DI*4), Y3
+	MOVQ         200(BX), DX
+	VMASKMOVPS   Y1, Y3, (DX)(CX*4)
+	VDIVPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      (SI)(DI*4), Y1
+	MOVQ         208(BX), DX
+	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
+
+next:
+	MOVQ 192(AX), DX
+	INCQ DX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
+	MOVQ DX, (CX)
+	MOVQ 24(AX), CX
+	MOVQ (CX), DX
+	ADDQ DX, (BX)
+	MOVQ 8(CX), DX
+	ADDQ DX, 8(BX)
+	MOVQ 24(CX), DX
+	ADDQ DX, 24(BX)
+	MOVQ 32(CX), DX
+	ADDQ DX, 32(BX)
+	MOVQ 40(CX), DX
+	ADDQ DX, 40(BX)
+	MOVQ 56(CX), DX
+	ADDQ DX, 56(BX)
+	MOVQ 64(CX), DX
+	ADDQ DX, 64(BX)
+	MOVQ 72(CX), DX
+	ADDQ DX, 72(BX)
+	MOVQ 88(CX), DX
+	ADDQ DX, 88(BX)
+	MOVQ 96(CX), DX
+	ADDQ DX, 96(BX)
+	MOVQ 104(CX), DX
+	ADDQ DX, 104(BX)
+	MOVQ 120(CX), DX
+	ADDQ DX, 120(BX)
+	MOVQ 128(CX), DX
+	ADDQ DX, 128(BX)
+	MOVQ 136(CX), DX
+	ADDQ DX, 136(BX)
+	MOVQ 144(CX), DX
+	ADDQ DX, 144(BX)
+	MOVQ 152(CX), DX
+	ADDQ DX, 152(BX)
+	MOVQ 160(CX), DX
+	ADDQ DX, 160(BX)
+	MOVQ 168(CX), DX
+	ADDQ DX, 168(BX)
+	MOVQ 176(CX), DX
+	ADDQ DX, 176(BX)
+	MOVQ 184(CX), DX
+	ADDQ DX, 184(BX)
+	MOVQ 192(CX), DX
+	ADDQ DX, 192(BX)
+	MOVQ 200(CX), DX
+	ADDQ DX, 200(BX)
+	MOVQ 208(CX), DX
+	ADDQ DX, 208(BX)
+	MOVQ 80(AX), CX
+	MOVQ 88(AX), DX
+	ADDQ DX, CX
+	MOVQ CX, 80(AX)
+	MOVQ 104(AX), DX
+	DECQ DX
+	MOVQ DX, 104(AX)
+	JNZ  step
+
+done:
+	VZEROUPPER
+	RET

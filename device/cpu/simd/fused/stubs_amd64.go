@@ -774,6 +774,115 @@ func rgLruForwardAVX2(v [][]float32, n int)
 //go:noescape
 func rgLruBackwardAVX2(v [][]float32, n int)
 
+// slstmInferenceAVX2 is the inference pass of slstm over n units. Of v it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, next3, next1, next2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = neg t2
+//	t2 = softplus t2
+//	t0 = add x2 bx2
+//	t3 = add r2 br2
+//	t3 = add t0 t3
+//	t3 = tanh t3
+//	t0 = add x3 bx3
+//	t4 = add r3 br3
+//	t4 = add t0 t4
+//	t4 = sigmoid t4
+//	t2 = sub prev3 t2
+//	t0 = sub t1 t2
+//	t0 = relu t0
+//	next3 = add t2 t0
+//	t1 = sub t1 next3
+//	t1 = exp t1
+//	t2 = sub t2 next3
+//	t2 = exp t2
+//	t0 = mul t2 prev1
+//	t3 = mul t1 t3
+//	next1 = add t0 t3
+//	t2 = mul t2 prev2
+//	next2 = add t2 t1
+//	t1 = div next1 next2
+//	next0 = mul t4 t1
+//
+//go:noescape
+func slstmInferenceAVX2(v [][]float32, n int)
+
+// slstmForwardAVX2 is the forward pass of slstm over n units. Of v it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, saved0, saved1, saved2, next3, saved3, next1, next2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = neg t2
+//	saved0 = softplus t2
+//	t2 = add x2 bx2
+//	t0 = add r2 br2
+//	t0 = add t2 t0
+//	saved1 = tanh t0
+//	t0 = add x3 bx3
+//	t2 = add r3 br3
+//	t2 = add t0 t2
+//	saved2 = sigmoid t2
+//	t2 = sub prev3 saved0
+//	t0 = sub t1 t2
+//	t0 = relu t0
+//	next3 = add t2 t0
+//	t1 = sub t1 next3
+//	saved3 = exp t1
+//	t2 = sub t2 next3
+//	t2 = exp t2
+//	t1 = mul t2 prev1
+//	t0 = mul saved3 saved1
+//	next1 = add t1 t0
+//	t2 = mul t2 prev2
+//	next2 = add t2 saved3
+//	t2 = div next1 next2
+//	next0 = mul saved2 t2
+//
+//go:noescape
+func slstmForwardAVX2(v [][]float32, n int)
+
+// slstmBackwardAVX2 is the backward pass of slstm over n units. Of v it takes
+// dout0, dnext0, next1, next2, saved2, dnext1, dnext2, prev2, prev3, saved0, next3, saved1, saved3, prev1, dprev2, dprev1, dprev3, dx0, dx3, dx2, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = div next1 next2
+//	t2 = mul t0 t1
+//	t0 = mul t0 saved2
+//	t0 = div t0 next2
+//	t3 = add dnext1 t0
+//	t1 = mul t0 t1
+//	t1 = sub dnext2 t1
+//	t0 = mul t1 prev2
+//	t4 = sub prev3 saved0
+//	t4 = sub t4 next3
+//	t4 = exp t4
+//	dprev2 = mul t1 t4
+//	t5 = mul t3 saved1
+//	t5 = add t1 t5
+//	t1 = mul t3 saved3
+//	t6 = mul t3 prev1
+//	t6 = add t0 t6
+//	dprev1 = mul t3 t4
+//	dprev3 = mul t6 t4
+//	dx0 = mul t5 saved3
+//	t5 = neg dprev3
+//	dx3 = sigmoidgrad t2 saved2
+//	dx2 = tanhgrad t1 saved1
+//	t5 = softplusgrad t5 saved0
+//	dx1 = neg t5
+//
+//go:noescape
+func slstmBackwardAVX2(v [][]float32, n int)
+
 // linearInferenceLoopAVX2 is the inference pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, next0, and runs:
 //
@@ -1718,6 +1827,82 @@ func lsLstmInferenceStepsAVX2(s *Steps)
 //go:noescape
 func lsLstmForwardStepsAVX2(s *Steps)
 
+// slstmInferenceStepsAVX2 is the inference pass of slstm over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, next3, next1, next2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = neg t2
+//	t2 = softplus t2
+//	t0 = add x2 bx2
+//	t3 = add r2 br2
+//	t3 = add t0 t3
+//	t3 = tanh t3
+//	t0 = add x3 bx3
+//	t4 = add r3 br3
+//	t4 = add t0 t4
+//	t4 = sigmoid t4
+//	t2 = sub prev3 t2
+//	t0 = sub t1 t2
+//	t0 = relu t0
+//	next3 = add t2 t0
+//	t1 = sub t1 next3
+//	t1 = exp t1
+//	t2 = sub t2 next3
+//	t2 = exp t2
+//	t0 = mul t2 prev1
+//	t3 = mul t1 t3
+//	next1 = add t0 t3
+//	t2 = mul t2 prev2
+//	next2 = add t2 t1
+//	t1 = div next1 next2
+//	next0 = mul t4 t1
+//
+//go:noescape
+func slstmInferenceStepsAVX2(s *Steps)
+
+// slstmForwardStepsAVX2 is the forward pass of slstm over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, saved0, saved1, saved2, next3, saved3, next1, next2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = neg t2
+//	saved0 = softplus t2
+//	t2 = add x2 bx2
+//	t0 = add r2 br2
+//	t0 = add t2 t0
+//	saved1 = tanh t0
+//	t0 = add x3 bx3
+//	t2 = add r3 br3
+//	t2 = add t0 t2
+//	saved2 = sigmoid t2
+//	t2 = sub prev3 saved0
+//	t0 = sub t1 t2
+//	t0 = relu t0
+//	next3 = add t2 t0
+//	t1 = sub t1 next3
+//	saved3 = exp t1
+//	t2 = sub t2 next3
+//	t2 = exp t2
+//	t1 = mul t2 prev1
+//	t0 = mul saved3 saved1
+//	next1 = add t1 t0
+//	t2 = mul t2 prev2
+//	next2 = add t2 saved3
+//	t2 = div next1 next2
+//	next0 = mul saved2 t2
+//
+//go:noescape
+func slstmForwardStepsAVX2(s *Steps)
+
 // rnnTanhInferenceAVX512 is the inference pass of rnn-tanh over n units. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
@@ -2485,6 +2670,115 @@ func rgLruForwardAVX512(v [][]float32, n int)
 //
 //go:noescape
 func rgLruBackwardAVX512(v [][]float32, n int)
+
+// slstmInferenceAVX512 is the inference pass of slstm over n units. Of v it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, next3, next1, next2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = neg t2
+//	t2 = softplus t2
+//	t0 = add x2 bx2
+//	t3 = add r2 br2
+//	t3 = add t0 t3
+//	t3 = tanh t3
+//	t0 = add x3 bx3
+//	t4 = add r3 br3
+//	t4 = add t0 t4
+//	t4 = sigmoid t4
+//	t2 = sub prev3 t2
+//	t0 = sub t1 t2
+//	t0 = relu t0
+//	next3 = add t2 t0
+//	t1 = sub t1 next3
+//	t1 = exp t1
+//	t2 = sub t2 next3
+//	t2 = exp t2
+//	t0 = mul t2 prev1
+//	t3 = mul t1 t3
+//	next1 = add t0 t3
+//	t2 = mul t2 prev2
+//	next2 = add t2 t1
+//	t1 = div next1 next2
+//	next0 = mul t4 t1
+//
+//go:noescape
+func slstmInferenceAVX512(v [][]float32, n int)
+
+// slstmForwardAVX512 is the forward pass of slstm over n units. Of v it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, saved0, saved1, saved2, next3, saved3, next1, next2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = neg t2
+//	saved0 = softplus t2
+//	t2 = add x2 bx2
+//	t0 = add r2 br2
+//	t0 = add t2 t0
+//	saved1 = tanh t0
+//	t0 = add x3 bx3
+//	t2 = add r3 br3
+//	t2 = add t0 t2
+//	saved2 = sigmoid t2
+//	t2 = sub prev3 saved0
+//	t0 = sub t1 t2
+//	t0 = relu t0
+//	next3 = add t2 t0
+//	t1 = sub t1 next3
+//	saved3 = exp t1
+//	t2 = sub t2 next3
+//	t2 = exp t2
+//	t1 = mul t2 prev1
+//	t0 = mul saved3 saved1
+//	next1 = add t1 t0
+//	t2 = mul t2 prev2
+//	next2 = add t2 saved3
+//	t2 = div next1 next2
+//	next0 = mul saved2 t2
+//
+//go:noescape
+func slstmForwardAVX512(v [][]float32, n int)
+
+// slstmBackwardAVX512 is the backward pass of slstm over n units. Of v it takes
+// dout0, dnext0, next1, next2, saved2, dnext1, dnext2, prev2, prev3, saved0, next3, saved1, saved3, prev1, dprev2, dprev1, dprev3, dx0, dx3, dx2, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = div next1 next2
+//	t2 = mul t0 t1
+//	t0 = mul t0 saved2
+//	t0 = div t0 next2
+//	t3 = add dnext1 t0
+//	t1 = mul t0 t1
+//	t1 = sub dnext2 t1
+//	t0 = mul t1 prev2
+//	t4 = sub prev3 saved0
+//	t4 = sub t4 next3
+//	t4 = exp t4
+//	dprev2 = mul t1 t4
+//	t5 = mul t3 saved1
+//	t5 = add t1 t5
+//	t1 = mul t3 saved3
+//	t6 = mul t3 prev1
+//	t6 = add t0 t6
+//	dprev1 = mul t3 t4
+//	dprev3 = mul t6 t4
+//	dx0 = mul t5 saved3
+//	t5 = neg dprev3
+//	dx3 = sigmoidgrad t2 saved2
+//	dx2 = tanhgrad t1 saved1
+//	t5 = softplusgrad t5 saved0
+//	dx1 = neg t5
+//
+//go:noescape
+func slstmBackwardAVX512(v [][]float32, n int)
 
 // linearInferenceLoopAVX512 is the inference pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, next0, and runs:
@@ -3430,6 +3724,82 @@ func lsLstmInferenceStepsAVX512(s *Steps)
 //go:noescape
 func lsLstmForwardStepsAVX512(s *Steps)
 
+// slstmInferenceStepsAVX512 is the inference pass of slstm over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, next3, next1, next2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = neg t2
+//	t2 = softplus t2
+//	t0 = add x2 bx2
+//	t3 = add r2 br2
+//	t3 = add t0 t3
+//	t3 = tanh t3
+//	t0 = add x3 bx3
+//	t4 = add r3 br3
+//	t4 = add t0 t4
+//	t4 = sigmoid t4
+//	t2 = sub prev3 t2
+//	t0 = sub t1 t2
+//	t0 = relu t0
+//	next3 = add t2 t0
+//	t1 = sub t1 next3
+//	t1 = exp t1
+//	t2 = sub t2 next3
+//	t2 = exp t2
+//	t0 = mul t2 prev1
+//	t3 = mul t1 t3
+//	next1 = add t0 t3
+//	t2 = mul t2 prev2
+//	next2 = add t2 t1
+//	t1 = div next1 next2
+//	next0 = mul t4 t1
+//
+//go:noescape
+func slstmInferenceStepsAVX512(s *Steps)
+
+// slstmForwardStepsAVX512 is the forward pass of slstm over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, saved0, saved1, saved2, next3, saved3, next1, next2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = neg t2
+//	saved0 = softplus t2
+//	t2 = add x2 bx2
+//	t0 = add r2 br2
+//	t0 = add t2 t0
+//	saved1 = tanh t0
+//	t0 = add x3 bx3
+//	t2 = add r3 br3
+//	t2 = add t0 t2
+//	saved2 = sigmoid t2
+//	t2 = sub prev3 saved0
+//	t0 = sub t1 t2
+//	t0 = relu t0
+//	next3 = add t2 t0
+//	t1 = sub t1 next3
+//	saved3 = exp t1
+//	t2 = sub t2 next3
+//	t2 = exp t2
+//	t1 = mul t2 prev1
+//	t0 = mul saved3 saved1
+//	next1 = add t1 t0
+//	t2 = mul t2 prev2
+//	next2 = add t2 saved3
+//	t2 = div next1 next2
+//	next0 = mul saved2 t2
+//
+//go:noescape
+func slstmForwardStepsAVX512(s *Steps)
+
 var kernelTable = table[kernelFunc]{
 	simd.AVX2: {
 		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceAVX2},
@@ -3471,6 +3841,9 @@ var kernelTable = table[kernelFunc]{
 		{Cell: "rg-lru", Pass: Inference}:        {0xc7e5e90483e660fb, rgLruInferenceAVX2},
 		{Cell: "rg-lru", Pass: Forward}:          {0xd0363adce7a5f9ba, rgLruForwardAVX2},
 		{Cell: "rg-lru", Pass: Backward}:         {0x1edcb1057e83c1ea, rgLruBackwardAVX2},
+		{Cell: "slstm", Pass: Inference}:         {0x3f8d92a26734ad71, slstmInferenceAVX2},
+		{Cell: "slstm", Pass: Forward}:           {0xd4b3e0bb636fa440, slstmForwardAVX2},
+		{Cell: "slstm", Pass: Backward}:          {0x42f783a5433dc6ea, slstmBackwardAVX2},
 	},
 	simd.AVX512: {
 		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceAVX512},
@@ -3512,6 +3885,9 @@ var kernelTable = table[kernelFunc]{
 		{Cell: "rg-lru", Pass: Inference}:        {0xc7e5e90483e660fb, rgLruInferenceAVX512},
 		{Cell: "rg-lru", Pass: Forward}:          {0xd0363adce7a5f9ba, rgLruForwardAVX512},
 		{Cell: "rg-lru", Pass: Backward}:         {0x1edcb1057e83c1ea, rgLruBackwardAVX512},
+		{Cell: "slstm", Pass: Inference}:         {0x3f8d92a26734ad71, slstmInferenceAVX512},
+		{Cell: "slstm", Pass: Forward}:           {0xd4b3e0bb636fa440, slstmForwardAVX512},
+		{Cell: "slstm", Pass: Backward}:          {0x42f783a5433dc6ea, slstmBackwardAVX512},
 	},
 }
 
@@ -3626,6 +4002,8 @@ var recurrenceTable = table[recurrenceFunc]{
 		{Cell: "lstm-peephole", Pass: Forward}:   {0x2e77419ac28e8aa6, lstmPeepholeForwardStepsAVX2},
 		{Cell: "ls-lstm", Pass: Inference}:       {0x7b8b2c84abe2d3f1, lsLstmInferenceStepsAVX2},
 		{Cell: "ls-lstm", Pass: Forward}:         {0xa703435053298ccc, lsLstmForwardStepsAVX2},
+		{Cell: "slstm", Pass: Inference}:         {0x3f8d92a26734ad71, slstmInferenceStepsAVX2},
+		{Cell: "slstm", Pass: Forward}:           {0xd4b3e0bb636fa440, slstmForwardStepsAVX2},
 	},
 	simd.AVX512: {
 		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceStepsAVX512},
@@ -3640,5 +4018,7 @@ var recurrenceTable = table[recurrenceFunc]{
 		{Cell: "lstm-peephole", Pass: Forward}:   {0x2e77419ac28e8aa6, lstmPeepholeForwardStepsAVX512},
 		{Cell: "ls-lstm", Pass: Inference}:       {0x7b8b2c84abe2d3f1, lsLstmInferenceStepsAVX512},
 		{Cell: "ls-lstm", Pass: Forward}:         {0xa703435053298ccc, lsLstmForwardStepsAVX512},
+		{Cell: "slstm", Pass: Inference}:         {0x3f8d92a26734ad71, slstmInferenceStepsAVX512},
+		{Cell: "slstm", Pass: Forward}:           {0xd4b3e0bb636fa440, slstmForwardStepsAVX512},
 	},
 }

@@ -17,7 +17,7 @@ import (
 // cells names the cells that have assembly. To give a cell assembly, add its name and run make generate.
 var cells = []string{
 	"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c",
-	"gilr", "sru", "qrnn", "qrnn2", "ls-lstm", "mingru", "rg-lru",
+	"gilr", "sru", "qrnn", "qrnn2", "ls-lstm", "mingru", "rg-lru", "slstm",
 }
 
 // A Pass is one of a cell's programs.
