@@ -28,30 +28,36 @@ const (
 	grouped = 8
 )
 
-// newBarrier is for so many workers, by the sizes of the clusters that they sit in, in order.
+// newBarrier is for the workers of clusters of such sizes, in order.
 func newBarrier(clusters []int) *barrier {
-	b := &barrier{}
 	all := 0
 	for _, n := range clusters {
 		all += n
 	}
-	most := max(grouped, int(math.Ceil(math.Sqrt(float64(all)))))
-	if len(clusters) > 1 && all <= watched {
+	if all <= watched {
 		clusters = []int{all}
 	}
-	for _, n := range clusters {
-		groups := ceil(n, most)
-		for g := range groups {
-			from, to := span(n, 1, g, groups)
-			for range to - from {
-				b.group = append(b.group, int32(len(b.starts)))
-			}
-			b.starts = append(b.starts, len(b.group)-(to-from))
+	b := &barrier{starts: cut(clusters, max(grouped, int(math.Ceil(math.Sqrt(float64(all))))))}
+	b.gates = make([]gate, len(b.starts))
+	for i, from := range b.starts[1:] {
+		for range from - b.starts[i] {
+			b.group = append(b.group, int32(i))
 		}
 	}
-	b.gates = make([]gate, len(b.starts)+1)
-	b.starts = append(b.starts, all)
 	return b
+}
+
+// cut cuts clusters into groups of so many workers at most, as even as possible: their first workers, then how many there are in all.
+func cut(clusters []int, most int) []int {
+	starts := []int{0}
+	for _, n := range clusters {
+		first := starts[len(starts)-1]
+		for g, groups := 0, ceil(n, most); g < groups; g++ {
+			_, to := span(n, 1, g, groups)
+			starts = append(starts, first+to)
+		}
+	}
+	return starts
 }
 
 // reset forgets what a failed meeting left.
@@ -101,9 +107,12 @@ func (p *pool) pass(g *gate, n uint64) {
 // spins is how often a worker looks before it lets others have its processor.
 const spins = 4000
 
-// await spins until c has reached n. A partner that does not come within
+// await spins until c has reached n.
+func (p *pool) await(c *counter, n uint64) { p.until(&c.Uint64, n) }
+
+// until spins until c has reached n. A partner that does not come within
 // microseconds has probably lost its processor, which it may then have back.
-func (p *pool) await(c *counter, n uint64) {
+func (p *pool) until(c *atomic.Uint64, n uint64) {
 	for range p.spins {
 		if c.Load() >= n {
 			return

@@ -64,8 +64,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	p.progress = make([]counter, s.Streams)
 	p.team = make([]teamState, p.teams)
 	for t := range p.team {
-		p.team[t].done = make([]counter, p.members(t)-1)
-		p.team[t].taken = make([]counter, p.members(t))
+		p.team[t].gather(d.pool.clusters(d.workers, p.first(t), p.members(t)))
 		for m, team := 0, p.scratch[p.first(t):p.first(t+1)]; m < len(team); m++ {
 			team[m].team = team
 		}
@@ -102,6 +101,7 @@ func (p *binder) bind() error {
 			return err
 		}
 		out := node{work: w, stream: n.Stream, pieces: p.device.share(n.Op, p.format, p.knobs)}
+		out.takers = p.device.takers(n.Op, out.pieces, p.here.members)
 		if j, ok := pairs[i]; ok {
 			sum := p.matrix(p.schedule.Nodes[j].Op.(schedule.SumRows).Out)
 			w.(*product).Sums, summed[j] = sum.row(0), true
@@ -131,7 +131,7 @@ func (p *binder) bind() error {
 		}
 		first.Beside = &second.Product
 		p.nodes[j].work, p.nodes[j].pieces = done{}, 0
-		p.nodes[i].pieces = max(p.nodes[i].pieces, 1)
+		p.nodes[i].pieces, p.nodes[i].takers = max(p.nodes[i].pieces, 1), 0
 	}
 	return nil
 }

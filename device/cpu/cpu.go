@@ -81,6 +81,7 @@ func Open(o Options) (*Device, error) {
 		runtime.GOMAXPROCS(n)
 	}
 	d.pool = newPool(d.workers, host)
+	d.crew = newCrew(d.workers, func(n int) []int { return d.pool.clusters(n, 0, n) })
 	return d, nil
 }
 

@@ -128,16 +128,21 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 			seen[&p[0]], most.vectors = true, max(most.vectors, vectorsOf(p))
 		}
 	}
-	product := func(p gemm.Product) {
+	product := func(p gemm.Product, takers func(members int) int) {
+		seen := map[int]bool{}
 		for teams := 1; teams <= pl.workers; teams++ { // of members, or one more
-			members := pl.workers / teams
-			most.gemm = max(most.gemm, pl.gemm.ScratchLen(&p, members), pl.gemm.ScratchLen(&p, members+1))
+			for members := pl.workers / teams; members <= pl.workers/teams+1; members++ {
+				if n := takers(members); !seen[n] {
+					seen[n], most.gemm = true, max(most.gemm, pl.gemm.ScratchLen(&p, n))
+				}
+			}
 		}
 	}
+	all := func(members int) int { return members }
 	for i, j := range pl.besides(s, true) {
 		p, beside := pl.product(s.Nodes[i].Op.(schedule.Gemm), f), pl.product(s.Nodes[j].Op.(schedule.Gemm), f)
 		p.Beside = &beside
-		product(p)
+		product(p, all)
 	}
 	for i, block := range pl.inputs(s, f, k, true) {
 		_, n, k := s.Nodes[i].Op.(schedule.Gemm).Sizes()
@@ -156,7 +161,7 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 				most.gemm = max(most.gemm, pl.gemm.PieceScratchLen(&p))
 				continue
 			}
-			product(p)
+			product(p, func(members int) int { return pl.takers(op, 1, members) })
 		case schedule.Cell:
 			vectors(op.Program())
 		case schedule.CellBackward:

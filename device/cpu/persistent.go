@@ -44,7 +44,7 @@ type band struct {
 	kernel               *fused.Kernel
 	vectors              []track // in the kernel's order
 	steps, batch, hidden int
-	most                 int // workers that take part
+	most                 int // workers that take part, at most
 	meeting              *barrier
 	apart                bool // each worker has sequences of its own, and all units
 }
@@ -76,7 +76,7 @@ func (p *binder) track(steps int, view func(step int) schedule.View) track {
 func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
 	b := band{
 		program: p.program, kernel: fused.New(p.device.kernels.Level(), s.Cell, pass), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
-		most: p.device.most(op, p.format, p.knobs, false), meeting: p.barrier(p.here.first, p.here.members), apart: p.device.apart(op, p.format, p.knobs),
+		most: p.device.most(op, p.format, p.knobs, p.here.members, false), meeting: p.barrier(p.here.first, p.here.members), apart: p.device.apart(op, p.format, p.knobs),
 	}
 	for _, r := range b.kernel.Vectors() {
 		if r.Kind == cell.R {
@@ -104,17 +104,19 @@ func (p *binder) persistent(op schedule.Persistent) work {
 		for range p.device.workers {
 			w.done = append(w.done, p.counter())
 		}
-		w.most = p.device.most(op, p.format, p.knobs, w.recurrence != nil)
+		w.most = p.device.most(op, p.format, p.knobs, p.here.members, w.recurrence != nil)
 	}
 	return w
 }
 
-// most is how many workers take part in op at most, where one call may run all steps or not; 0: all.
-func (pl *planner) most(op schedule.Op, f simd.Format, k knob.Params, inOneCall bool) int {
+// most is how many of so many workers take part in op at most, where one call may run all steps or not.
+func (pl *planner) most(op schedule.Op, f simd.Format, k knob.Params, members int, inOneCall bool) int {
 	weights := pl.weights(op, f)
 	switch {
-	case k["bands"] > 0 || weights > nearest():
+	case k["bands"] > 0:
 		return k["bands"]
+	case weights > nearest():
+		return pl.payingBands(costPerStep(op), units(op), members)
 	case inOneCall && 2*weights >= nearest():
 		return 2 // halves side by side take less time, although workers wait for each other
 	}
@@ -183,6 +185,17 @@ func (pl *planner) weights(op schedule.Op, f simd.Format) int {
 		bytes = 4 * pl.floats(op.R.M, f)
 	}
 	return bytes
+}
+
+// units is how many a persistent operation or its gradient has; 0: op is another.
+func units(op schedule.Op) int {
+	switch op := op.(type) {
+	case schedule.Persistent:
+		return op.Hidden()
+	case schedule.PersistentBackward:
+		return op.Hidden()
+	}
+	return 0
 }
 
 // persistentWeights are the bytes of the weights of the persistent operation that

@@ -25,11 +25,13 @@ type pool struct {
 }
 
 // barrier is one for n workers from the first on, of all those that run something together.
-func (p *pool) barrier(all, first, n int) *barrier {
+func (p *pool) barrier(all, first, n int) *barrier { return newBarrier(p.clusters(all, first, n)) }
+
+// clusters are the sizes of the clusters that these sit in. Where threads are bound to no processor, it is one.
+func (p *pool) clusters(all, first, n int) (clusters []int) {
 	if len(p.jobs) > len(p.host.Processors) {
-		return newBarrier([]int{n})
+		return []int{n}
 	}
-	var clusters []int
 	for _, size := range p.host.Clusters(all) {
 		here := min(max(0, size-first), n)
 		if first = max(0, first-size); here > 0 {
@@ -37,7 +39,7 @@ func (p *pool) barrier(all, first, n int) *barrier {
 			n -= here
 		}
 	}
-	return newBarrier(clusters)
+	return clusters
 }
 
 // A job is what a thread does as worker of that number.

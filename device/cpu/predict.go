@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/klauspost/cpuid/v2"
 
@@ -172,7 +171,8 @@ func (p *forecast) of(op schedule.Op, members int) (float64, error) {
 func (p *forecast) seconds(op schedule.Op, members, pieces, from int) (float64, error) {
 	parts, extra := 1, p.start
 	if pieces > 0 && members > 1 {
-		parts, extra = members, p.start+p.handover*math.Log2(float64(members))
+		parts = p.takers(op, pieces, members)
+		extra = p.start + p.handover*p.times(parts)
 	}
 	switch op := op.(type) {
 	case schedule.Gemm:

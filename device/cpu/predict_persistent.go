@@ -1,21 +1,19 @@
 package cpu
 
 import (
-	"math"
-
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
-// recurrent is op as bind would make it, without memory.
-func (p *forecast) recurrent(op schedule.Persistent) *persistent {
+// recurrent is op as bind would make it for so many workers, without memory.
+func (p *forecast) recurrent(op schedule.Persistent, members int) *persistent {
 	recurrence := p.recurrence(op.Sequence, op, pass(op.Train))
 	return &persistent{
 		band: band{
 			program: &program{device: &Device{planner: *p.planner}, format: p.format}, steps: op.Steps, batch: op.Batch(), hidden: op.Hidden(),
-			most: p.most(op, p.format, p.knobs, recurrence != nil), apart: p.apart(op, p.format, p.knobs),
+			most: p.most(op, p.format, p.knobs, members, recurrence != nil), apart: p.apart(op, p.format, p.knobs),
 		},
 		weights: make([][]float32, len(op.R)), recurrence: recurrence,
 	}
@@ -39,7 +37,7 @@ func programOf(c *cell.Cell, train bool) cell.Program {
 
 // persistent is a Persistent by so many workers.
 func (p *forecast) persistent(op schedule.Persistent, parts int) float64 {
-	return p.steps(p.recurrent(op), programOf(op.Cell, op.Train), parts)
+	return p.steps(p.recurrent(op, parts), programOf(op.Cell, op.Train), parts)
 }
 
 // steps are all steps of w.
@@ -78,12 +76,12 @@ func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
 	return p.step + lines*(float64(len(w.weights)*w.hidden)*each+p.instructions(prog))
 }
 
-// met is a meeting of so many workers. It was measured with two, and more are taken to need its logarithm.
-func (p *forecast) met(workers int) float64 { return p.meeting * math.Log2(float64(workers)) }
+// met is a meeting of so many workers. It was measured with two; see moves.
+func (p *forecast) met(workers int) float64 { return p.meeting * p.times(workers) }
 
 // formed is a persistent operation that forms the product ahead of it in blocks. ok is false if it does not.
 func (p *forecast) formed(g schedule.Gemm, op schedule.Persistent, block, members, pieces int) (sec float64, ok bool) {
-	w, parts := p.recurrent(op), 1
+	w, parts := p.recurrent(op, members), 1
 	if pieces > 0 {
 		parts = members
 	}
@@ -107,7 +105,7 @@ func (p *forecast) formed(g schedule.Gemm, op schedule.Persistent, block, member
 
 // persistentBackward is a PersistentBackward by so many workers.
 func (p *forecast) persistentBackward(op schedule.PersistentBackward, parts int) float64 {
-	b := band{hidden: op.Hidden(), most: p.most(op, p.format, p.knobs, false)}
+	b := band{hidden: op.Hidden(), most: p.most(op, p.format, p.knobs, parts, false)}
 	rows, units, bands := op.Batch(), op.Hidden(), 1
 	if p.apart(op, p.format, p.knobs) {
 		rows = ceil(rows, parts)

@@ -51,6 +51,7 @@ type node struct {
 	work     work
 	stream   int
 	pieces   int    // per worker of the team; 0: not worth splitting
+	takers   int    // workers of the team that take part, from its leader on; 0: all
 	backward bool   // begins with a worker's last piece
 	wait     []turn // what must be done on other streams
 }
@@ -220,8 +221,8 @@ func (p *program) reset() {
 	}
 	for t := range p.team {
 		p.team[t].order.Store(0)
-		for h := range p.team[t].done {
-			p.team[t].done[h].Store(0)
+		for i := range p.team[t].done {
+			p.team[t].done[i].Store(0)
 		}
 	}
 	for _, c := range p.counters {

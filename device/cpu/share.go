@@ -15,6 +15,8 @@ type planner struct {
 	kernels *simd.Kernels
 	gemm    *gemm.Engine
 	group   *allreduce.Group // of replicas that train together; nil: this one is alone
+
+	crew
 }
 
 // forkFLOPs is the least work, in operations, that is worth handing to a
@@ -42,14 +44,12 @@ func (pl *planner) pieces(op schedule.Op, f simd.Format) int {
 		}
 	case schedule.Cell, schedule.CellBackward:
 		if c >= stealFLOPs {
-			return stealPieces
+			return max(1, min(stealPieces, int(c/forkFLOPs)/pl.workers))
 		}
 	case schedule.AllReduce: // it waits for other processes
 		return 0
-	case schedule.Persistent: // its workers meet at each step
-		c /= int64(op.Steps)
-	case schedule.PersistentBackward:
-		c /= int64(op.Steps)
+	case schedule.Persistent, schedule.PersistentBackward: // its workers meet at each step
+		c = costPerStep(op)
 	}
 	if c >= forkFLOPs {
 		return 1
@@ -66,6 +66,17 @@ func cost(op schedule.Op) int64 {
 		return g.FLOPs() + 4*schedule.Bytes(op)
 	}
 	return 4*op.FLOPs() + 2*schedule.Bytes(op)
+}
+
+// costPerStep is the cost of a step of a persistent operation or its gradient.
+func costPerStep(op schedule.Op) int64 {
+	switch s := op.(type) {
+	case schedule.Persistent:
+		return cost(op) / int64(s.Steps)
+	case schedule.PersistentBackward:
+		return cost(op) / int64(s.Steps)
+	}
+	return 0
 }
 
 // teams is how many there are. Each stream has workers of its own where operations are

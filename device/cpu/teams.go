@@ -1,11 +1,39 @@
 package cpu
 
-// A teamState is where a team's leader hands operations to its helpers.
+import "sync/atomic"
+
+// A teamState is where a team's leader hands operations to its helpers. Helpers that take no part in one may be late: the
+// leader waits for them once in half a round of orders, which keeps what it is about to hand out from overtaking them.
 type teamState struct {
-	order counter   // operations handed out
-	at    *node     // the latest
-	done  []counter // per helper, operations finished
-	taken []counter // per member, how many of its pieces somebody has begun
+	order counter         // operations handed out
+	at    [round]*node    // the latest, by their number
+	done  []atomic.Uint64 // operations finished, the words of helpers; those of a group share a line
+	word  []int           // of each member, which of them is its own
+	taken []counter       // per member, how many of its pieces somebody has begun
+}
+
+const (
+	round = 32 // orders that are remembered
+	words = 8  // of a line: helpers that share it
+)
+
+// gather makes t that of a team in clusters of such sizes. The first member leads, and finishes nothing for others to know.
+func (t *teamState) gather(clusters []int) {
+	starts := cut(clusters, words)
+	groups, members := len(starts)-1, starts[len(starts)-1]
+	t.done, t.taken = make([]atomic.Uint64, 2*words*(groups+1)), make([]counter, members)
+	for g := range groups {
+		for m := range starts[g+1] - starts[g] {
+			t.word = append(t.word, 2*words*(g+1)+m) // a line apart: processors fetch them in pairs
+		}
+	}
+}
+
+// await waits until the first so many members have finished an order.
+func (t *teamState) await(p *pool, order uint64, members int) {
+	for _, word := range t.word[1:members] {
+		p.until(&t.done[word], order)
+	}
 }
 
 // first is the first worker of a team; members is how many it has.
@@ -37,31 +65,52 @@ func (p *program) inOrder(run uint64) {
 func (p *program) execute(team int, n *node) {
 	t := &p.team[team]
 	first := p.first(team)
-	if n.pieces == 0 || len(t.done) == 0 {
+	if n.pieces == 0 || n.takers == 1 || len(t.word) == 1 {
 		n.work.share(0, 1, &p.scratch[first])
 		return
 	}
-	t.at = n
-	for m := range t.taken {
-		t.taken[m].Store(0)
+	if n.pieces > 1 {
+		for m := range t.taken {
+			t.taken[m].Store(0)
+		}
 	}
-	order := t.order.Add(1)
+	order := t.hand(p.device.pool, n)
 	t.do(n, 0, &p.scratch[first])
-	for h := range t.done {
-		p.device.pool.await(&t.done[h], order)
+	t.await(p.device.pool, order, t.members(n))
+}
+
+// hand hands n, or nil, to the helpers.
+func (t *teamState) hand(p *pool, n *node) uint64 {
+	order := t.order.Load() + 1
+	if order%(round/2) == 0 && order > round/2 {
+		t.await(p, order-round/2, len(t.word))
 	}
+	t.at[order%round] = n
+	t.order.Store(order)
+	return order
+}
+
+// members is how many take part in n.
+func (t *teamState) members(n *node) int {
+	if n.takers == 0 {
+		return len(t.word)
+	}
+	return n.takers
 }
 
 // do runs a member's pieces of a node, then what others have not begun.
 func (t *teamState) do(n *node, member int, s *scratch) {
-	members := len(t.taken)
+	members := t.members(n)
+	if member >= members {
+		return
+	}
 	if n.pieces == 1 {
 		n.work.share(member, members, s)
 		return
 	}
 	for k := range members {
 		of := (member + k) % members
-		for {
+		for t.taken[of].Load() < uint64(n.pieces) { // reading it takes less than adding to it
 			i := int(t.taken[of].Add(1)) - 1
 			if i >= n.pieces {
 				break
@@ -78,10 +127,10 @@ func (t *teamState) do(n *node, member int, s *scratch) {
 func (p *program) help(team, worker int) {
 	t := &p.team[team]
 	part := worker - p.first(team)
-	done := &t.done[part-1]
+	done := &t.done[t.word[part]]
 	for order := done.Load() + 1; ; order++ {
 		p.device.pool.await(&t.order, order)
-		n := t.at
+		n := t.at[order%round]
 		if n == nil {
 			done.Store(order)
 			return
@@ -94,11 +143,9 @@ func (p *program) help(team, worker int) {
 // dismiss ends the helpers of a team.
 func (p *program) dismiss(team int) {
 	t := &p.team[team]
-	if len(t.done) == 0 {
-		return
+	if len(t.word) > 1 {
+		t.hand(p.device.pool, nil)
 	}
-	t.at = nil
-	t.order.Add(1)
 }
 
 // byStream runs the streams of a team for one run: always the first node in

@@ -1,0 +1,203 @@
+package cpu
+
+import (
+	"slices"
+	"testing"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// crowded is a planner of so many workers in clusters of eight.
+func crowded(t *testing.T, workers int) *planner {
+	pl := plan(t, workers)
+	pl.crew = newCrew(workers, eights)
+	return pl
+}
+
+// eights are clusters of eight workers.
+func eights(n int) []int {
+	sizes := slices.Repeat([]int{8}, n/8)
+	if n%8 > 0 {
+		sizes = append(sizes, n%8)
+	}
+	return sizes
+}
+
+// TestMovesGrowSlowly: meetings by groups take more and more workers longer, but far less than in proportion.
+func TestMovesGrowSlowly(t *testing.T) {
+	for _, test := range []struct {
+		clusters []int
+		want     float64
+	}{{[]int{2}, 1}, {[]int{3}, 1.5}, {[]int{4}, 2}, {[]int{8}, 4}, {[]int{16}, 5}, {[]int{8, 8}, 6}, {slices.Repeat([]int{8}, 8), 12}} {
+		n := 0
+		for _, c := range test.clusters {
+			n += c
+		}
+		if got := moves(test.clusters, n); got != test.want {
+			t.Errorf("clusters %v: %v, want %v", test.clusters, got, test.want)
+		}
+	}
+	if moves([]int{1}, 1) != 0 || moves(nil, 0) != 0 {
+		t.Error("one worker meets nobody")
+	}
+}
+
+// TestSmallOperationsTakeFewWorkers: of 64 workers only those take part that pay, and more do in larger operations.
+// Four workers all take part.
+func TestSmallOperationsTakeFewWorkers(t *testing.T) {
+	many, few := crowded(t, 64), crowded(t, 4)
+	last := 0
+	for cost := int64(forkFLOPs); cost < 1e10; cost *= 2 {
+		n := many.paying(cost, 64)
+		if n < last || n > 64 {
+			t.Errorf("%d workers for %d operations, %d for half of them", n, cost, last)
+		}
+		if last = n; few.paying(cost, 4) != 4 {
+			t.Errorf("%d of 4 workers for %d operations", few.paying(cost, 4), cost)
+		}
+		if all := many.paying(cost, 64); float64(cost)/float64(all)+many.handovers[all] > float64(cost) {
+			t.Errorf("%d workers take longer for %d operations than one", all, cost)
+		}
+	}
+	if last != 64 {
+		t.Errorf("%d workers for the largest operation", last)
+	}
+	if n := plan(t, 64).paying(forkFLOPs, 64); n != 64 {
+		t.Errorf("where nothing is known of handing over, %d workers take part", n)
+	}
+	for _, test := range []struct {
+		hidden, least, most int
+	}{{64, 2, 4}, {256, 8, 16}, {1024, 32, 64}, {4096, 64, 64}} {
+		a := newLayer(t, cell.LSTM, false, 16, test.hidden, 1, 8, []int{0, 0}, nil)
+		op := a.s.Nodes[1].Op.(schedule.Persistent)
+		if n := many.payingBands(costPerStep(op), test.hidden, 64); n < test.least || n > test.most {
+			t.Errorf("%d bands of %d units", n, test.hidden)
+		}
+	}
+	if n := many.payingBands(1e9, 20*line, 12); n != 10 { // the largest band of 12 has two strips, as that of 10
+		t.Errorf("%d bands of 20 strips for 12 workers", n)
+	}
+}
+
+// counts are the numbers of workers with which layers are tested.
+func counts() []int {
+	if testing.Short() {
+		return []int{5, 16, 64}
+	}
+	return []int{2, 3, 5, 7, 8, 12, 16, 24, 48, 64}
+}
+
+// TestManyWorkersAgree: a layer comes to what one worker comes to, forward and backward, of one sequence and of some,
+// whatever the number of workers. They are more than there are processors, so they hand over at any moment.
+func TestManyWorkersAgree(t *testing.T) {
+	one, err := Open(Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	type shape struct {
+		cell   *cell.Cell
+		train  bool
+		hidden int
+		batch  int
+	}
+	shapes := []shape{{cell.LSTM, false, 133, 1}, {cell.GRU, true, 131, 5}}
+	if !testing.Short() {
+		shapes = append(shapes, shape{cell.LSTM, true, 277, 3}, shape{cell.RNNTanh, false, 400, 1}, shape{cell.GRU, false, 97, 70})
+	}
+	for _, n := range counts() {
+		d, err := Open(Options{Threads: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.crew = newCrew(n, eights)
+		for _, sh := range shapes {
+			a := newLayer(t, sh.cell, sh.train, 7, sh.hidden, sh.batch, 19, []int{0, 0}, nil)
+			want, _ := a.run(t, one, nil)
+			for _, k := range []knob.Params{nil, {"sequences": 1}} {
+				if sh.batch == 1 && k != nil {
+					continue
+				}
+				got, _ := a.run(t, d, k)
+				agree(t, got, want)
+				if t.Failed() {
+					t.Fatalf("%v, %d workers, %v", sh, n, k)
+				}
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// agree wants all values to be almost the same.
+func agree(t *testing.T, got, want [][]float32) {
+	t.Helper()
+	for i := range want {
+		for j, x := range want[i] {
+			if diff := float64(got[i][j] - x); !(diff <= 1e-4 && diff >= -1e-4) {
+				t.Errorf("matrix %d, element %d: %v, want %v", i, j, got[i][j], x)
+				return
+			}
+		}
+	}
+}
+
+// TestLateHelpersAreNotOvertaken runs many operations of which most take few workers, so that the others lag behind
+// by as much as the leader allows.
+func TestLateHelpersAreNotOvertaken(t *testing.T) {
+	const members, orders = 12, 400
+	p := crowd(t, members)
+	var team teamState
+	team.gather([]int{5, 7})
+	takers := []int{2, 3, 0, 2, 7}
+	sums := make([]counter, members)
+	if err := p.do(func(w int) {
+		s := &scratch{}
+		if w > 0 {
+			for order := uint64(1); ; order++ {
+				p.await(&team.order, order)
+				n := team.at[order%round]
+				if n != nil {
+					team.do(n, w, s)
+				}
+				team.done[team.word[w]].Store(order)
+				if n == nil {
+					return
+				}
+			}
+		}
+		for i := range orders {
+			n := &node{work: adder(sums), pieces: 1, takers: takers[i%len(takers)]}
+			order := team.hand(p, n)
+			team.do(n, 0, s)
+			team.await(p, order, team.members(n))
+		}
+		team.hand(p, nil)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := make([]uint64, members)
+	for i := range orders {
+		n := takers[i%len(takers)]
+		if n == 0 {
+			n = members
+		}
+		for w := range n {
+			want[w]++
+		}
+	}
+	for w := range sums {
+		if got := sums[w].Load(); got != want[w] {
+			t.Errorf("worker %d took part in %d operations, want %d", w, got, want[w])
+		}
+	}
+}
+
+// An adder counts who takes part.
+type adder []counter
+
+func (a adder) share(part, _ int, _ *scratch) { a[part].Add(1) }
