@@ -137,7 +137,8 @@ type Launch struct {
 	Early       bool // may begin before what is ahead of it on its stream has ended, for which it waits itself
 	Args        []uint64
 	Tensors     []*Tensor        // behind the arguments
-	Params      []unsafe.Pointer // one per argument and tensor
+	Table       []uint64         // one more argument, a structure of these words; empty: there is none
+	Params      []unsafe.Pointer // one per argument and tensor, and the table
 }
 
 // A Tensor is part of a matrix as the copy engine of a GPU knows it: columns of
@@ -182,13 +183,16 @@ type Compiler interface {
 	Compile(name, source string) ([]byte, error)
 }
 
-// Pack points Params at Args and Tensors.
+// Pack points Params at Args, Tensors and Table.
 func (l *Launch) Pack() {
-	l.Params = make([]unsafe.Pointer, len(l.Args), len(l.Args)+len(l.Tensors))
+	l.Params = make([]unsafe.Pointer, len(l.Args), len(l.Args)+len(l.Tensors)+1)
 	for i := range l.Args {
 		l.Params[i] = unsafe.Pointer(&l.Args[i])
 	}
 	for _, t := range l.Tensors {
 		l.Params = append(l.Params, t.Image())
+	}
+	if len(l.Table) > 0 {
+		l.Params = append(l.Params, unsafe.Pointer(&l.Table[0]))
 	}
 }

@@ -69,7 +69,10 @@ func New(sms int, seed uint64) (*Driver, error) {
 	return &Driver{sms: sms, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), queues: make([][]command, 1), sequences: map[driver.Sequence][]driver.Call{}}, nil
 }
 
-const shared = 227 << 10
+const (
+	shared        = 227 << 10
+	mostArguments = 4096 // bytes of a launch's, on every GPU
+)
 
 // Properties implements driver.Driver.
 func (d *Driver) Properties() driver.Properties {
@@ -153,8 +156,12 @@ type geometry struct {
 // there is an argument for each parameter, and memory behind each pointer.
 func (d *Driver) launch(stream int, l *driver.Launch) error {
 	k := d.kernels[l.Kernel.ID]
-	if len(l.Params) != len(k.pointers) || len(l.Params) != len(l.Args)+len(l.Tensors) {
-		return fmt.Errorf("emulator: %d arguments and %d tensors for %d parameters", len(l.Args), len(l.Tensors), len(k.pointers))
+	tables := min(len(l.Table), 1)
+	if len(l.Params) != len(k.pointers) || len(l.Params) != len(l.Args)+len(l.Tensors)+tables {
+		return fmt.Errorf("emulator: %d arguments, %d tensors and %d tables for %d parameters", len(l.Args), len(l.Tensors), tables, len(k.pointers))
+	}
+	if bytes := 8 * (len(l.Args) + len(l.Table)); bytes > mostArguments {
+		return fmt.Errorf("emulator: %d bytes of arguments", bytes)
 	}
 	g := geometry{shared: uint64(l.Shared), cluster: int32(max(1, l.Cluster))}
 	for i := range 3 {
@@ -194,7 +201,7 @@ func (d *Driver) launch(stream int, l *driver.Launch) error {
 	if d.Dry {
 		return d.push(command{stream: stream, wait: -1, record: -1})
 	}
-	args, tensors := slices.Clone(l.Args), slices.Clone(l.Tensors)
+	args, tensors, table := slices.Clone(l.Args), slices.Clone(l.Tensors), slices.Clone(l.Table)
 	return d.push(command{stream: stream, wait: -1, record: -1, do: func() error {
 		params := make([]unsafe.Pointer, len(args))
 		for i := range args {
@@ -202,6 +209,9 @@ func (d *Driver) launch(stream int, l *driver.Launch) error {
 		}
 		for _, t := range tensors {
 			params = append(params, t.Image())
+		}
+		if len(table) > 0 {
+			params = append(params, unsafe.Pointer(&table[0]))
 		}
 		purego.SyscallN(k.run, uintptr(unsafe.Pointer(&g)), uintptr(unsafe.Pointer(&params[0])))
 		return nil

@@ -15,7 +15,7 @@ import (
 // Small operations of one kind that follow each other on a stream, and of which none waits for
 // another, are one launch: before the first product, that is what a short pass mostly consists of.
 
-// longestBatch is how many operations a launch has at most.
+// longestBatch is how many operations a batch has at most; those of an optimiser have no limit.
 const longestBatch = 16
 
 // A kind is one of which several operations can be one launch.
@@ -28,11 +28,21 @@ const (
 	zeros           // of whole rows
 	copies          // of whole rows
 	copiedSums      // of rows, of which the next operation is a copy
+	squares         // of gradients
+	updates         // of parameters
 )
+
+// optimizes reports whether k is what changes parameters. The last operation of such a batch
+// launches all of it, so that those before may wait for other streams.
+func (k kind) optimizes() bool { return k == squares || k == updates }
 
 // kind is that of an operation.
 func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
 	switch op := op.(type) {
+	case schedule.Squares:
+		return squares
+	case schedule.Update:
+		return updates
 	case schedule.Pack:
 		if p.Factors[op.Dst.M.ID] == nil && p.Kept[op.Dst.M.ID] == gemm.SplitKernel && op.Src.Cols == op.Src.M.Cols && op.Src.Bytes() < 1<<32 {
 			return packs
@@ -70,8 +80,17 @@ func contiguous(t *launch.Target, v schedule.View) bool {
 // A batch is operations that are one launch, or the only one of a node; later ones of a batch
 // are of none.
 type batch struct {
-	kind kind
-	ops  []schedule.Op
+	kind  kind
+	first int // node
+	ops   []schedule.Op
+}
+
+// at is the node that launches the batch.
+func (r batch) at() int {
+	if r.kind.optimizes() {
+		return r.first + len(r.ops) - 1
+	}
+	return r.first
 }
 
 // batchOperations finds which operations share a launch.
@@ -80,21 +99,29 @@ func batchOperations(p Plan) (Plan, error) {
 	t, nodes := p.target(0), p.schedule.Nodes
 	for i := 0; i < len(nodes); {
 		first := nodes[i]
-		r := batch{kind: p.kind(t, first.Op), ops: []schedule.Op{first.Op}}
-		for j := i + 1; r.kind != others && j < len(nodes) && len(r.ops) < longestBatch; j++ {
-			n := nodes[j]
-			if p.kind(t, n.Op) != r.kind || !alike(t, first.Op, n.Op) || n.Stream != first.Stream || len(n.Wait) > 0 || r.meets(n.Op) {
-				break
-			}
-			r.ops = append(r.ops, n.Op)
+		r := batch{kind: p.kind(t, first.Op), first: i, ops: []schedule.Op{first.Op}}
+		for j := i + 1; r.kind != others && j < len(nodes) && joins(&p, t, r, j); j++ {
+			r.ops = append(r.ops, nodes[j].Op)
 		}
 		if i+1 < len(nodes) && p.copiesSum(t, first, nodes[i+1]) {
-			r = batch{kind: copiedSums, ops: []schedule.Op{first.Op, nodes[i+1].Op}}
+			r = batch{kind: copiedSums, first: i, ops: []schedule.Op{first.Op, nodes[i+1].Op}}
 		}
-		p.batches[i] = r
+		p.batches[r.at()] = r
 		i += len(r.ops)
 	}
 	return p, nil
+}
+
+// joins reports whether node j, which comes next, can be launched along with a batch.
+func joins(p *Plan, t *launch.Target, r batch, j int) bool {
+	n, first := p.schedule.Nodes[j], p.schedule.Nodes[r.first]
+	if p.kind(t, n.Op) != r.kind || n.Stream != first.Stream || r.meets(n.Op) {
+		return false
+	}
+	if r.kind.optimizes() {
+		return !p.awaited[j-1] && !r.writes(n.Op) // the one before would be launched later
+	}
+	return len(r.ops) < longestBatch && alike(t, first.Op, n.Op) && len(n.Wait) == 0
 }
 
 // copiesSum reports whether a sum of rows can write what the next operation copies of it:
@@ -115,6 +142,11 @@ func (r batch) meets(op schedule.Op) bool {
 	return slices.ContainsFunc(r.ops, func(o schedule.Op) bool { return overlap(o.Reads(), op.Writes()) || overlap(o.Writes(), op.Reads()) })
 }
 
+// writes reports whether op writes what one of a batch's operations writes.
+func (r batch) writes(op schedule.Op) bool {
+	return slices.ContainsFunc(r.ops, func(o schedule.Op) bool { return overlap(o.Writes(), op.Writes()) })
+}
+
 // together are the launches of a batch of two operations or more.
 func (e *emitter) together(r batch, stream int) []launch.Command {
 	switch r.kind {
@@ -122,6 +154,10 @@ func (e *emitter) together(r batch, stream int) []launch.Command {
 		return gemm.PackRights(e.Target, r.ops)
 	case weights:
 		return []launch.Command{e.packTogether(r.ops)}
+	case squares:
+		return pointwise.Squares(e.Target, each[schedule.Squares](r.ops))
+	case updates:
+		return pointwise.Updates(e.Target, each[schedule.Update](r.ops))
 	case copiedSums:
 		if e.added[e.now] { // along with a product's
 			return []launch.Command{pointwise.Map(e.Target, r.ops[1].(schedule.Map))}
@@ -129,6 +165,14 @@ func (e *emitter) together(r batch, stream int) []launch.Command {
 		return e.sumRows(r.ops[0].(schedule.SumRows), e.At(r.ops[1].(schedule.Map).Out), stream)
 	}
 	return []launch.Command{pointwise.Fill(e.Target, r.ops)}
+}
+
+// each has all of ops be of one type.
+func each[O schedule.Op](ops []schedule.Op) (list []O) {
+	for _, op := range ops {
+		list = append(list, op.(O))
+	}
+	return list
 }
 
 // sumRows adds up rows, and leaves the sums in copy, too, unless that is 0.

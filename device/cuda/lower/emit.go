@@ -147,9 +147,9 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 	case schedule.SoftmaxLoss:
 		return []launch.Command{pointwise.SoftmaxLoss(e.Target, op)}, nil
 	case schedule.Squares:
-		return []launch.Command{pointwise.Squares(e.Target, op)}, nil
+		return pointwise.Squares(e.Target, []schedule.Squares{op}), nil
 	case schedule.Update:
-		return []launch.Command{pointwise.Update(e.Target, op)}, nil
+		return pointwise.Updates(e.Target, []schedule.Update{op}), nil
 	case schedule.AllReduce:
 		return e.sumOver(op)
 	case schedule.Scan, schedule.ScanBackward:

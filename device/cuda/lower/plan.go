@@ -34,7 +34,7 @@ type Plan struct {
 	layout                                            // memory
 	weights           map[int]persistent.WeightLayout // of packed weights, by matrix
 	alias             map[int]bool                    // packed weights that are where their source is
-	batches           map[int]batch                   // launches of several operations, by the node that each begins with
+	batches           map[int]batch                   // launches of several operations, by the node that launches each
 }
 
 // A pass adds to a plan. An error declines the schedule, or a knob.

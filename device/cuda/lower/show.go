@@ -98,8 +98,8 @@ func showWeights(p *Plan) []string {
 
 func showBatches(p *Plan) (lines []string) {
 	for _, i := range slices.Sorted(maps.Keys(p.batches)) {
-		if n := len(p.batches[i].ops); n > 1 {
-			lines = append(lines, fmt.Sprintf("nodes %d to %d are launched together", i, i+n-1))
+		if r := p.batches[i]; len(r.ops) > 1 {
+			lines = append(lines, fmt.Sprintf("nodes %d to %d are launched together", r.first, r.first+len(r.ops)-1))
 		}
 	}
 	return lines

@@ -3,44 +3,217 @@ package pointwise
 import (
 	"math"
 
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/schedule"
 )
 
-// Squares sums the squares of a matrix, a block a band of its rows.
-func Squares(t *launch.Target, op schedule.Squares) launch.Command {
-	l := launch.New(t.File(file, "squares", "FROM", t.Element(op.A), "OUT", t.Element(op.Out)),
-		[3]int{op.Out.Cols, 1, 1}, [3]int{launch.BlockSize, 1, 1},
-		uint64(op.A.Rows), uint64(op.A.Cols), uint64(t.At(op.A)), uint64(op.A.M.Cols), uint64(t.At(op.Out)), uint64(op.Out.Cols))
+// What changes parameters is one launch for many of them: each block finds the one that it
+// works on in a table, which the launch carries as its last argument.
+
+// mostSegments is how many parameters a launch has: their table fits the 4 KiB of arguments that
+// every GPU takes.
+const mostSegments = 64
+
+// A table is what a launch knows of several matrices, a few words each, and its blocks.
+type table struct {
+	words     []uint64
+	n, blocks int
+}
+
+// add appends the words of a matrix for so many blocks.
+func (a *table) add(blocks int, words ...uint64) {
+	a.words = append(append(a.words, words...), uint64(a.blocks))
+	a.n++
+	a.blocks += blocks
+}
+
+// launch is that of a kernel whose last argument is the table. The kernel has room for mostSegments.
+func (a *table) launch(t *launch.Target, s *codegen.Source, args ...uint64) launch.Command {
+	l := launch.New(s, [3]int{a.blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, append([]uint64{uint64(a.n)}, args...)...)
+	l.Launch.Table = append(a.words, make([]uint64, (mostSegments-a.n)*len(a.words)/a.n)...)
+	l.Launch.Pack()
 	l.Early = t.Properties.Capability >= 90
 	return l
 }
 
-// Update changes a parameter by its gradient.
-func Update(t *launch.Target, op schedule.Update) launch.Command {
-	// What there is none of is passed as the parameter, and not touched.
-	also, first, second, squares, parts := op.Param, op.Param, op.Param, op.Rates, 0
+// Squares sums the squares of matrices, a block a band of one's rows, in as few launches as go.
+func Squares(t *launch.Target, ops []schedule.Squares) (list []launch.Command) {
+	type form struct{ from, out driver.Element }
+	for form, ops := range alike(ops, func(op schedule.Squares) form { return form{t.Element(op.A), t.Element(op.Out)} }) {
+		for len(ops) > 0 {
+			var all table
+			for _, op := range ops[:min(len(ops), mostSegments)] {
+				all.add(op.Out.Cols, uint64(t.At(op.A)), uint64(t.At(op.Out)), uint64(op.A.Rows), uint64(op.A.Cols), uint64(op.A.M.Cols), uint64(op.Out.Cols))
+			}
+			ops = ops[all.n:]
+			list = append(list, all.launch(t, t.File(file, "squares", "SEGMENTS", mostSegments, "FROM", form.from, "OUT", form.out)))
+		}
+	}
+	return list
+}
+
+// alike yields ops in groups of the same form, in the order of the first of each.
+func alike[O any, F comparable](ops []O, of func(O) F) func(yield func(F, []O) bool) {
+	groups := map[F][]O{}
+	var order []F
+	for _, op := range ops {
+		f := of(op)
+		if groups[f] == nil {
+			order = append(order, f)
+		}
+		groups[f] = append(groups[f], op)
+	}
+	return func(yield func(F, []O) bool) {
+		for _, f := range order {
+			if !yield(f, groups[f]) {
+				return
+			}
+		}
+	}
+}
+
+// An updateForm is what updates of one launch have in common: elements, rates and numbers.
+type updateForm struct {
+	moments, copies                  int
+	param, copy, grad, first, second driver.Element
+	rates, squares                   schedule.View
+	beta1, beta2, epsilon            float32
+	index                            driver.Element
+	rows                             schedule.View // if only these change; else empty
+}
+
+// Updates changes parameters by their gradients, in as few launches as go.
+func Updates(t *launch.Target, ops []schedule.Update) (list []launch.Command) {
+	for form, ops := range alike(ops, func(op schedule.Update) updateForm { return newUpdateForm(t, op) }) {
+		if !form.rows.Empty() {
+			for _, op := range ops {
+				list = append(list, updateRows(t, form, op))
+			}
+			continue
+		}
+		list = append(list, updateAll(t, form, ops)...)
+	}
+	return list
+}
+
+func newUpdateForm(t *launch.Target, op schedule.Update) updateForm {
+	f := updateForm{
+		moments: len(op.Moment), param: t.Element(op.Param), copy: t.Element(op.Copy), grad: t.Element(op.Grad),
+		first: driver.Single, second: driver.Single, rates: op.Rates, squares: op.Squares, beta1: op.Beta1, beta2: op.Beta2, epsilon: op.Epsilon,
+	}
 	if !op.Copy.Empty() {
-		also = op.Copy
+		f.copies = 1
 	}
 	if len(op.Moment) > 0 {
-		first = op.Moment[0]
+		f.first = t.Element(op.Moment[0])
 	}
 	if len(op.Moment) > 1 {
-		second = op.Moment[1]
+		f.second = t.Element(op.Moment[1])
 	}
-	if !op.Squares.Empty() {
-		squares, parts = op.Squares, op.Squares.Cols
+	if op.Rule == schedule.SGD && f.moments == 0 && f.copies == 0 {
+		f.rows, f.index = op.Rows, t.Element(op.Rows)
 	}
-	const most = 1024 // blocks down the rows: some hundred thousand threads are enough
-	l := launch.New(t.File(file, "update", "MOMENTS", len(op.Moment), "COPIES", ints.FromBool(!op.Copy.Empty()), "PARAM", t.Element(op.Param), "COPY", t.Element(also),
-		"GRAD", t.Element(op.Grad), "FIRST", t.Element(first), "SECOND", t.Element(second), "RATES", t.Element(op.Rates), "SQUARES", t.Element(squares)),
-		[3]int{ints.CeilDiv(op.Param.Cols, launch.BlockSize), min(op.Param.Rows, most), 1}, [3]int{launch.BlockSize, 1, 1},
-		uint64(op.Param.Rows), uint64(op.Param.Cols), uint64(t.At(op.Param)), uint64(op.Param.M.Cols), uint64(t.At(also)), uint64(also.M.Cols),
-		uint64(t.At(op.Grad)), uint64(op.Grad.M.Cols), uint64(t.At(first)), uint64(first.M.Cols), uint64(t.At(second)), uint64(second.M.Cols),
-		uint64(t.At(op.Rates)), uint64(t.At(squares)), uint64(parts),
-		uint64(math.Float32bits(op.Beta1)), uint64(math.Float32bits(op.Beta2)), uint64(math.Float32bits(op.Epsilon)))
+	return f
+}
+
+// scale are the arguments from which kernels know what gradients are multiplied by.
+func (f *updateForm) scale(t *launch.Target) []uint64 {
+	if f.squares.Empty() { // not touched
+		return []uint64{uint64(t.At(f.rates)), uint64(t.At(f.rates)), 0}
+	}
+	return []uint64{uint64(t.At(f.rates)), uint64(t.At(f.squares)), uint64(f.squares.Cols)}
+}
+
+// rule is a kernel that begins with what gradients are multiplied by.
+func (f *updateForm) rule(t *launch.Target, name string, defines ...any) *codegen.Source {
+	defines = append(defines, "RATES", t.Element(f.rates), "SQUARES", t.Element(f.squares))
+	return t.Source(func() codegen.Source {
+		return codegen.Source{Name: name, Text: codegen.Defines(defines...) + codegen.Text(kernels, "rule.cu") + codegen.Text(kernels, name+".cu")}
+	}, append([]any{name, " "}, defines...)...)
+}
+
+// A stretch is elements in a row, of a parameter and of what belongs to it.
+type stretch struct {
+	at    [5]uint64 // the parameter, its copy, gradient and moments
+	count int
+}
+
+// stretches are the elements of op: as one stretch, or row after row where rows have gaps.
+func stretches(t *launch.Target, op schedule.Update) (list []stretch) {
+	views := [5]schedule.View{op.Param, op.Copy, op.Grad}
+	copy(views[3:], op.Moment)
+	dense := true
+	for _, v := range views {
+		dense = dense && (v.Empty() || v.Rows == 1 || v.Cols == v.M.Cols)
+	}
+	rows, count := 1, op.Param.Rows*op.Param.Cols
+	if !dense {
+		rows, count = op.Param.Rows, op.Param.Cols
+	}
+	for i := range rows {
+		s := stretch{count: count}
+		for k, v := range views {
+			if !v.Empty() {
+				s.at[k] = uint64(t.At(v.Band(i, 1)))
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// Blocks change chunks of so many elements: more in large networks, where each would otherwise
+// sum the same squares too often.
+const (
+	leastChunk  = 1024
+	mostChunk   = 16 * leastChunk
+	usualBlocks = 2048
+)
+
+// updateAll changes all elements of parameters.
+func updateAll(t *launch.Target, f updateForm, ops []schedule.Update) (list []launch.Command) {
+	var all []stretch
+	total, width := 0, 4
+	for _, op := range ops {
+		all = append(all, stretches(t, op)...)
+	}
+	elements := [5]driver.Element{f.param, f.copy, f.grad, f.first, f.second}
+	for _, s := range all {
+		total += s.count
+		for k, at := range s.at {
+			if at%uint64(width*elements[k].Bytes()) != 0 {
+				width = 1
+			}
+		}
+	}
+	chunk := leastChunk * min(max(1, total/(leastChunk*usualBlocks)), mostChunk/leastChunk)
+	source := f.rule(t, "update", "SEGMENTS", mostSegments, "MOMENTS", f.moments, "COPIES", f.copies, "V", width, "PARAM", f.param, "COPY", f.copy, "GRAD", f.grad, "FIRST", f.first, "SECOND", f.second)
+	for len(all) > 0 {
+		var segments table
+		for _, s := range all[:min(len(all), mostSegments)] {
+			segments.add(ints.CeilDiv(s.count, chunk), s.at[0], s.at[1], s.at[2], s.at[3], s.at[4], uint64(s.count))
+		}
+		all = all[segments.n:]
+		args := append([]uint64{uint64(chunk)}, f.scale(t)...)
+		list = append(list, segments.launch(t, source, append(args, bits(f.beta1), bits(f.beta2), bits(f.epsilon))...))
+	}
+	return list
+}
+
+func bits(v float32) uint64 { return uint64(math.Float32bits(v)) }
+
+// updateRows changes the rows of a table that a column names.
+func updateRows(t *launch.Target, f updateForm, op schedule.Update) launch.Command {
+	const rows = 32 // a block
+	args := []uint64{
+		uint64(op.Param.Rows), uint64(op.Param.Cols), uint64(t.At(op.Param)), uint64(op.Param.M.Cols), uint64(t.At(op.Grad)), uint64(op.Grad.M.Cols),
+		uint64(op.Rows.Rows), uint64(t.At(op.Rows)), uint64(op.Rows.M.Cols),
+	}
+	l := launch.New(f.rule(t, "update_rows", "PARAM", f.param, "GRAD", f.grad, "INDEX", f.index),
+		[3]int{ints.CeilDiv(op.Param.Rows, rows), 1, 1}, [3]int{launch.BlockSize, 1, 1}, append(args, f.scale(t)...)...)
 	l.Early = t.Properties.Capability >= 90
 	return l
 }

@@ -3,5 +3,6 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
+#define SEGMENTS 64
 #define FROM float
 #define OUT float

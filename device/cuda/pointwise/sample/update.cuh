@@ -1,10 +1,12 @@
 // What Go puts ahead of update.cu for one kernel. TestSamples writes it with -update, of:
-// training lstm/train/input=64/hidden=256/layers=1/batch=16/steps=9/output=40 {Rule:sgd Beta1:0 Beta2:0 Epsilon:0 Norm:false LossScale:0 Carry:false Replicas:0 Whole:0}
+// training lstm/train/input=200/hidden=256/layers=1/batch=16/steps=9/onehot/output=40 {Rule:sgd Beta1:0 Beta2:0 Epsilon:0 Norm:false LossScale:0 Carry:false Replicas:0 Whole:0}
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
+#define SEGMENTS 64
 #define MOMENTS 0
 #define COPIES 0
+#define V 4
 #define PARAM float
 #define COPY float
 #define GRAD float
@@ -12,3 +14,4 @@
 #define SECOND float
 #define RATES float
 #define SQUARES float
+#include "../rule.cu"

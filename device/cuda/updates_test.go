@@ -1,0 +1,174 @@
+package cuda_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"rnnbench/device/cuda"
+	"rnnbench/impl"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// An updating builds a schedule of updates.
+type updating struct {
+	*schedule.Builder
+	rates, squares schedule.View
+}
+
+// newUpdating is one whose rates lie between 0 and 1, with a norm of 150 gradients or none.
+func newUpdating(norm bool) *updating {
+	u := &updating{Builder: schedule.NewBuilder(2)}
+	u.rates = u.Matrix("rates", 1, schedule.RateColumns).All()
+	u.Do(0, schedule.Map{Op: cell.Sigmoid, Out: u.rates, A: u.rates})
+	if norm {
+		u.squares = u.Matrix("squares", 1, 300).All()
+		u.Do(0, schedule.Map{Op: cell.Mul, Out: u.squares, A: u.squares, B: u.squares})
+	}
+	return u
+}
+
+// place is a matrix, or a part of one that has gaps or is not aligned.
+func (u *updating) place(name string, rows, cols int, gaps bool) schedule.View {
+	if gaps {
+		return u.Matrix(name, rows+1, cols+3).All().Band(1, rows).Columns(2, cols)
+	}
+	return u.Matrix(name, rows, cols).All()
+}
+
+// grow has parameter i change, whose gradient another stream forms.
+func (u *updating) grow(i, rows, cols, moments int, rule schedule.Rule, gaps, copied bool) {
+	name := func(what string) string { return fmt.Sprint(what, i) }
+	op := schedule.Update{
+		Rule: rule, Param: u.place(name("param"), rows, cols, false), Grad: u.place(name("grad"), rows, cols, gaps),
+		Rates: u.rates, Squares: u.squares, Beta1: 0.75, Beta2: 0.9, Epsilon: 0.125,
+	}
+	u.Do(1, schedule.Map{Op: cell.ReLU, Out: op.Grad, A: op.Grad})
+	for k := range moments {
+		m := u.place(name(fmt.Sprint("moment", k, " ")), rows, cols, gaps)
+		u.Do(0, schedule.Map{Op: cell.Mul, Out: m, A: m, B: m})
+		op.Moment = append(op.Moment, m)
+	}
+	if copied { // a factor of a product lies in 16 bits
+		op.Copy = u.place(name("copy"), rows, cols, false)
+		defer u.Do(0, schedule.Gemm{A: u.Matrix(name("left"), 2, rows).All(), B: op.Copy, C: u.Matrix(name("product"), 2, cols).All()})
+	}
+	u.Do(0, op)
+}
+
+// many is a schedule of updates of 150 parameters of odd sizes, one of which takes several blocks.
+func many(t *testing.T, moments int, rule schedule.Rule, norm bool) *schedule.Schedule {
+	t.Helper()
+	u := newUpdating(norm)
+	for i := range 149 {
+		u.grow(i, 1+i%4, 1+i*7%31, moments, rule, i%10 == 3, false)
+	}
+	u.grow(149, 37, 101, moments, rule, false, false)
+	return finished(t, u)
+}
+
+func finished(t *testing.T, u *updating) *schedule.Schedule {
+	t.Helper()
+	s, err := u.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// optimising are schedules of updates and of squares, by what is special about them.
+func optimising(t *testing.T) map[string]*schedule.Schedule {
+	all := map[string]*schedule.Schedule{
+		"sgd": many(t, 0, schedule.SGD, true), "momentum": many(t, 1, schedule.SGD, false), "adam": many(t, 2, schedule.Adam, true),
+	}
+	for name, precision := range map[string]schedule.Precision{"bf16": schedule.BF16, "fp16": schedule.FP16} {
+		u := newUpdating(true)
+		u.SetPrecision(precision)
+		for i := range 5 {
+			u.grow(i, 3+i, 17+2*i, 2, schedule.Adam, i == 3, i%2 == 0)
+		}
+		all[name] = finished(t, u)
+	}
+	u := newUpdating(true)
+	class := u.Matrix("class", 9, 1).All()
+	for i, rows := range []int{7, 70} { // fewer and more than a block has
+		op := schedule.Update{Param: u.place(fmt.Sprint("table", i), rows, 33, i == 1), Grad: u.place(fmt.Sprint("grad", i), rows, 33, i == 0), Rates: u.rates, Squares: u.squares, Rows: class}
+		u.Do(0, schedule.Map{Op: cell.Zero, Out: op.Grad})
+		u.Do(0, schedule.Scatter{Index: class, Src: u.Matrix(fmt.Sprint("errors", i), 9, 33).All(), Table: op.Grad})
+		u.Do(0, op)
+	}
+	all["rows"] = finished(t, u)
+	u = newUpdating(false)
+	for i := range 70 {
+		a := u.place(fmt.Sprint("a", i), 1+i%9, 1+i*13%41, i%5 == 2)
+		u.Do(i%2, schedule.Map{Op: cell.ReLU, Out: a, A: a})
+		u.Do(0, schedule.Squares{A: a, Out: u.Matrix(fmt.Sprint("sums", i), 1, 12).All().Columns(2, 1+i%(1+i%9))})
+	}
+	all["squares"] = finished(t, u)
+	return all
+}
+
+// TestUpdates holds updates that share launches to double precision.
+func TestUpdates(t *testing.T) {
+	for name, s := range optimising(t) {
+		if testing.Short() && name != "adam" && name != "rows" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			d, _ := emulated(t)
+			holdAll(t, d, s)
+		})
+	}
+}
+
+// TestGPUUpdates holds them on a GPU.
+func TestGPUUpdates(t *testing.T) {
+	d := openGPU(t, time.Minute)
+	for name, s := range optimising(t) {
+		t.Run(name, func(t *testing.T) { holdAll(t, d, s) })
+	}
+}
+
+// TestUpdateLaunches: parameters share launches, 64 of them each, also where their gradients are
+// formed on other streams and where some have copies in 16 bits. Of a table of symbols, rows that
+// occur change alone.
+func TestUpdateLaunches(t *testing.T) {
+	adam := rnn.Optimizer{Rule: schedule.Adam, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	norm := adam
+	norm.Norm = true
+	for _, c := range []struct {
+		layers    int
+		precision rnn.Precision
+		optimizer rnn.Optimizer
+		oneHot    bool
+		want      map[string]int
+	}{
+		{layers: 60, optimizer: adam, want: map[string]int{"update": 4}}, // of 242 parameters
+		{layers: 60, optimizer: norm, want: map[string]int{"update": 4, "squares": 4}},
+		{layers: 3, precision: rnn.BF16, optimizer: norm, want: map[string]int{"update": 2, "squares": 1}}, // biases have copies in 32 bits
+		{layers: 2, optimizer: rnn.Optimizer{Norm: true}, oneHot: true, want: map[string]int{"update": 1, "update_rows": 1, "squares": 1}},
+	} {
+		p := rnn.Problem{Cell: cell.LSTM, Input: 40, OneHot: c.oneHot, Hidden: 8, Layers: c.layers, Batch: 2, Steps: 3, Output: 5, Precision: c.precision, Pass: rnn.Train}
+		_, s, err := rnn.LayoutTraining(impl.Lookup("cudnnstyle"), p, map[string]int{"streams": 3}, c.optimizer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, _, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{"update": 0, "update_rows": 0, "squares": 0}
+		for _, l := range launches {
+			if _, ok := got[l.Name]; ok {
+				got[l.Name]++
+			}
+		}
+		for name, n := range got {
+			if n != c.want[name] {
+				t.Errorf("%d layers, %v, %+v: %d launches of %s, want %d", c.layers, c.precision, c.optimizer, n, name, c.want[name])
+			}
+		}
+	}
+}
