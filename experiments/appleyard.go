@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"rnnbench/plots"
@@ -63,6 +64,11 @@ func ladderSpecs(layers int) []grid.Spec {
 // asGraph is the label of the last stage replayed as a graph.
 const asGraph = "6 as a graph"
 
+// besideLadder are the last stage replayed as a graph, and forms of NVIDIA's library.
+func besideLadder(layers int, forms []grid.Spec) []grid.Spec {
+	return append(beyond(layers)[:1], forms...)
+}
+
 // beyond are what the paper could not yet set beside its ladder: the last stage
 // replayed as a graph, and what became of the library that the paper is of.
 func beyond(layers int) []grid.Spec {
@@ -94,7 +100,7 @@ var appleyardTable1 = Experiment{
 	Source: "Appleyard et al. 2016, Table 1",
 	Parts: func(s Size, on Target) []Part {
 		p := lstm4()
-		specs := on.beside(ladderSpecs(p.Layers), append(beyond(p.Layers), libraryLadder(p.Layers)...)...)
+		specs := on.beside(ladderSpecs(p.Layers), append(besideLadder(p.Layers, yardsticks(s)), libraryLadder(p.Layers)...)...)
 		if s == Quick {
 			p.Steps = 20
 			return []Part{{[]results.Point{p}, specs}}
@@ -111,15 +117,14 @@ var appleyardTable1 = Experiment{
 		if len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the ladder")
 		}
+		ladderClaims(rep, recs, points(recs)[0], on)
 		return rep, nil
 	},
 }
 
-func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target) {
-	here := func(q results.Point) bool { return q == p }
-	rungs := ladder(p.Layers)
-	base := find(recs, rungs[0].label, here)
-	t := &table.Table{
+// ladderTable is the table of the ladder at p, without rows.
+func ladderTable(p results.Point) *table.Table {
+	return &table.Table{
 		Title: fmt.Sprintf("Appleyard Table 1: %v", p),
 		Columns: []table.Column{
 			{Name: "Stage", Key: "stage"},
@@ -133,10 +138,19 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 			{Name: "Step, here", Key: "step", Right: true},
 		},
 	}
+}
+
+func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target) {
+	here := func(q results.Point) bool { return q == p }
+	rungs := ladder(p.Layers)
+	base := find(recs, rungs[0].label, here)
+	t := ladderTable(p)
 	cells := float64(p.Layers * p.Steps)
 	if on.GPU {
-		for _, s := range beyond(p.Layers) {
-			rungs = append(rungs, rung{label: s.Label})
+		for _, s := range besideLadder(p.Layers, yardsticks(Full)) {
+			if slices.Contains(labels(at(recs, p)), s.Label) {
+				rungs = append(rungs, rung{label: s.Label})
+			}
 		}
 	}
 	var stages []plots.Stage
@@ -144,7 +158,9 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 	var before *results.Record
 	for i, r := range rungs {
 		rec := find(recs, r.label, here)
-		stages = append(stages, plots.Stage{Label: r.label, Paper: r.up})
+		if !quantity.Vendor(r.label) || r.label == bestForm(recs, p) {
+			stages = append(stages, plots.Stage{Label: r.label, Paper: r.up})
+		}
 		step, printed, up := math.NaN(), math.NaN(), math.NaN()
 		if r.paper > 0 {
 			step, printed, up = 1, r.paper, r.up
@@ -191,6 +207,29 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 	fig, err := plots.Ladder(at(recs, p), stages, plots.Spec{Machine: on.Name,
 		Title: fmt.Sprintf("Appleyard's ladder, %d steps: speed-up over naive", p.Steps)})
 	rep.add(fmt.Sprintf("appleyard-table1-T%d", p.Steps), fig, err)
+	libraryFigure(rep, recs, p, on)
+}
+
+// libraryFigure draws the ladder by the vendor's library alone, where it was measured.
+func libraryFigure(rep *Report, recs []results.Record, p results.Point, on Target) {
+	if libraryTimes(recs, p) == 0 {
+		return
+	}
+	var stages []plots.Stage
+	for _, r := range ladder(p.Layers) {
+		stages = append(stages, plots.Stage{Label: byCuBLAS(r.label), Paper: r.up})
+	}
+	fig, err := plots.Ladder(at(recs, p), stages, plots.Spec{Machine: on.Name,
+		Title: fmt.Sprintf("Appleyard's ladder by cuBLAS alone, %d steps: speed-up over naive", p.Steps)})
+	rep.add(fmt.Sprintf("appleyard-table1-cublas-T%d", p.Steps), fig, err)
+}
+
+// bestForm is the label of the fastest form of NVIDIA's library at a point; "": there is none.
+func bestForm(recs []results.Record, p results.Point) string {
+	if r := fastest(recs, vendorLabels(), func(q results.Point) bool { return q == p }); r != nil {
+		return r.Impl.Label
+	}
+	return ""
 }
 
 // halfWidth is half of the interval of r's median in percent, NaN if unknown.
@@ -248,12 +287,15 @@ func (rep *Report) ladderFindings(recs []results.Record, p results.Point, on Tar
 		if l := libraryTimes(recs, p); l > 0 {
 			words += fmt.Sprintf(", %.2f× with cuBLAS", l)
 		}
-		rep.claim(on, fmt.Sprintf("the whole ladder makes an LSTM 11.1 times as fast (T=%d)", p.Steps), words, !differ(times, top.up), furthest(recs, p))
+		rep.claim(on, fmt.Sprintf("the whole ladder makes an LSTM 11.1 times as fast (T=%d)", p.Steps), words, !differ(times, top.up), furthest(recs, p, 0))
 	}
 	if graph := find(recs, asGraph, here); graph != nil && last != nil {
 		s := fmt.Sprintf("T=%d: replayed as a graph, the last stage is %.2f× as fast as without a graph", p.Steps, last.Seconds()/graph.Seconds())
 		if v := find(recs, "cudnn", here); v != nil {
 			s += fmt.Sprintf(" and %.2f× as fast as cuDNN's standard algorithm as a graph", v.Seconds()/graph.Seconds())
+		}
+		if v := fastest(recs, vendorLabels(), here); v != nil && v.Impl.Label != "cudnn" {
+			s += fmt.Sprintf(". It is %.2f× as fast as cuDNN's fastest form, %s", v.Seconds()/graph.Seconds(), v.Impl.Label)
 		}
 		rep.Findings = append(rep.Findings, s+". The paper's GPU could not replay graphs.")
 	}
@@ -267,13 +309,13 @@ func (rep *Report) ladderFindings(recs []results.Record, p results.Point, on Tar
 	}
 }
 
-// furthest names the stage whose step is furthest from the paper's, as the reason
-// why the whole ladder is; empty where no step is known.
-func furthest(recs []results.Record, p results.Point) (why string) {
+// furthest names the stage after the given one whose step is furthest from the paper's, as
+// the reason why the whole ladder is; empty where no step is known.
+func furthest(recs []results.Record, p results.Point, after int) (why string) {
 	here := func(q results.Point) bool { return q == p }
 	rungs := ladder(p.Layers)
 	most := 0.0
-	for i := 1; i < len(rungs); i++ {
+	for i := after + 1; i < len(rungs); i++ {
 		a, b := find(recs, rungs[i-1].label, here), find(recs, rungs[i].label, here)
 		if a == nil || b == nil {
 			continue

@@ -31,10 +31,8 @@ var appleyardFig1 = Experiment{
 		p.Steps = steps
 		one := p // 1 → 4 layers doubles throughput in some cases
 		one.Layers = 1
-		return []Part{
-			{product(p, hidden, batch), on.beside(ladderSpecs(4), beyond(4)...)},
-			{product(one, hidden, batch), ladderSpecs(1)[len(ladderSpecs(1))-1:]},
-		}
+		return append(onChip(product(p, hidden, batch), on.beside(ladderSpecs(4), besideLadder(4, gridForms(s))...)),
+			Part{product(one, hidden, batch), ladderSpecs(1)[len(ladderSpecs(1))-1:]})
 	},
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		four, one := layers(recs, 4), layers(recs, 1)
@@ -105,6 +103,7 @@ var appleyardFig1 = Experiment{
 			rep.claim(on, "four layers reach up to twice the throughput of one", fmt.Sprintf("more than 1.5 times at %d of %d points", doubles, deep), doubles > 0, on.say("one layer fills the cores of a CPU", ""))
 			rep.Findings = append(rep.Findings, fmt.Sprintf("Four layers reach more than 1.5 times the throughput of one at %d of %d points. The paper reports up to twice, where one layer has little parallelism%s", doubles, deep, on.say(". On a CPU, one layer fills the cores, and more layers make more weights compete for the caches.", ".")))
 		}
+		gridClaims(rep, four, on)
 		if on.GPU {
 			rep.Findings = append(rep.Findings, vendorFinding(four, asGraph))
 		}
@@ -123,7 +122,7 @@ func (rep *Report) ladderFigures(four []results.Record, on Target) {
 		plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: forward, LSTM, four layers"})
 	rep.add("appleyard-fig1", fig, err)
 	if on.GPU {
-		fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return stage(r) && r.Impl.Label != rungs[len(rungs)-1].label }),
+		fig, err := plots.Lines(fastestForms(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return stage(r) && r.Impl.Label != rungs[len(rungs)-1].label })),
 			plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: the last stage, without and with a graph, and cuDNN"})
 		rep.add("appleyard-fig1-cudnn", fig, err)
 	}
@@ -166,82 +165,6 @@ func geomean(v []float64) float64 {
 		sum += math.Log(x)
 	}
 	return math.Exp(sum / float64(len(v)))
-}
-
-var appleyardFig2 = Experiment{
-	ID: "appleyard-fig2", Title: "Forward and backward passes of single-gate RNN, GRU and LSTM, four layers",
-	Source: "Appleyard et al. 2016, Figure 2",
-	Parts: func(s Size, on Target) []Part {
-		hidden, batch, steps := appleyardGrid(s)
-		rungs := ladder(4)
-		best := []grid.Spec{spec("cudnnstyle", "cudnnstyle", rungs[len(rungs)-1].knobs)}
-		if on.GPU {
-			best = append([]grid.Spec{graphed(best[0].Label, best[0])}, vendors()[0])
-		}
-		var parts []Part
-		for _, cell := range []string{"rnn-tanh", "gru", "lstm"} {
-			for _, pass := range []string{"forward", "train"} {
-				p := lstm4()
-				p.Cell, p.Pass, p.Steps = cell, pass, steps
-				parts = append(parts, Part{product(p, hidden, batch), best})
-			}
-		}
-		return parts
-	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
-		rep := &Report{}
-		t := &table.Table{
-			Title: "Throughput: forward, and backward with weight gradients, which is training minus forward",
-			Columns: []table.Column{
-				{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
-				{Name: "forward", Key: "forward_flops_per_s", Right: true}, {Name: "backward", Key: "backward_flops_per_s", Right: true},
-				{Name: "backward / forward", Key: "ratio", Right: true},
-			},
-		}
-		var ratios []float64
-		for _, p := range points(recs) {
-			if p.Pass != "forward" {
-				continue
-			}
-			q := p
-			q.Pass = "train"
-			f := find(recs, "cudnnstyle", func(x results.Point) bool { return x == p })
-			b := find(recs, "cudnnstyle", func(x results.Point) bool { return x == q })
-			if f == nil || b == nil {
-				continue
-			}
-			back := float64(b.Work.Flops-f.Work.Flops) / (b.Seconds() - f.Seconds())
-			t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch),
-				table.Number(f.FLOPS(), quantity.SI(f.FLOPS(), "FLOP/s")), table.Number(back, quantity.SI(back, "FLOP/s")),
-				number(back/f.FLOPS(), "%.2f")})
-			if back > 0 {
-				ratios = append(ratios, back/f.FLOPS())
-			}
-		}
-		rep.Tables = append(rep.Tables, t)
-		for _, pass := range []string{"forward", "train"} {
-			var some []results.Record
-			for _, r := range recs {
-				if r.Point.Pass == pass && r.Impl.Label == "cudnnstyle" {
-					some = append(some, r)
-				}
-			}
-			fig, err := plots.Lines(some, plots.Spec{X: "hidden", Panel: "batch", Series: "cell", Machine: on.Name,
-				Title: map[string]string{"forward": "Appleyard Figure 2: forward, four layers, stage 6", "train": "Appleyard Figure 2: forward, backward and weight gradients, four layers, stage 6"}[pass]})
-			rep.add("appleyard-fig2-"+pass, fig, err)
-		}
-		if len(ratios) > 0 {
-			mean, why := geomean(ratios), ""
-			if clearly(mean) {
-				why = "; " + unknownCause
-			}
-			rep.Findings = append(rep.Findings, fmt.Sprintf("The backward pass, weight gradients included, reaches %.2f× the FLOP/s of the forward pass (geometric mean)%s. The paper plots both close together.", mean, why))
-			rep.claim(on, "the backward pass runs near the FLOP/s of the forward pass", fmt.Sprintf("%.2f× (geometric mean)", mean), !differ(mean, 1), "")
-		}
-		rep.Findings = append(rep.Findings, "The paper measures cuDNN 5 here; stage 6 has its structure. "+
-			on.say("cuDNN itself runs only on NVIDIA GPUs.", vendorFinding(recs, "cudnnstyle")))
-		return rep, nil
-	},
 }
 
 var appleyardWeightGrad = Experiment{

@@ -17,6 +17,7 @@ const (
 	Reduced        Outcome = "reduced size"         // smaller than the paper's, so neither agrees nor differs
 	Irreproducible Outcome = "cannot be reproduced" // data or machines are not to be had
 	Yardstick      Outcome = "yardstick"            // no paper makes a claim
+	Unmeasured     Outcome = "not measured"         // these records do not have it
 )
 
 // A Claim is what a paper found, with what was measured of it.
@@ -57,6 +58,11 @@ func (r *Report) claim(on Target, paper, here string, agrees bool, why string) {
 		}
 	}
 	r.Claims = append(r.Claims, c)
+}
+
+// unmeasured adds a claim that the records at hand say nothing of, and what they lack.
+func unmeasured(r *Report, paper, lacks string) {
+	r.Claims = append(r.Claims, Claim{Paper: paper, Here: "these records lack " + lacks, Outcome: Unmeasured})
 }
 
 // yardstick adds a measurement that no paper's claim belongs to.

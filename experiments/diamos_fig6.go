@@ -61,7 +61,9 @@ var diamosFig6 = Experiment{
 			return nil, err
 		}
 		rep := &Report{}
-		return rep, reportDesigns(rep, m)
+		err = reportDesigns(rep, m)
+		rep.exact.tables, rep.exact.figures = len(rep.Tables), len(rep.Figures)
+		return rep, err
 	},
 	Model: reportPredicted,
 }

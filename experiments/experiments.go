@@ -73,15 +73,13 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 	}
 	rep.Reduced = on.Reduced
 	rep.doubt(recs)
-	tables, figures := 0, 0
-	if e.Model != nil { // the report without what the model says is computed in full
-		tables, figures = len(rep.Tables), len(rep.Figures)
+	if e.Model != nil {
 		if err := e.predict(rep, d, recs); err != nil {
 			return nil, err
 		}
 	}
 	if rep.Reduced {
-		mark(rep, tables, figures)
+		mark(rep, rep.exact.tables, rep.exact.figures)
 	}
 	return rep, nil
 }
@@ -136,7 +134,7 @@ func (e Experiment) Concerns(d results.Device, recs []results.Record, own bool) 
 			}
 		}
 	}
-	if len(kinds) == 0 {
+	if len(kinds) == 0 || len(recs) == 0 {
 		return own
 	}
 	return slices.ContainsFunc(recs, func(r results.Record) bool { return kinds[of(r.Impl.Label, r.Point)] })
@@ -185,6 +183,11 @@ type Target struct {
 	GPU  bool    // operations start in microseconds, replay as a graph, and have a vendor's library beside them
 	Copy float64 // bytes read and written per second, as measured; 0: unknown
 
+	// Seconds that each takes alone, as measured; 0: unknown.
+	Barrier float64 // of all blocks of a kernel
+	Launch  float64 // by the host, one after the other
+	InGraph float64 // launch in a graph
+
 	Rivals []Rival // that run there
 
 	Reduced bool // the sizes are smaller than the paper's
@@ -193,6 +196,7 @@ type Target struct {
 // TargetOf is d as a target.
 func TargetOf(d results.Device) Target {
 	on := Target{Name: d.Name, GPU: results.OnGPU(d.Key), Rivals: rivalsOf(d.Facts)}
+	on.Barrier, on.Launch, on.InGraph = quantity.Seconds(d.Facts["barrier"]), quantity.Seconds(d.Facts["launches"]), quantity.Seconds(d.Facts["in a graph"])
 	if d.Bandwidth != nil {
 		on.Copy = *d.Bandwidth
 	}
@@ -257,6 +261,9 @@ type Report struct {
 	Tables   []*table.Table
 	Figures  []Named
 	Files    []File
+
+	// How many of the first tables and figures have the paper's sizes whatever was measured, or say theirs.
+	exact struct{ tables, figures int }
 }
 
 // A File is a drawing that is no chart, under its file's name.

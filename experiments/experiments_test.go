@@ -151,7 +151,7 @@ func recordsOf(parts []experiments.Part) []results.Record {
 				recs = append(recs, results.Record{
 					Schema: results.Schema, Point: p, Device: "cpu-synthetic-2t", Status: results.OK,
 					Impl:   results.Impl{Name: s.Name, Label: s.Label, Knobs: s.Knobs, Streams: 1},
-					Work:   results.Work{Model: "products", Flops: problem.FLOPs(), Bytes: problem.FLOPs()},
+					Work:   results.Work{Model: "products", Flops: problem.FLOPs(), Bytes: problem.FLOPs(), Memory: 1 << 20 * int64(p.Batch+p.Layers)},
 					Stats:  &results.Stats{N: 10, Min: lo, Q1: lo, Median: sec, Q3: hi, Max: hi, Mean: sec, Lo: &lo, Hi: &hi, Level: 0.95, Stop: "target_ci"},
 					Energy: &results.Energy{Joules: &joules, Watts: &watts, Windows: []float64{300 * lo, joules, 300 * hi}, Source: "synthetic"},
 				})

@@ -5,42 +5,107 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
 
+// dynamic is the algorithm that is compiled for each layer.
+const dynamic = 2
+
 // vendors are the forms of NVIDIA's library, the yardstick, replayed as graphs.
 func vendors() []grid.Spec {
 	return []grid.Spec{
 		spec("cudnn", "cudnn", knob.Params{"algorithm": 0, "graph": 1}),
-		spec("cudnn persistent", "cudnn", knob.Params{"algorithm": 2, "graph": 1}),
+		spec("cudnn persistent", "cudnn", knob.Params{"algorithm": dynamic, "graph": 1}),
 		spec("cudnn static", "cudnn", knob.Params{"algorithm": 1, "graph": 1}),
 		spec("cudnn static small", "cudnn", knob.Params{"algorithm": 3, "graph": 1}),
 	}
 }
 
-// vendorLabels are those of vendors.
+// eagerMark ends the label of a form that the host launches.
+const eagerMark = " eager"
+
+// eager are the forms of NVIDIA's library, launched by the host.
+func eager() []grid.Spec {
+	specs := vendors()
+	for i, s := range specs {
+		specs[i] = spec(s.Label+eagerMark, s.Name, knob.Params{"algorithm": s.Knobs["algorithm"]})
+	}
+	return specs
+}
+
+// yardsticks are all forms of NVIDIA's library: every algorithm, as a graph and launched by
+// the host. At the quick size the host launches the standard one alone.
+func yardsticks(s Size) []grid.Spec {
+	if s == Quick {
+		return append(vendors(), eager()[0])
+	}
+	return append(vendors(), eager()...)
+}
+
+// gridForms are those of yardsticks for many points: at the quick size the standard algorithm
+// alone.
+func gridForms(s Size) []grid.Spec {
+	if s == Quick { // compiling the others takes longer than all else
+		return []grid.Spec{vendors()[0], eager()[0]}
+	}
+	return yardsticks(s)
+}
+
+// vendorLabels are those of yardsticks.
 func vendorLabels() (list []string) {
-	for _, s := range vendors() {
+	for _, s := range yardsticks(Full) {
 		list = append(list, s.Label)
 	}
 	return list
 }
 
+// fastestForm is the label of fastestForms.
+const fastestForm = "cudnn fastest form"
+
+// fastestForms has the fastest form of NVIDIA's library at each point in place of all forms, if
+// there are several: lines of a figure can be told apart.
+func fastestForms(recs []results.Record) []results.Record {
+	out := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return quantity.Vendor(r.Impl.Label) })
+	forms := vendorLabels()
+	if !slices.ContainsFunc(recs, func(r results.Record) bool { return slices.Contains(forms[1:], r.Impl.Label) }) {
+		return slices.Clone(recs)
+	}
+	for _, p := range points(recs) {
+		if r := fastest(recs, forms, func(q results.Point) bool { return q == p }); r != nil {
+			one := *r
+			one.Impl.Label = fastestForm
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 // vendorFinding sets one technique beside the vendor's library, over all points.
 func vendorFinding(recs []results.Record, label string) string {
 	var ratios []float64
+	forms := map[string]bool{}
 	for _, p := range points(recs) {
 		here := func(q results.Point) bool { return q == p }
 		if a, b := find(recs, label, here), fastest(recs, vendorLabels(), here); a != nil && b != nil {
 			ratios = append(ratios, b.Seconds()/a.Seconds())
+			for _, l := range vendorLabels() {
+				if find(recs, l, here) != nil {
+					forms[l] = true
+				}
+			}
 		}
 	}
 	if len(ratios) == 0 {
 		return fmt.Sprintf("No point was measured with both %s and cuDNN.", label)
 	}
-	return fmt.Sprintf("%s is %.2f× as fast as cuDNN (geometric mean over %d points; range %.2f× to %.2f×).", label, geomean(ratios), len(ratios), slices.Min(ratios), slices.Max(ratios))
+	rival := "cuDNN"
+	if n := len(forms); n > 1 {
+		rival = fmt.Sprintf("the fastest of cuDNN's %d forms", n)
+	}
+	return fmt.Sprintf("%s is %.2f× as fast as %s (geometric mean over %d points; range %.2f× to %.2f×).", label, geomean(ratios), rival, len(ratios), slices.Min(ratios), slices.Max(ratios))
 }
 
 // algorithmsAlike says where the algorithms of the vendor's library are one: of the
@@ -53,7 +118,8 @@ func algorithmsAlike(recs []results.Record) (out []string) {
 			here := func(q results.Point) bool { return q == p }
 			first := find(some, vendors()[0].Label, here)
 			others, same := 0, true
-			for _, label := range vendorLabels()[1:] {
+			for _, s := range vendors()[1:] {
+				label := s.Label
 				r := find(some, label, here)
 				if first == nil || r == nil {
 					continue

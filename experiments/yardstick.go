@@ -41,7 +41,7 @@ func onChip(points []results.Point, specs []grid.Spec) []Part {
 		return size*cell.Lookup(p.Cell).Recurrent*p.Hidden*p.Hidden <= chipBytes
 	}
 	small := Part{Specs: specs}
-	large := Part{Specs: slices.DeleteFunc(slices.Clone(specs), func(s grid.Spec) bool { return s.Label == "cudnn persistent" })}
+	large := Part{Specs: slices.DeleteFunc(slices.Clone(specs), func(s grid.Spec) bool { return s.Name == "cudnn" && s.Knobs["algorithm"] == dynamic })}
 	for _, p := range points {
 		if fits(p) {
 			small.Points = append(small.Points, p)
@@ -183,10 +183,9 @@ var cudnnStacks = Experiment{
 				stacks, single = append(stacks, p), append(single, large, simple)
 			}
 		}
-		return []Part{
-			{stacks, append(append(ours(), wave(first.Layers)), vendors()...)},
-			{single, append(ours(), vendors()...)},
-		}
+		return slices.Concat(
+			withPlain(stacks, append(ours(), wave(first.Layers)), yardsticks(s)),
+			withPlain(single, ours(), yardsticks(s)))
 	},
 	Report: reportVendor,
 }
@@ -199,7 +198,7 @@ var (
 	cudnnTrain = Experiment{
 		ID: "cudnn-train", Title: "Training one layer against cuDNN over cell, size, minibatch and precision", Source: layersSource,
 		Vendor: true,
-		Parts: func(Size, Target) []Part {
+		Parts: func(s Size, _ Target) []Part {
 			var all []results.Point
 			for _, precision := range []string{"fp32", "bf16"} {
 				for _, cell := range []string{"lstm", "gru"} {
@@ -207,7 +206,7 @@ var (
 					all = append(all, product(p, []int{512, 1024}, []int{1, 4, 16, 64})...)
 				}
 			}
-			return againstVendor(all)
+			return againstVendor(all, s)
 		},
 		Report: reportVendor,
 	}
@@ -233,7 +232,7 @@ func cudnnLayers(precision string) Experiment {
 				p := results.Point{Cell: c.cell, Pass: "forward", Steps: 256, Layers: 1, Precision: precision}
 				all = append(all, product(p, c.hidden, batches)...)
 			}
-			return againstVendor(all)
+			return againstVendor(all, s)
 		},
 		Report: reportVendor,
 	}
@@ -241,16 +240,16 @@ func cudnnLayers(precision string) Experiment {
 
 // againstVendor are points with the persistent form, and where a layer is large
 // that of products too, beside the vendor's.
-func againstVendor(all []results.Point) []Part {
-	small, large := Part{Specs: append(ours()[3:], vendors()...)}, Part{Specs: append([]grid.Spec{ours()[0], ours()[3]}, vendors()...)}
+func againstVendor(all []results.Point, s Size) []Part {
+	var small, large []results.Point
 	for _, p := range all {
 		if p.Hidden < 1024 {
-			small.Points = append(small.Points, p)
+			small = append(small, p)
 		} else {
-			large.Points = append(large.Points, p)
+			large = append(large, p)
 		}
 	}
-	return []Part{small, large}
+	return slices.Concat(withPlain(small, ours()[3:], yardsticks(s)), withPlain(large, []grid.Spec{ours()[0], ours()[3]}, yardsticks(s)))
 }
 
 // reportVendor sets the fastest of our own forms beside the fastest of the
@@ -291,6 +290,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 		return nil, fmt.Errorf("experiments: no point has records of both rnnbench's techniques and cuDNN")
 	}
 	rep.Tables = append(rep.Tables, t)
+	plainTable(rep, recs, all)
 	for _, g := range order {
 		r, below := ratios[g], 0
 		for _, x := range r {
@@ -303,9 +303,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 		rep.yardstick(fmt.Sprintf("%s, %s: %.2f× as fast as cuDNN's fastest algorithm", g.pass, g.precision, geomean(r)))
 	}
 	rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
-	if left := slices.DeleteFunc(vendorLabels(), func(l string) bool { return slices.Contains(labels(recs), l) }); len(left) > 0 {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("These cuDNN algorithms were not measured and may be faster where they apply: %s.", strings.Join(left, ", ")))
-	}
+	rep.Findings = append(rep.Findings, notMeasured(labels(recs))...)
 	if !slices.ContainsFunc(all, func(p results.Point) bool { return p.Batch != all[0].Batch }) {
 		rep.add("cudnn", ratioBars(t, on, algorithmsAlike(recs)), nil)
 		return rep, nil

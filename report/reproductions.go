@@ -64,7 +64,7 @@ func Verdicts(list []Reproduction) *table.Table {
 	for _, o := range []struct {
 		experiments.Outcome
 		words string
-	}{{experiments.Agrees, "agree"}, {experiments.Differs, "differ"}, {experiments.Reduced, "at reduced size"}, {experiments.Irreproducible, "cannot be reproduced"}} {
+	}{{experiments.Agrees, "agree"}, {experiments.Differs, "differ"}, {experiments.Reduced, "at reduced size"}, {experiments.Irreproducible, "cannot be reproduced"}, {experiments.Unmeasured, "not measured"}} {
 		if n := count[o.Outcome]; n > 0 {
 			words = append(words, fmt.Sprintf("%d %s", n, o.words))
 		}

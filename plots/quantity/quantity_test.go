@@ -218,3 +218,12 @@ func TestAxes(t *testing.T) {
 		t.Errorf("the best is %v", best)
 	}
 }
+
+// TestSeconds reads what SI spells, and nothing else.
+func TestSeconds(t *testing.T) {
+	for text, want := range map[string]float64{"1.26 µs": 1.26e-6, "552 ns": 552e-9, "3.00 ms": 3e-3, "2.00 s": 2, "": 0, "1.26": 0, "9.14.0": 0, "51.1 TFLOP/s": 0, "-1 s": 0, "NaN s": 0, "n/a": 0} {
+		if got := Seconds(text); got < 0.999999*want || got > 1.000001*want {
+			t.Errorf("%q is %g, want %g", text, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package quantity
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // SI spells v with three significant digits and a decimal prefix: 2.31 TFLOP/s,
@@ -16,6 +17,17 @@ func SI(v float64, unit string) string {
 		return number
 	}
 	return number + " " + prefix + unit
+}
+
+// Seconds reads a time that SI spelt: 1.26 µs. It is 0 for anything else.
+func Seconds(text string) float64 {
+	number, unit, _ := strings.Cut(text, " ")
+	v, err := strconv.ParseFloat(number, 64)
+	scale := map[string]float64{"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+	if err != nil || !(v > 0) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v * scale
 }
 
 // Short spells v as SI does, without a unit and without a space: 2.31T, 500G.

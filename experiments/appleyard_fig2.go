@@ -1,0 +1,240 @@
+package experiments
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner/grid"
+)
+
+// stage6 is the label of the ladder's last stage in Figure 2.
+const stage6 = "cudnnstyle"
+
+var appleyardFig2 = Experiment{
+	ID: "appleyard-fig2", Title: "Forward and backward passes of single-gate RNN, GRU and LSTM, four layers",
+	Source: "Appleyard et al. 2016, Figure 2",
+	Parts: func(s Size, on Target) []Part {
+		hidden, batch, steps := appleyardGrid(s)
+		rungs := ladder(4)
+		best := []grid.Spec{spec(stage6, "cudnnstyle", rungs[len(rungs)-1].knobs)}
+		if on.GPU {
+			best = append([]grid.Spec{graphed(best[0].Label, best[0])}, gridForms(s)...)
+		}
+		var parts []Part
+		for _, cell := range []string{"rnn-tanh", "gru", "lstm"} {
+			for _, pass := range []string{"forward", "train"} {
+				p := lstm4()
+				p.Cell, p.Pass, p.Steps = cell, pass, steps
+				parts = append(parts, onChip(product(p, hidden, batch), best)...)
+			}
+		}
+		return parts
+	},
+	Report: func(recs []results.Record, on Target) (*Report, error) {
+		rep := &Report{}
+		all := passesOf(recs)
+		rep.Tables = append(rep.Tables, passTable(all))
+		passFigures(rep, all, on)
+		var ratios, theirs []float64
+		for _, p := range all {
+			ratios, theirs = p.own.appendRatio(ratios), p.vendor.appendRatio(theirs)
+		}
+		if len(ratios) > 0 {
+			mean, why := geomean(ratios), ""
+			if clearly(mean) {
+				why = "; " + unknownCause
+			}
+			also := ""
+			if len(theirs) > 0 {
+				also = fmt.Sprintf(", %.2f× in cuDNN", geomean(theirs))
+			}
+			rep.Findings = append(rep.Findings, fmt.Sprintf("The backward pass, weight gradients included, reaches %.2f× the FLOP/s of the forward pass%s (geometric mean)%s. The paper plots both close together.", mean, also, why))
+			rep.claim(on, "the backward pass runs near the FLOP/s of the forward pass", fmt.Sprintf("%.2f×%s (geometric mean)", mean, also), !differ(mean, 1), "")
+		}
+		rep.Findings = append(rep.Findings, "The paper measures cuDNN 5 here; stage 6 has its structure. "+
+			on.say("cuDNN itself runs only on NVIDIA GPUs.", vendorFinding(recs, stage6)))
+		return rep, nil
+	},
+}
+
+// passes are the records of the forward pass and of training of one technique at one point; nil: missing.
+type passes struct{ forward, train *results.Record }
+
+// backward is the rate of the backward pass, weight gradients included: what training does more
+// than the forward pass, in the time that it takes more. It is 0 where that is not known.
+func (p passes) backward() float64 {
+	if p.forward == nil || p.train == nil || p.train.Seconds() <= p.forward.Seconds() {
+		return 0
+	}
+	return float64(p.train.Work.Flops-p.forward.Work.Flops) / (p.train.Seconds() - p.forward.Seconds())
+}
+
+// ratio is the rate of the backward pass over that of the forward pass; 0: unknown.
+func (p passes) ratio() float64 {
+	if back := p.backward(); back > 0 {
+		return back / p.forward.FLOPS()
+	}
+	return 0
+}
+
+func (p passes) appendRatio(list []float64) []float64 {
+	if r := p.ratio(); r > 0 {
+		return append(list, r)
+	}
+	return list
+}
+
+// A passPair is a point of Figure 2 with the passes of stage 6 and of the vendor's fastest forms.
+type passPair struct {
+	results.Point
+	own, vendor passes
+}
+
+// passesOf pairs the records of forward passes and trainings, those of stage 6 at least.
+func passesOf(recs []results.Record) (all []passPair) {
+	for _, p := range points(recs) {
+		if p.Pass != "forward" {
+			continue
+		}
+		q := p
+		q.Pass = "train"
+		at := func(p results.Point) func(results.Point) bool { return func(x results.Point) bool { return x == p } }
+		pair := passPair{p,
+			passes{find(recs, stage6, at(p)), find(recs, stage6, at(q))},
+			passes{fastest(recs, vendorLabels(), at(p)), fastest(recs, vendorLabels(), at(q))}}
+		if pair.own.forward != nil && pair.own.train != nil {
+			all = append(all, pair)
+		}
+	}
+	return all
+}
+
+func passTable(all []passPair) *table.Table {
+	t := &table.Table{
+		Title: "Throughput: forward, and backward with weight gradients, which is training minus forward",
+		Columns: []table.Column{
+			{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
+			{Name: "forward", Key: "forward_flops_per_s", Right: true}, {Name: "backward", Key: "backward_flops_per_s", Right: true},
+			{Name: "backward / forward", Key: "ratio", Right: true},
+		},
+	}
+	vendor := slices.ContainsFunc(all, func(p passPair) bool { return p.vendor.forward != nil })
+	if vendor {
+		t.Columns = append(t.Columns, column("cuDNN forward", "cudnn_forward_flops_per_s"), column("cuDNN backward", "cudnn_backward_flops_per_s"))
+	}
+	flops := func(v float64) table.Cell {
+		if v == 0 {
+			return missing()
+		}
+		return table.Number(v, quantity.SI(v, "FLOP/s"))
+	}
+	for _, p := range all {
+		f, back := p.own.forward.FLOPS(), p.own.backward()
+		row := []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), flops(f), flops(back), missing()}
+		if back > 0 {
+			row[5] = number(back/f, "%.2f")
+		}
+		if vendor {
+			forward, _ := rate(p.vendor.forward)
+			row = append(row, forward, flops(p.vendor.backward()))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// passFigures draws the paper's panels, forward and backward, with the vendor's curves.
+func passFigures(rep *Report, all []passPair, on Target) {
+	lines := map[string]func(passes, float64) plots.Point{
+		"forward": func(p passes, x float64) plots.Point { return ratePoint(x, p.forward) },
+		"backward": func(p passes, x float64) plots.Point {
+			return plots.Point{X: x, Y: p.backward(), Missing: p.backward() == 0}
+		},
+	}
+	for _, pass := range []string{"forward", "backward"} {
+		ch := passChart(all, lines[pass])
+		ch.Title = "Appleyard Figure 2: " + pass + ", four layers, stage 6"
+		if on.GPU {
+			ch.Title += " and cuDNN"
+		}
+		ch.Notes = []string{"Marks are medians; bars are their confidence intervals."}
+		if pass == "backward" {
+			ch.Notes = []string{"Backward includes weight gradients. It is what training does more than the forward pass, in the time that it takes more."}
+		}
+		if on.GPU {
+			ch.Notes = append(ch.Notes, "The peak is for single-precision multiply-adds; tensor cores exceed it.")
+		}
+		var err error
+		if len(all) == 0 {
+			err = errors.New("no point has records of both passes")
+		} else {
+			ch.Subtitle = fmt.Sprintf("%s · T=%d · L=%d · %s", on.Name, all[0].Steps, all[0].Layers, all[0].Precision)
+		}
+		rep.add("appleyard-fig2-"+pass, ch, err)
+	}
+}
+
+// passChart has a panel for each minibatch, and in it two lines for each cell: of stage 6 and of
+// the vendor's fastest form.
+func passChart(all []passPair, of func(passes, float64) plots.Point) *plots.Chart {
+	ch := &plots.Chart{
+		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size},
+		Y: plots.Axis{Title: "Throughput (FLOP/s)", Zero: true},
+	}
+	peak := 0.0
+	for _, p := range all {
+		peak = max(peak, p.own.forward.PeakFLOPS())
+	}
+	for _, p := range all {
+		title := fmt.Sprintf("minibatch %d", p.Batch)
+		i := slices.IndexFunc(ch.Panels, func(q plots.Panel) bool { return q.Title == title })
+		if i < 0 {
+			i = len(ch.Panels)
+			panel := plots.Panel{Title: title}
+			if peak > 0 {
+				panel.Guides = []plots.Guide{{Label: "peak " + quantity.SI(peak, "FLOP/s"), Y0: peak, Y1: peak}}
+			}
+			ch.Panels = append(ch.Panels, panel)
+		}
+		x := float64(p.Hidden)
+		ch.X.Places = append(ch.X.Places, x)
+		for _, l := range []struct {
+			label string
+			of    passes
+		}{{p.Cell, p.own}, {p.Cell + ", cuDNN", p.vendor}} {
+			if l.of.forward == nil {
+				continue
+			}
+			panel := &ch.Panels[i]
+			k := slices.IndexFunc(panel.Series, func(s plots.Series) bool { return s.Label == l.label })
+			if k < 0 {
+				k = len(panel.Series)
+				panel.Series = append(panel.Series, plots.Series{Label: l.label, Like: p.Cell})
+			}
+			panel.Series[k].Points = append(panel.Series[k].Points, of(l.of, x))
+		}
+	}
+	slices.Sort(ch.X.Places)
+	ch.X.Places = slices.Compact(ch.X.Places)
+	for _, p := range ch.Panels {
+		for _, s := range p.Series {
+			slices.SortFunc(s.Points, func(a, b plots.Point) int { return cmp.Compare(a.X, b.X) })
+		}
+	}
+	return ch
+}
+
+// ratePoint is the throughput of r at x, with the interval of its median.
+func ratePoint(x float64, r *results.Record) plots.Point {
+	pt := plots.Point{X: x, Y: r.FLOPS()}
+	if lo, hi := r.Stats.Lo, r.Stats.Hi; lo != nil && hi != nil {
+		pt.Lo, pt.Hi = float64(r.Work.Flops)/(*hi), float64(r.Work.Flops)/(*lo)
+	}
+	return pt
+}

@@ -1,0 +1,162 @@
+package experiments
+
+import (
+	"fmt"
+	"sync"
+
+	"rnnbench/impl"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+// Stacks that really train, beside the arithmetic of memory. The quick ones have a sixteenth of
+// the units and steps, and so of each layer and of the memory a 256th.
+const memoryScale = 16
+
+// limit is the memory that stacks are to fit into.
+func (s Size) limit() float64 {
+	if s == Quick {
+		return titanMemory / (memoryScale * memoryScale)
+	}
+	return titanMemory
+}
+
+// of is u at a size.
+func (u utterance) of(s Size) utterance {
+	if s == Quick {
+		u.hidden, u.steps = u.hidden/memoryScale, u.steps/memoryScale
+	}
+	return u
+}
+
+// point is the training of so many layers.
+func (u utterance) point(layers int) results.Point {
+	return results.Point{Cell: "rnn-relu", Pass: "train", Hidden: u.hidden, Input: u.hidden, Layers: layers, Batch: u.batch, Steps: u.steps, Precision: "fp32"}
+}
+
+// A trainedStack is a stack that is to train in the limit.
+type trainedStack struct {
+	utterance
+	layers int
+}
+
+// pairOf is how many layers the stacks have whose memory is compared between minibatches.
+const pairOf = 2
+
+// deepStacks are the deepest that fit, by the matrices of a persistent layer's schedule: five in a
+// hundred are left to what a device needs besides.
+func deepStacks(s Size) []trainedStack {
+	us := utterances()
+	var all []trainedStack
+	for _, i := range []int{2, 4, 5} {
+		u := us[i].of(s)
+		t := impl.Lookup("persistent")
+		if t == nil {
+			return nil
+		}
+		f, err := footprintOf(t, u)
+		if err != nil {
+			continue
+		}
+		all = append(all, trainedStack{u, f.deepest(0.95 * s.limit())})
+	}
+	return all
+}
+
+var deepStacksOnce = map[Size]func() []trainedStack{
+	Full:  sync.OnceValue(func() []trainedStack { return deepStacks(Full) }),
+	Quick: sync.OnceValue(func() []trainedStack { return deepStacks(Quick) }),
+}
+
+// memoryParts are two layers at both minibatches by every technique, and the deepest stacks.
+func memoryParts(s Size, on Target) []Part {
+	us := utterances()
+	pair := []results.Point{us[2].of(s).point(pairOf), us[3].of(s).point(pairOf)}
+	var deep []results.Point
+	for _, x := range deepStacksOnce[s]() {
+		if x.layers > 0 {
+			deep = append(deep, x.point(x.layers))
+		}
+	}
+	products := gemmSpec("cudnnstyle", 2)
+	return []Part{
+		{pair, on.beside(append(persistentSpecs(), products), vendors()[0])},
+		{deep, on.beside(persistentSpecs(), vendors()[0])},
+	}
+}
+
+// reportAllocated sets stacks that really trained beside the arithmetic.
+func reportAllocated(r *Report, recs []results.Record, on Target) {
+	limit := Full.limit()
+	if on.Reduced {
+		limit = Quick.limit()
+	}
+	t := &table.Table{
+		Title: fmt.Sprintf("Stacks that trained, with the memory that was allocated; the limit is %s", quantity.SI(limit, "B")),
+		Columns: []table.Column{
+			column("H", "hidden"), column("B", "batch"), column("T", "steps"), column("L", "layers"), {Name: "Technique", Key: "technique"},
+			column("Allocated", "mem_bytes"), column("of the limit", "limit_percent"), column("Weights", "parameters"), column("Time", "time_s"), column("FLOP/s", "flops_per_s"),
+		},
+		Notes: []string{"allocated: by the device for the run that was timed, weights, gradients and scratch included"},
+	}
+	for _, p := range points(recs) {
+		for _, label := range labels(recs) {
+			x := find(recs, label, func(q results.Point) bool { return q == p })
+			if x == nil || x.Work.Memory == 0 {
+				continue
+			}
+			flops, _ := rate(x)
+			t.Rows = append(t.Rows, []table.Cell{table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers), table.Text(label),
+				table.Number(float64(x.Work.Memory), quantity.SI(float64(x.Work.Memory), "B")), number(100*float64(x.Work.Memory)/limit, "%.0f %%"),
+				table.Number(stackWeights(p), quantity.SI(stackWeights(p), "")), table.Number(x.Seconds(), quantity.SI(x.Seconds(), "s")), flops})
+		}
+	}
+	if len(t.Rows) > 0 {
+		r.Tables = append(r.Tables, t)
+	}
+	allocatedClaims(r, recs, on, limit)
+}
+
+// stackWeights are the weights of a stack of one-gate layers.
+func stackWeights(p results.Point) float64 {
+	return 2 * float64(p.Layers) * float64(p.Hidden) * float64(p.Hidden)
+}
+
+// allocatedClaims sets what the paper says of memory beside what was allocated.
+func allocatedClaims(r *Report, recs []results.Record, on Target, limit float64) {
+	const (
+		sixteen = "minibatch 4 in place of 64 takes 16 times less activation memory"
+		twelve  = "12 times as many parameters train in the same memory"
+	)
+	pair := func(batch int) *results.Record {
+		return find(recs, "persistent", func(p results.Point) bool { return p.Layers == pairOf && p.Batch == batch })
+	}
+	if many, few := pair(64), pair(4); many == nil || few == nil || many.Work.Memory == 0 || few.Work.Memory == 0 {
+		unmeasured(r, sixteen, fmt.Sprintf("trainings of %d layers at both minibatches", pairOf))
+	} else {
+		// Weights and their gradients do not grow with the minibatch.
+		fixed := 2 * 4 * stackWeights(many.Point)
+		a, b := float64(many.Work.Memory), float64(few.Work.Memory)
+		times := (a - fixed) / (b - fixed)
+		r.claim(on, sixteen, fmt.Sprintf("%s and %s were allocated for %d layers, %.1f×; %.1f× without weights and their gradients", quantity.SI(a, "B"), quantity.SI(b, "B"), pairOf, a/b, times), !differ(times, 16), "")
+	}
+	deep := map[int]*results.Record{}
+	for _, s := range []Size{Full, Quick} {
+		for _, x := range deepStacksOnce[s]() {
+			p := x.point(x.layers)
+			if rec := find(recs, "persistent", func(q results.Point) bool { return q == p }); rec != nil && x.utterance.hidden == utterances()[4].of(s).hidden {
+				deep[x.batch] = rec
+			}
+		}
+	}
+	many, few := deep[4], deep[64]
+	if many == nil || few == nil {
+		unmeasured(r, twelve, "trainings of the deepest stacks")
+		return
+	}
+	times := stackWeights(many.Point) / stackWeights(few.Point)
+	fits := float64(many.Work.Memory) <= limit && float64(few.Work.Memory) <= limit
+	r.claim(on, twelve, fmt.Sprintf("%s trained in %s at minibatch 4 and %s in %s at 64, %.1f×", layersWord(many.Point.Layers), quantity.SI(float64(many.Work.Memory), "B"),
+		layersWord(few.Point.Layers), quantity.SI(float64(few.Work.Memory), "B"), times), fits && !differ(times, 12), "")
+}

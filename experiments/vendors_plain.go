@@ -1,0 +1,119 @@
+package experiments
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// cuDNN multiplies and adds in single precision where fp32 is asked for. Some of rnnbench's kernels split
+// fp32 into halves for tensor cores instead, within the same error bound. So fp32 is also measured
+// by multiply-adds alone, to compare like with like.
+
+// plainMark ends the label of a form without tensor cores.
+const plainMark = ", plain FMA"
+
+// plain is s without tensor cores.
+func plain(s grid.Spec) grid.Spec {
+	k := knob.Params{"narrow": 2, "split": 2}
+	if s.Name == "persistent" {
+		k["tensor"] = 2
+	}
+	maps.Copy(k, s.Knobs)
+	return spec(s.Label+plainMark, s.Name, k)
+}
+
+// withPlain are points by our forms and the vendor's; those of fp32 also by our forms without
+// tensor cores.
+func withPlain(all []results.Point, own, vendor []grid.Spec) []Part {
+	var single, other []results.Point
+	for _, p := range all {
+		if p.Precision == "fp32" {
+			single = append(single, p)
+		} else {
+			other = append(other, p)
+		}
+	}
+	both := slices.Clone(own)
+	for _, s := range own {
+		both = append(both, plain(s))
+	}
+	parts := []Part{{single, slices.Concat(both, vendor)}, {other, slices.Concat(own, vendor)}}
+	return slices.DeleteFunc(parts, func(p Part) bool { return p.Points == nil })
+}
+
+// plainTable sets the fastest form by multiply-adds alone beside the fastest of all and the
+// vendor's fastest, where all were measured.
+func plainTable(rep *Report, recs []results.Record, all []results.Point) {
+	var with, without []string
+	for _, l := range labels(recs) {
+		switch {
+		case quantity.Vendor(l):
+		case strings.HasSuffix(l, plainMark):
+			without = append(without, l)
+		default:
+			with = append(with, l)
+		}
+	}
+	t := &table.Table{Title: "fp32: time of one step by default, with split halves on tensor cores where they are faster, and by multiply-adds alone", Columns: []table.Column{
+		{Name: "Pass", Key: "pass"}, {Name: "Cell", Key: "cell"}, column("H", "hidden"), column("B", "batch"), column("T", "steps"), column("L", "layers"),
+		column("default", "default_s"), column("multiply-adds", "plain_s"), {Name: "technique", Key: "plain_by"}, column("cuDNN", "cudnn_s"),
+		column("cuDNN / default", "default_ratio"), column("cuDNN / multiply-adds", "plain_ratio"),
+	}}
+	defaults, plains := map[string][]float64{}, map[string][]float64{}
+	var passes []string
+	for _, p := range all {
+		here := func(q results.Point) bool { return q == p }
+		a, b, v := fastest(recs, with, here), fastest(recs, without, here), fastest(recs, vendorLabels(), here)
+		if p.Precision != "fp32" || a == nil || b == nil || v == nil {
+			continue
+		}
+		if !slices.Contains(passes, p.Pass) {
+			passes = append(passes, p.Pass)
+		}
+		x, y := v.Seconds()/a.Seconds(), v.Seconds()/b.Seconds()
+		defaults[p.Pass], plains[p.Pass] = append(defaults[p.Pass], x), append(plains[p.Pass], y)
+		step := func(r *results.Record) table.Cell {
+			s := r.Seconds() / float64(p.Steps)
+			return table.Number(s, quantity.SI(s, "s"))
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers),
+			step(a), step(b), table.Text(strings.TrimSuffix(b.Impl.Label, plainMark)), step(v), number(x, "%.2f"), number(y, "%.2f")})
+	}
+	if len(t.Rows) == 0 {
+		return
+	}
+	rep.Tables = append(rep.Tables, t)
+	for _, pass := range passes {
+		r := plains[pass]
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, fp32 by multiply-adds alone, as cuDNN computes it: rnnbench's fastest technique is %.2f× as fast as cuDNN's fastest algorithm (geometric mean of %d points; range %.2f× to %.2f×). By default, with split halves on tensor cores where they are faster, it is %.2f× at these points.",
+			pass, geomean(r), len(r), slices.Min(r), slices.Max(r), geomean(defaults[pass])))
+		rep.yardstick(fmt.Sprintf("%s, fp32 by multiply-adds alone: %.2f× as fast as cuDNN's fastest algorithm", pass, geomean(r)))
+	}
+}
+
+// notMeasured says which forms of the vendor's library are not among labels.
+func notMeasured(labels []string) (out []string) {
+	lacks := func(forms []grid.Spec) (left []string) {
+		for _, s := range forms {
+			if !slices.Contains(labels, s.Label) {
+				left = append(left, s.Label)
+			}
+		}
+		return left
+	}
+	if left := lacks(vendors()); left != nil {
+		out = append(out, fmt.Sprintf("These cuDNN algorithms were not measured and may be faster where they apply: %s.", strings.Join(left, ", ")))
+	}
+	if n := len(vendors()); len(lacks(eager())) == n {
+		out = append(out, "cuDNN was measured as graphs alone, not launched by the host.")
+	}
+	return out
+}
