@@ -36,7 +36,7 @@ func CallsPerRound(p rnn.Problem, m config.Measure) int {
 const settling = 5
 
 // sampleCalls times the calls of a round, each alone. The sample is their median.
-func (s *Sweep) sampleCalls(c *candidate, others bool) error {
+func sampleCalls(s *Sweep, c *candidate, others bool) error {
 	out, n := rnn.CallOutput(c.Plan)
 	calls := device.Calls{In: c.Plan.Given, Inputs: c.inputs, Each: c.Plan.Given.Elements(), Out: out, Read: n}
 	if others {

@@ -57,7 +57,7 @@ func (n *network) startBackward() {
 		for _, m := range y.Grad.State {
 			n.do(schedule.Map{Op: cell.Zero, Out: m.All()})
 		}
-		if n.oneHot(l) {
+		if oneHot(n.Plan, l) {
 			n.do(schedule.Map{Op: cell.Zero, Out: y.Grad.W.All()})
 		}
 	}
@@ -151,7 +151,7 @@ func (n *network) below(l, t, steps int) schedule.View {
 func (n *network) weightGradients(l, t, steps int, more bool) {
 	g, all := n.Layer[l].Grad, n.first(n.dx, steps)
 	dx := n.ofProducts(all)
-	if n.oneHot(l) {
+	if oneHot(n.Plan, l) {
 		n.do(schedule.Scatter{Index: n.InputOf(l, t, steps), Src: dx, Table: g.W.All()})
 	} else {
 		for _, tap := range n.Taps(l, t, steps) {

@@ -160,7 +160,7 @@ func (n *network) pack(v schedule.View, trans bool) *schedule.Matrix {
 
 // packInputs packs what layer l's input is multiplied by.
 func (n *network) packInputs(l int, trans bool) []*schedule.Matrix {
-	if n.oneHot(l) {
+	if oneHot(n.Plan, l) {
 		return nil
 	}
 	var list []*schedule.Matrix
@@ -201,7 +201,8 @@ func (n *network) layout() {
 	}
 }
 
-func (n *network) oneHot(l int) bool { return l == 0 && n.OneHot }
+// oneHot reports whether layer l reads symbols.
+func oneHot(p *rnn.Plan, l int) bool { return l == 0 && p.OneHot }
 
 // first narrows a block's matrix to so many steps.
 func (n *network) first(m *schedule.Matrix, steps int) schedule.View {
@@ -259,7 +260,7 @@ func (n *network) narrow(s schedule.Sequence, p part) schedule.Sequence {
 // forward runs steps [t, t+steps) of layer l.
 func (n *network) forward(l, t, steps int) {
 	x := n.first(n.x, steps)
-	if n.oneHot(l) {
+	if oneHot(n.Plan, l) {
 		n.do(schedule.Gather{Index: n.InputOf(l, t, steps), Table: n.Layer[l].W.All(), Out: x})
 	} else {
 		for k, tap := range n.Taps(l, t, steps) {
