@@ -38,6 +38,8 @@ type Point struct {
 	Groups    int    `json:"groups"`    // of the classes, each with a softmax of its own; 0: one
 	Heads     int    `json:"heads"`     // of each layer, whose units the recurrent product does not mix; 0: one
 	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
+
+	Direction Direction `json:"direction"` // from which end layers read the steps
 }
 
 // Axes names the numeric axes of a point in the order of tables; the first four
@@ -80,6 +82,9 @@ func (p Point) Axis(name string) (int, bool) {
 // String spells p in one line, what is usual left out.
 func (p Point) String() string {
 	s := fmt.Sprintf("%s %s H=%d B=%d T=%d L=%d", p.Cell, p.Pass, p.Hidden, p.Batch, p.Steps, p.Layers)
+	if p.Direction != "" {
+		s += " " + p.Direction.String()
+	}
 	if p.Streams > 0 {
 		s += fmt.Sprintf(" S=%d", p.Streams)
 	}
@@ -147,7 +152,8 @@ const (
 	ReasonInput       = "unsupported_input"   // its form: one-hot
 	ReasonHistory     = "unsupported_history" // steps kept of the previous minibatch
 	ReasonHeads       = "unsupported_heads"
-	ReasonCalls       = "unsupported_calls"   // one by one, with states kept on the device
+	ReasonCalls       = "unsupported_calls" // one by one, with states kept on the device
+	ReasonDirection   = "unsupported_direction"
 	ReasonLibrary     = "unsupported_library" // a vendor's library declines
 	ReasonPrecision   = "unsupported_precision"
 	ReasonDevice      = "unsupported_device"

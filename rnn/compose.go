@@ -21,10 +21,7 @@ func canTurn(t Technique, p Problem) error {
 	if _, all := t.(Director); all || p.Direction == FromFirst {
 		return nil
 	}
-	switch rows := float64(p.Frames()) * float64(p.Batch); {
-	case p.History > 0:
-		return fmt.Errorf("%w: direction %v reads from the last step, where kept steps are of no use: set history to 0", schedule.ErrHistory, p.Direction)
-	case rows > MaxSymbols:
+	if rows := float64(p.Steps) * float64(p.Batch); rows > MaxSymbols {
 		return fmt.Errorf("%w: direction %v orders at most %d rows of steps and sequences, not %.0f", schedule.ErrDirection, p.Direction, MaxSymbols, rows)
 	}
 	return nil
@@ -286,8 +283,9 @@ func (c *composer) sum(to schedule.View, from []*stack, backwards bool, of func(
 	}
 }
 
-// writeFlip writes the index by which rows are put in the opposite order of steps.
-func writeFlip(p *Plan, mem Memory) error {
+// WriteConstants writes what the plan's operations read that is no input. Plan.Write does so too.
+// It is the index by which rows are put in the opposite order of steps, if there is one.
+func WriteConstants(p *Plan, mem Memory) error {
 	if p.flip == nil {
 		return nil
 	}

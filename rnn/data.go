@@ -244,7 +244,7 @@ type Memory interface {
 // rows are an input, such as states with the initial one in front, it writes no
 // more than those.
 func (p *Plan) Write(mem Memory, d *Data) error {
-	if err := writeFlip(p, mem); err != nil {
+	if err := WriteConstants(p, mem); err != nil {
 		return err
 	}
 	place := p.inputs()

@@ -135,6 +135,8 @@ func (p Problem) Check() error {
 		return fmt.Errorf("rnn: history is %d: it must be 0 (none) to %d", p.History, 1<<30)
 	case p.Direction < 0 || int(p.Direction) >= len(Directions()):
 		return fmt.Errorf("rnn: there is no direction number %d", p.Direction)
+	case p.History > 0 && p.Direction != FromFirst:
+		return fmt.Errorf("rnn: direction is %v, which begins at the last step, but history is %d steps before the first: set history to 0", p.Direction, p.History)
 	case p.History > 0 && p.Pass != Train:
 		return fmt.Errorf("rnn: history is %d steps, but only training uses history", p.History)
 	case p.OneHot && p.Input > MaxSymbols:

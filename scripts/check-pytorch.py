@@ -27,6 +27,7 @@ IMPLS = ["naive", "cudnnstyle"]
 # Odd sizes and a larger one; a batch of more sequences than are distinct.
 SIZES = [{"H": 17, "I": 13, "B": 5, "T": 11}, {"H": 160, "I": 96, "B": 24, "T": 40}]
 LAYERS = [1, 3]
+DIRECTIONS = ["reverse", "both", "alternate"]
 # Classes out, and symbols in as well.
 NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--onehot=true"],
             ["--point", "H=17,I=13,B=5,T=11,L=2,O=8", "--symbols=6", "--embedding=9", "--groups=2", "--weighted=true"],
@@ -45,6 +46,11 @@ def runs():
             for network in NETWORKS:
                 yield [*flags, "--pass", "train", *network]
             yield [*flags, "--pass", "forward", *NETWORKS[0]]
+            for direction in DIRECTIONS:
+                turned = ["--direction", direction]
+                yield [*flags, "--pass", "train", "--point", "H=17,I=13,B=5,T=11,L=3", *turned]
+                yield [*flags, "--pass", "forward", *NETWORKS[0], *turned]
+                yield from ([*flags, "--pass", "train", *network, *turned] for network in NETWORKS[1:])
 
 
 def export(binary, flags, path):
@@ -60,6 +66,36 @@ def export(binary, flags, path):
 def fail(message):
     print(f"check-pytorch: {message}", file=sys.stderr)
     sys.exit(2)
+
+
+def own_name(name):
+    """The name of a parameter in a file: of layer 2 of turned, layers.2.bias_hh_l0 is bias_hh_l2."""
+    parts = name.split(".")
+    return name if len(parts) == 1 else parts[2].removesuffix("0") + parts[1]
+
+
+def turned(kind, more, m):
+    """Layers of which some read from the last step: their rows are flipped before and after."""
+
+    class Turned(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            widths = [m["input"]] + [m["hidden"]] * (m["layers"] - 1)
+            self.layers = torch.nn.ModuleList(kind(width, m["hidden"], **more) for width in widths)
+
+        def forward(self, x, states):
+            single = not isinstance(states, tuple)
+            last = []
+            for n, layer in enumerate(self.layers):
+                backwards = m["direction"] == "reverse" or n % 2 == 0
+                of = [s[n : n + 1] for s in ((states,) if single else states)]
+                x, end = layer(x.flip(0) if backwards else x, of[0] if single else tuple(of))
+                x = x.flip(0) if backwards else x
+                last.append((end,) if single else end)
+            last = tuple(torch.cat(s) for s in zip(*last))
+            return x, last[0] if single else last
+
+    return Turned()
 
 
 class Check:
@@ -98,14 +134,19 @@ class Check:
 
     def module(self):
         m = self.meta
-        sizes = (m["input"], m["hidden"], m["layers"])
-        module = {
-            "rnn-tanh": lambda: torch.nn.RNN(*sizes, nonlinearity="tanh"),
-            "rnn-relu": lambda: torch.nn.RNN(*sizes, nonlinearity="relu"),
-            "gru": lambda: torch.nn.GRU(*sizes),
-            "lstm": lambda: torch.nn.LSTM(*sizes),
-        }[m["cell"]]().double()
-        module.load_state_dict({name: self.tensor(name) for name in module.state_dict()})
+        kind, more = {
+            "rnn-tanh": (torch.nn.RNN, {"nonlinearity": "tanh"}),
+            "rnn-relu": (torch.nn.RNN, {"nonlinearity": "relu"}),
+            "gru": (torch.nn.GRU, {}),
+            "lstm": (torch.nn.LSTM, {}),
+        }[m["cell"]]
+        direction = m.get("direction", "forward")
+        if direction in ("forward", "both"):
+            module = kind(m["input"], m["hidden"], m["layers"], bidirectional=direction == "both", **more)
+        else:
+            module = turned(kind, more, m)
+        module = module.double()
+        module.load_state_dict({name: self.tensor(own_name(name)) for name in module.state_dict()})
         return module
 
     def run(self):
@@ -124,9 +165,10 @@ class Check:
         self.compare("forward", "output", output)
         for s, state in zip(m["states"], unpack(last)):
             self.compare("forward", f"{s}_n", state)
-        self.steps(module, x, start, pack, unpack)
+        if "direction" not in m:
+            self.steps(module, x, start, pack, unpack)
         leaves = {f"grad_{s}_0": state for s, state in start.items()}
-        leaves.update({f"grad_{name}": w for name, w in module.named_parameters()})
+        leaves.update({f"grad_{own_name(name)}": w for name, w in module.named_parameters()})
         if not m["onehot"]:
             leaves["grad_input"] = x
         if table is not None:
@@ -188,10 +230,11 @@ class Check:
         size = " ".join(f"{m[k]:>4}" for k in ("hidden", "input", "batch", "steps", "layers", "output"))
         errors = "".join(f"  {error:>8.1e} {name:<18}" for error, name in self.worst.values())
         kind = m["pass"] + (" one-hot" if m["onehot"] else " embedding" if m.get("symbols") else "")
+        kind += " " + m["direction"] if "direction" in m else ""
         verdict = "ok" if self.ok() else "DIFFERS"
         if self.kinks:
             verdict += f"; on the other side of ReLU's kink: {self.kinks}"
-        return f"{m['cell']:<9} {m['technique']:<10} {kind:<16} {size}{errors}  {verdict}"
+        return f"{m['cell']:<9} {m['technique']:<10} {kind:<26} {size}{errors}  {verdict}"
 
 
 def main():
@@ -211,7 +254,7 @@ def main():
         print(f"check-pytorch: skipped: {sys.executable}: {e}")
         return 0
     checks = []
-    print(f"{'cell':<9} {'technique':<10} {'pass':<16} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"
+    print(f"{'cell':<9} {'technique':<10} {'pass':<26} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"
           f"  {'largest error, forward':<27}  {'largest error, gradients':<27}")
 
     def check(path):

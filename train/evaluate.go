@@ -61,7 +61,7 @@ func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
 			return Score{}, err
 		}
 	}
-	if err := errors.Join(e.clear(), e.source.Restore(e.start), e.program.Prepare()); err != nil {
+	if err := errors.Join(e.clear(), rnn.WriteConstants(e.plan, e.program), e.source.Restore(e.start), e.program.Prepare()); err != nil {
 		return Score{}, err
 	}
 	var s Score

@@ -155,12 +155,19 @@ func TestTrainerLearns(t *testing.T) {
 	for _, c := range []struct {
 		tech, optimizer string
 		precision       rnn.Precision
+		direction       rnn.Direction
 	}{
-		{"persistent", "adam:lr=0.02", rnn.FP32},
-		{"cudnnstyle", "adam:lr=0.02:clip=0.5", rnn.FP16},
-		{"scc", "sgd:lr=1:momentum=0.9:clip=1", rnn.BF16},
+		{"persistent", "adam:lr=0.02", rnn.FP32, rnn.FromFirst},
+		{"cudnnstyle", "adam:lr=0.02:clip=0.5", rnn.FP16, rnn.FromFirst},
+		{"scc", "sgd:lr=1:momentum=0.9:clip=1", rnn.BF16, rnn.FromFirst},
+		{"persistent", "adam:lr=0.02", rnn.FP32, rnn.BothWays},
+		{"cudnnstyle", "adam:lr=0.02", rnn.FP32, rnn.Alternating},
 	} {
-		tr := newTrainer(t, setup(t, d, c.tech, c.optimizer, c.precision))
+		s := setup(t, d, c.tech, c.optimizer, c.precision)
+		if s.Problem.Direction = c.direction; c.direction == rnn.Alternating {
+			s.Problem.Layers = 2
+		}
+		tr := newTrainer(t, s)
 		first := step(t, tr, 1)
 		last := step(t, tr, 249)
 		if tr.Iterations() != 250 || math.Abs(first-math.Log(symbols)) > 0.3 || !(last < 0.3) {

@@ -80,9 +80,15 @@ func sequences(s *schedule.Schedule) (persistent int, scanned float64) {
 }
 
 // abreast is the share of all layers' steps that must follow each other: layers of a wave run
-// side by side, each behind the one beneath.
+// side by side, each behind the one beneath. Layers that read the other way than the one beneath
+// begin when that ends; both ways of a layer run side by side.
 func (l *Layout) abreast() float64 {
-	if p := l.Problem; l.Schedule.Streams > 1 && p.Layers > 1 {
+	p := l.Problem
+	switch {
+	case l.Schedule.Streams <= 1:
+	case p.Direction == rnn.BothWays:
+		return 0.5
+	case p.Direction != rnn.Alternating && p.Layers > 1:
 		return float64(p.Frames()+p.Layers-1) / float64(p.Frames()*p.Layers)
 	}
 	return 1
@@ -102,12 +108,12 @@ func valueBytes(p rnn.Precision, gpu bool) (weight, state float64) {
 
 // given is the bytes of weights and inputs, each once, and of the gradients of weights.
 func given(p rnn.Problem, weight, state float64) float64 {
-	weights := float64(p.Hidden) * float64(p.Output)
+	weights := float64(p.Out()) * float64(p.Output)
 	for l := range p.Layers {
 		if l > 0 || !p.OneHot { // a look-up reads few
-			weights += float64(p.Hidden) * float64(len(p.Cell.Gates)*p.FanIn(l))
+			weights += float64(p.Out()) * float64(len(p.Cell.Gates)*p.FanIn(l))
 		}
-		weights += float64(p.Hidden) * float64(p.Cell.Recurrent*p.Hidden)
+		weights += float64(p.Out()) * float64(p.Cell.Recurrent*p.Hidden)
 	}
 	if p.Pass == rnn.Train {
 		weight += 4
@@ -125,7 +131,7 @@ func given(p rnn.Problem, weight, state float64) float64 {
 // states is the bytes of the last layer's states, each once. Training keeps those of all layers
 // and reads the gradients of the last ones.
 func states(p rnn.Problem, state float64) float64 {
-	one := state * float64(p.Frames()) * float64(p.Batch) * float64(p.Hidden)
+	one := state * float64(p.Frames()) * float64(p.Batch) * float64(p.Out())
 	if p.Pass == rnn.Train {
 		return one * float64(p.Layers+1)
 	}

@@ -291,10 +291,15 @@ func Problem(p results.Point) (rnn.Problem, error) {
 	if err != nil {
 		return rnn.Problem{}, err
 	}
+	direction, err := word("direction", p.Direction.String(), rnn.Directions())
+	if err != nil {
+		return rnn.Problem{}, err
+	}
 	q := rnn.Problem{
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
+		Direction: rnn.Direction(direction),
 	}
 	return q, errors.Join(q.Check(), checkCalls(p))
 }
@@ -303,13 +308,13 @@ func Problem(p results.Point) (rnn.Problem, error) {
 func hostMemory(p rnn.Problem) int64 {
 	weights := 0
 	for l := range p.Layers {
-		weights += p.Hidden * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.Hidden)
+		weights += p.Out() * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.Hidden)
 	}
 	distinct, checked := sample(p)
 	given := p.Given() // values per step and sequence
 	weights += p.Symbols * p.Embedding
 	if p.Pass == rnn.Train && p.Output == 0 {
-		given += p.Hidden
+		given += p.Out()
 	}
 	if p.Calls > 0 {
 		of := serviceOf(p)

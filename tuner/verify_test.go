@@ -41,7 +41,7 @@ func TestLargeProblemsPass(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 1e5)
 	d := open(t)
 	methods := map[string]int{}
-	for _, c := range cell.All() {
+	for k, c := range cell.All() {
 		for i, pass := range []string{"forward", "train"} {
 			points := []results.Point{long(c, pass)}
 			p := points[0]
@@ -50,6 +50,8 @@ func TestLargeProblemsPass(t *testing.T) {
 			if pass == "train" {
 				points = append(points, embedded(c))
 			}
+			p.Direction = []results.Direction{"both", "alternate", "reverse"}[(k+i)%3]
+			points = append(points, p)
 			recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), points, specs(t, "naive", "scc", "scan", "cudnnstyle", "persistent"))
 			if err != nil {
 				t.Fatal(err)

@@ -66,6 +66,8 @@ func wordsOf(key string) []string {
 		return rnn.Passes()
 	case "precision":
 		return rnn.Precisions()
+	case "direction":
+		return rnn.Directions()
 	case "onehot", "weighted":
 		return []string{"false", "true"}
 	case "impl":

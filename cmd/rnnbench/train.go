@@ -79,6 +79,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		}
 		f.add(fs, "cell", "LIST", "")
 		f.add(fs, "precision", "LIST", "")
+		f.add(fs, "direction", "LIST", "")
 	})
 	addGroup(cmd, "Techniques", func(fs *pflag.FlagSet) {
 		f.add(fs, "impl", "LIST", "")

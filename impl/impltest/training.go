@@ -52,8 +52,9 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 				p.Output, p.Groups, p.Weighted = 8, 2, true
 			}
 			o := all[(i+j)%len(all)]
+			p.Direction = rnn.Direction((i + j) % len(rnn.Directions()))
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })
-			o.Carry = true
+			o.Carry, p.Direction = true, rnn.FromFirst
 			p.Batch, p.History = 2, []int{4, 6, 13, 0}[(i+j)%4] // fewer steps than are new, as many, more, none
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })
 		}

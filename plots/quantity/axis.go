@@ -168,6 +168,7 @@ func Axes() []Axis {
 			}
 			return "dense"
 		}),
+		named("direction", "direction", func(r *results.Record) string { return r.Point.Direction.String() }),
 		{Name: "embedding", Title: "embedding", Letter: "embedding", text: embeddingText},
 		{Name: "softmax", Title: "softmax", Letter: "softmax", text: softmaxText},
 		named("precision", "precision", func(r *results.Record) string { return r.Point.Precision }),

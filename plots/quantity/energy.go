@@ -22,7 +22,7 @@ func energy(name, title, key string, share func(p results.Point) float64) Measur
 func energies() []Measure {
 	return []Measure{
 		energy("energy", "energy per run", "energy_j", func(results.Point) float64 { return 1 }),
-		energy("energy-step", "energy per cell step", "energy_step_j", func(p results.Point) float64 { return float64(p.Layers) * float64(p.Steps) }),
+		energy("energy-step", "energy per cell step", "energy_step_j", func(p results.Point) float64 { return float64(p.Reads()) * float64(p.Steps) }),
 		energy("energy-sequence", "energy per sequence", "energy_sequence_j", func(p results.Point) float64 { return float64(p.Batch) }),
 		{Name: "power", Title: "mean power", Unit: "W", Key: "power_w", of: func(r, _ *results.Record) (Interval, bool) {
 			if r.Energy == nil || r.Energy.Watts == nil || r.Status != results.OK {

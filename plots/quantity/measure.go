@@ -108,7 +108,7 @@ func Measures() []Measure {
 		{Name: "step", Title: "time per cell step", Unit: "s", Key: "step_s", Less: true, Scaled: true,
 			of: func(r, _ *results.Record) (Interval, bool) {
 				t, ok := Time(r)
-				n := float64(r.Point.Layers) * float64(r.Point.Steps)
+				n := float64(r.Point.Reads()) * float64(r.Point.Steps)
 				if !ok || n <= 0 {
 					return Interval{}, false
 				}

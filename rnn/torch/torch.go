@@ -25,6 +25,11 @@
 //	h_n, c_n         L × B × H  states after the last step
 //	grad_output      T × B × H  given; without output layer
 //
+// Where layers run both ways, names of the way from the last step end in _reverse, output is
+// T × B × 2·H, layers above the first read as much, and h_0 and its like are 2·L × B × H, as in
+// PyTorch. Steps of all arrays are in their order. h_n of a layer that reads from the last step is
+// its state after the first one. meta's direction says which layers do; none does without it.
+//
 // grad_input, grad_weight_ih_l0 and so on, grad_h_0 and grad_c_0 are gradients
 // of the sum of output times grad_output or, with output layer, of the mean of
 // loss; where loss_weight, T × B, is there, of the sum of loss times loss_weight. A row of weight
@@ -141,7 +146,10 @@ func (l *layout) take(name string, rows, cols int) []float64 {
 }
 
 func (l *layout) meta(from Source) {
-	c, p := l.p.Cell, l.p
+	c, p, direction := l.p.Cell, l.p, ""
+	if p.Direction != rnn.FromFirst {
+		direction = p.Direction.String()
+	}
 	text, err := json.Marshal(struct {
 		Format    string   `json:"format"`
 		Cell      string   `json:"cell"`
@@ -160,12 +168,13 @@ func (l *layout) meta(from Source) {
 		Embedding int      `json:"embedding,omitempty"`
 		Groups    int      `json:"groups,omitempty"`
 		Heads     int      `json:"heads,omitempty"`
+		Direction string   `json:"direction,omitempty"` // where it is not forward
 		Pass      string   `json:"pass"`
 		Precision string   `json:"precision"`
 		Source
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, p.Pass.String(), p.Precision.String(), from,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, p.Pass.String(), p.Precision.String(), from,
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -184,8 +193,8 @@ func (l *layout) parameters() {
 	default:
 		l.add("input", l.given("x", p.Input), p.Steps, p.Batch, p.Input)
 	}
-	for n := range p.Layers {
-		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, n) }
+	for i := range p.Reads() {
+		n, name := i/p.Ways(), func(s string) string { return p.Named(s, i) }
 		w := l.Get(name("weight_ih"))
 		if n == 0 && p.OneHot {
 			w = transposed(w, p.FanIn(n), gh)
@@ -220,27 +229,34 @@ func (l *layout) embedding() {
 }
 
 func (l *layout) states() {
-	t, b, h, layers := l.p.Steps, l.p.Batch, l.p.Hidden, l.p.Layers
+	t, b, h, layers := l.p.Steps, l.p.Batch, l.p.Hidden, l.p.Reads()
 	for i, s := range l.p.Cell.States {
 		var first []float32
 		var last []float64
 		for n := range layers {
-			first = append(first, l.given(fmt.Sprintf("%s0_l%d", s, n), h)...)
-			name := fmt.Sprintf("%s_l%d", s, n)
+			first = append(first, l.given(l.p.Named(s+"0", n), h)...)
+			name := l.p.Named(s, n)
 			if first := l.answer[name].First; first > 0 {
 				v := l.take(name, (t-first)*b, h)
 				last = append(last, v[(t-1-first)*b*h:]...)
 				continue
 			}
 			v := l.take(name, t*b, h)
-			last = append(last, v[(t-1)*b*h:]...)
+			end := t - 1
+			if l.p.Backwards(n) {
+				end = 0
+			}
+			last = append(last, v[end*b*h:(end+1)*b*h]...)
 			l.add(name, v, t, b, h)
-			if i == 0 && n == layers-1 {
+			if i == 0 && n == layers-1 && l.p.Direction == rnn.FromFirst {
 				l.add("output", v, t, b, h)
 			}
 		}
 		l.add(s+"_0", first, layers, b, h)
 		l.add(s+"_n", last, layers, b, h)
+	}
+	if l.p.Direction != rnn.FromFirst {
+		l.add("output", l.take("y", t*b, l.p.Out()), t, b, l.p.Out())
 	}
 }
 
@@ -248,7 +264,7 @@ func (l *layout) gradients() {
 	p := l.p
 	b, h, gh, rh := p.Batch, p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
 	if p.Output == 0 {
-		l.add("grad_output", l.given("dy", h), p.Steps, b, h)
+		l.add("grad_output", l.given("dy", p.Out()), p.Steps, b, p.Out())
 	}
 	if p.Symbols > 0 {
 		l.add("grad_embedding", l.take("grad_embedding", p.Symbols, p.Embedding), p.Symbols, p.Embedding)
@@ -256,8 +272,8 @@ func (l *layout) gradients() {
 	if !p.OneHot {
 		l.add("grad_input", l.take("dx", p.Steps*b, p.Input), p.Steps, b, p.Input)
 	}
-	for n := range p.Layers {
-		name := func(s string) string { return fmt.Sprintf("grad_%s_l%d", s, n) }
+	for i := range p.Reads() {
+		n, name := i/p.Ways(), func(s string) string { return p.Named("grad_"+s, i) }
 		if n == 0 && p.OneHot {
 			l.add(name("weight_ih"), transposed(l.take(name("weight_ih"), p.FanIn(n), gh), p.FanIn(n), gh), gh, p.FanIn(n))
 		} else {
@@ -276,15 +292,15 @@ func (l *layout) gradients() {
 	}
 	for _, s := range p.Cell.States {
 		var v []float64
-		for n := range p.Layers {
-			v = append(v, l.take(fmt.Sprintf("grad_%s0_l%d", s, n), b, h)...)
+		for n := range p.Reads() {
+			v = append(v, l.take(p.Named("grad_"+s+"0", n), b, h)...)
 		}
-		l.add("grad_"+s+"_0", v, p.Layers, b, h)
+		l.add("grad_"+s+"_0", v, p.Reads(), b, h)
 	}
 }
 
 func (l *layout) head() {
-	t, b, v, h := l.p.Steps, l.p.Batch, l.p.Output, l.p.Hidden
+	t, b, v, h := l.p.Steps, l.p.Batch, l.p.Output, l.p.Out()
 	l.add("weight_out", l.Get("weight_out"), v, h)
 	l.add("bias_out", l.Get("bias_out"), v)
 	l.add("target", integers(l.given("target", 1)), t, b)

@@ -54,6 +54,34 @@ func TestArrays(t *testing.T) {
 		p    rnn.Problem
 		want string
 	}{
+		{rnn.Problem{Cell: cell.RNNTanh, Input: 3, Hidden: 4, Layers: 1, Batch: 5, Steps: 6, Pass: rnn.Train, Direction: rnn.BothWays}, `
+			meta [] string
+			input [6 5 3] []float32
+			weight_ih_l0 [4 3] []float32
+			weight_hh_l0 [4 4] []float32
+			bias_ih_l0 [4] []float32
+			bias_hh_l0 [4] []float32
+			weight_ih_l0_reverse [4 3] []float32
+			weight_hh_l0_reverse [4 4] []float32
+			bias_ih_l0_reverse [4] []float32
+			bias_hh_l0_reverse [4] []float32
+			h_l0 [6 5 4] []float64
+			h_l0_reverse [6 5 4] []float64
+			h_0 [2 5 4] []float32
+			h_n [2 5 4] []float64
+			output [6 5 8] []float64
+			grad_output [6 5 8] []float32
+			grad_input [6 5 3] []float64
+			grad_weight_ih_l0 [4 3] []float64
+			grad_weight_hh_l0 [4 4] []float64
+			grad_bias_ih_l0 [4] []float64
+			grad_bias_hh_l0 [4] []float64
+			grad_weight_ih_l0_reverse [4 3] []float64
+			grad_weight_hh_l0_reverse [4 4] []float64
+			grad_bias_ih_l0_reverse [4] []float64
+			grad_bias_hh_l0_reverse [4] []float64
+			grad_h_0 [2 5 4] []float64
+		`},
 		{rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 4, Layers: 2, Batch: 5, Steps: 6, Pass: rnn.Train}, `
 			meta [] string
 			input [6 5 3] []float32

@@ -11,8 +11,8 @@ import (
 // A Vocabulary is what a grid may speak of. The package itself knows no cell, no
 // technique and no device.
 type Vocabulary struct {
-	Cells, Passes, Precisions, Impls []string // names in order; nil: any name
-	All                              []string // of Impls, those that "all" stands for; nil: each
+	Cells, Passes, Precisions, Directions, Impls []string // names in order; nil: any name
+	All                                          []string // of Impls, those that "all" stands for; nil: each
 
 	// Derive returns "flops", "mem" (bytes) or "intensity" (operations per
 	// byte) for conditions. flops depends on the point alone and comes with a
@@ -37,6 +37,7 @@ func Axes() []Axis {
 		{Name: "pass", Doc: "pass to run", Default: "forward", Words: true},
 		{Name: "precision", Doc: "precision of the matrix products", Default: "fp32", Words: true},
 		{Name: "onehot", Doc: "one-hot input: one symbol per time step (true or false)", Default: "false", Words: true},
+		{Name: "direction", Doc: "steps that layers read first: forward, the first; reverse, the last; both, both ways side by side; alternate, in turn, beginning with reverse", Default: "forward", Words: true},
 		{Name: "layers", Letter: "L", Doc: "stacked layers", Default: "1"},
 		{Name: "input", Letter: "I", Doc: "input features; hidden: the hidden size", Zero: "hidden", Default: "hidden"},
 		{Name: "output", Letter: "O", Doc: "classes of the softmax output layer; none: no output layer", Zero: "none", Default: "none"},
@@ -125,6 +126,8 @@ func (a Axis) vocabulary(v Vocabulary) []string {
 		return v.Passes
 	case "precision":
 		return v.Precisions
+	case "direction":
+		return v.Directions
 	}
 	return []string{"false", "true"}
 }
@@ -140,6 +143,8 @@ func set(p *results.Point, name string, val value) {
 		p.Precision = val.word
 	case "onehot":
 		p.OneHot = val.word == "true"
+	case "direction":
+		p.Direction = results.DirectionOf(val.word)
 	case "layers":
 		p.Layers = val.size
 	case "input":
@@ -180,6 +185,8 @@ func word(p results.Point, name string) string {
 		return p.Pass
 	case "precision":
 		return p.Precision
+	case "direction":
+		return p.Direction.String()
 	case "weighted":
 		return fmt.Sprint(p.Weighted)
 	}

@@ -188,7 +188,7 @@ func rough(p rnn.Problem, gpu bool) float64 {
 		rate, perOp = 5e12, 3e-6
 	}
 	const opsPerStep = 8
-	ops := float64(opsPerStep) * float64(p.Steps) * float64(p.Layers)
+	ops := float64(opsPerStep) * float64(p.Steps) * float64(p.Reads())
 	return ops*perOp + float64(p.FLOPs())/(rate/2)
 }
 

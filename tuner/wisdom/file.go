@@ -65,6 +65,7 @@ type entry struct {
 	Groups    int    `toml:"groups,omitempty"`
 	Heads     int    `toml:"heads,omitempty"`
 	Weighted  bool   `toml:"weighted,omitempty"`
+	Direction string `toml:"direction,omitempty"`
 
 	Impl     string         `toml:"impl"`
 	Knobs    map[string]int `toml:"knobs,inline"`
@@ -86,7 +87,7 @@ func toFile(e Entry) entry {
 	return entry{
 		Device: e.Device, Cache: e.Cache, Cell: p.Cell, Pass: p.Pass, Precision: p.Precision, Hidden: p.Hidden, Input: p.Input, Batch: p.Batch,
 		Steps: p.Steps, Layers: p.Layers, Streams: p.Streams, Output: p.Output, OneHot: p.OneHot, History: p.History,
-		Calls: p.Calls, Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted,
+		Calls: p.Calls, Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Direction: string(p.Direction),
 		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, By: e.By,
 		Tool: e.Tool, Libraries: e.Libraries, Run: e.Run, Time: e.Time.UTC(),
 	}
@@ -98,7 +99,7 @@ func fromFile(f entry) Entry {
 		Point: results.Point{
 			Cell: f.Cell, Pass: f.Pass, Precision: f.Precision, Hidden: f.Hidden, Input: f.Input, Batch: f.Batch, Steps: f.Steps,
 			Layers: f.Layers, Streams: f.Streams, Output: f.Output, OneHot: f.OneHot, History: f.History,
-			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Weighted: f.Weighted,
+			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Weighted: f.Weighted, Direction: results.DirectionOf(f.Direction),
 		},
 		Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, By: f.By,
 		Tool: f.Tool, Libraries: f.Libraries, Run: f.Run, Time: f.Time.UTC(),
@@ -107,6 +108,9 @@ func fromFile(f entry) Entry {
 
 // check returns an error for an invalid entry.
 func (f *entry) check() error {
+	if err := new(results.Direction).UnmarshalText([]byte(f.Direction)); err != nil {
+		return err
+	}
 	switch {
 	case f.Device == "":
 		return errors.New("device is missing")
@@ -212,8 +216,8 @@ func (b *Book) Format() ([]byte, error) {
 // order spells an entry's key so that numbers sort by size.
 func order(e Entry) string {
 	p := e.Point
-	return fmt.Sprintf("%s|%s|%s|%s|%s|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%t|%09d|%09d|%09d|%t|%09d", e.Device, e.Cache, p.Cell, p.Pass, p.Precision,
-		p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.Calls, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads)
+	return fmt.Sprintf("%s|%s|%s|%s|%s|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%t|%09d|%09d|%09d|%t|%09d|%s", e.Device, e.Cache, p.Cell, p.Pass, p.Precision,
+		p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.Calls, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, string(p.Direction))
 }
 
 // Write replaces the file at path, whose folder it makes: a reader sees all of

@@ -35,15 +35,21 @@ func TestRoundTrip(t *testing.T) {
 	b.Put(fact(point(64, 4), 1e-3))
 	better := fact(point(512, 4), 1.5e-3)
 	b.Put(better)
+	turned := point(512, 4)
+	turned.Direction = "both"
+	b.Put(fact(turned, 3e-3))
 	if err := b.Write(path); err != nil {
 		t.Fatal(err)
 	}
 	back, err := Read(path)
-	if err != nil || len(back.Entries) != 2 {
+	if err != nil || len(back.Entries) != 3 {
 		t.Fatalf("%d entries, %v", len(back.Entries), err)
 	}
 	if back.Entries[0].Point.Hidden != 64 || !reflect.DeepEqual(back.Entries[1], better) {
 		t.Errorf("read %+v", back.Entries)
+	}
+	if found := back.Lookup("cpu-x-2t", "hot", turned); len(found) != 1 || found[0].Seconds != 3e-3 {
+		t.Errorf("both ways: %+v", found)
 	}
 	again, err := back.Format()
 	if text, _ := os.ReadFile(path); err != nil || string(text) != string(again) {
@@ -68,6 +74,7 @@ func TestBadFiles(t *testing.T) {
 		{strings.Replace(string(good), "hidden = 64", "hidden = 0", 1), "entry 1: a size is out of range"},
 		{strings.Replace(string(good), "hidden = 64", "hidden = 'x'", 1), "book:"},
 		{strings.Replace(string(good), "seconds = 1.0", "seconds = nan", 1), "entry 1: seconds or lead is out of range"},
+		{strings.Replace(string(good), "impl =", "direction = 'up'\nimpl =", 1), `"up" is not a direction`},
 		{strings.Replace(string(good), "cache = 'hot'", "cache = 'warm'", 1), `cache is "warm"`},
 		{string(good) + second, "entry 2 has the same point as an earlier entry"},
 	} {
