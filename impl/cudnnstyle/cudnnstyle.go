@@ -26,11 +26,15 @@ func (Technique) Doc() string {
 
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
+	packed := []int{1, 0, 2}
+	if p.Calls > 0 { // between which weights stay as they are
+		packed = []int{2, 1, 0}
+	}
 	knobs := []knob.Knob{
 		{Name: "grouped", Doc: "one product for all gates (1) or one per gate (0) (2.1)", Values: []int{1, 0}},
 		{Name: "streams", Doc: "streams; separates input products from recurrent ones (2.2.1), and overlapped layers from each other; more than two per layer, or two without overlap, stay idle", Values: []int{2, 1, 4, 8}, Min: 1, Max: 64},
 		{Name: "fused", Doc: "one operation per cell (1) or one per point-wise operation (0) (2.2.2)", Values: []int{1, 0}},
-		{Name: "transposed", Doc: "transpose weights in each pass (1), once before all passes (2) or never (0) (2.3)", Values: []int{1, 0, 2}},
+		{Name: "transposed", Doc: "transpose weights in each pass (1), once before all passes (2) or never (0) (2.3)", Values: packed},
 		{Name: "inputbatch", Doc: "time steps per input product; 0: all (2.3)", Values: inputBatches(p.Steps), Min: 0, Max: p.Steps},
 		{Name: "overlap", Doc: "overlap layers in a diagonal wave (1) or run them one after another (0) (2.4)", Values: []int{1, 0}},
 	}

@@ -154,7 +154,12 @@ func (n *network) pack(v schedule.View, trans bool) *schedule.Matrix {
 		rows, cols, mark = v.Cols, v.Rows, "ᵀ"
 	}
 	p := n.Packed(v.String()+mark, rows, cols)
-	n.do(schedule.Pack{Src: v, Dst: p.All(), Trans: trans})
+	op := schedule.Pack{Src: v, Dst: p.All(), Trans: trans}
+	if n.Calls > 0 { // between which weights stay as they are
+		n.Prepare(op)
+	} else {
+		n.do(op)
+	}
 	return p
 }
 

@@ -27,11 +27,15 @@ func (Technique) Doc() string {
 }
 
 // Knobs implements rnn.Technique.
-func (Technique) Knobs(rnn.Problem) []knob.Knob {
+func (Technique) Knobs(p rnn.Problem) []knob.Knob {
+	packed := []int{1, 0, 2}
+	if p.Calls > 0 { // between which weights stay as they are
+		packed = []int{2, 1, 0}
+	}
 	return []knob.Knob{
 		{Name: "intra", Doc: "run layers outside loops over all time steps at once (1) or step by step (0) (3.1)", Values: []int{1, 0}},
 		{Name: "fused", Doc: "fuse consecutive point-wise operations (1) or run each separately (0)", Values: []int{1, 0}},
-		{Name: "transposed", Doc: "transpose weights in each pass (1), once before all passes (2) or never (0)", Values: []int{1, 0, 2}},
+		{Name: "transposed", Doc: "transpose weights in each pass (1), once before all passes (2) or never (0)", Values: packed},
 	}
 }
 

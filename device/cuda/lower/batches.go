@@ -26,7 +26,7 @@ const (
 	packs           // of right factors, in one piece, for products whose left one is split on the way
 	weights         // that become as products or kernels without tensor cores read them
 	zeros           // of whole rows
-	copies          // of whole rows
+	copies          // of whole rows, word by word
 	copiedSums      // of rows, of which the next operation is a copy
 	squares         // of gradients
 	updates         // of parameters
@@ -54,7 +54,8 @@ func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
 		switch {
 		case op.Op == cell.Zero && contiguous(t, op.Out):
 			return zeros
-		case op.Op == cell.Copy && contiguous(t, op.Out) && contiguous(t, op.A) && op.Out.Rows == op.A.Rows && op.Out.Cols == op.A.Cols && op.Out.M != op.A.M:
+		case op.Op == cell.Copy && words(t, op.Out) && words(t, op.A) && t.Element(op.Out) == t.Element(op.A) &&
+			op.Out.Rows == op.A.Rows && op.Out.Cols == op.A.Cols && !op.Out.Overlaps(op.A):
 			return copies
 		}
 	}
@@ -74,8 +75,15 @@ func (p *Plan) light(t *launch.Target, op schedule.Pack) bool {
 
 // contiguous reports whether v is one piece of memory, not a large one.
 func contiguous(t *launch.Target, v schedule.View) bool {
-	return (v.Rows == 1 || v.Cols == v.M.Cols) && t.Element(v) == driver.Single && v.Bytes() < 1<<24
+	return piece(v) && t.Element(v) == driver.Single
 }
+
+// words reports the same of any element, where the piece is whole words of 32 bits.
+func words(t *launch.Target, v schedule.View) bool {
+	return piece(v) && t.At(v)%4 == 0 && v.Rows*v.Cols*t.Element(v).Bytes()%4 == 0
+}
+
+func piece(v schedule.View) bool { return (v.Rows == 1 || v.Cols == v.M.Cols) && v.Bytes() < 1<<24 }
 
 // A batch is operations that are one launch, or the only one of a node; later ones of a batch
 // are of none.
@@ -121,7 +129,7 @@ func joins(p *Plan, t *launch.Target, r batch, j int) bool {
 	if r.kind.optimizes() {
 		return !p.awaited[j-1] && !r.writes(n.Op) // the one before would be launched later
 	}
-	return len(r.ops) < longestBatch && alike(t, first.Op, n.Op) && len(n.Wait) == 0
+	return len(r.ops) < longestBatch && (r.kind == copies || alike(t, first.Op, n.Op)) && len(n.Wait) == 0
 }
 
 // copiesSum reports whether a sum of rows can write what the next operation copies of it:

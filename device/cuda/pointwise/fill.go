@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Fill sets matrices to zero, or copies others to them, in one launch.
+// Fill sets matrices to zero, or copies others to them word by word, in one launch.
 func Fill(t *launch.Target, ops []schedule.Op) launch.Command {
 	var all launch.Batch
 	name, body := "zero", "0"
@@ -18,6 +18,7 @@ func Fill(t *launch.Target, ops []schedule.Op) launch.Command {
 		n, from := op.Out.Rows*op.Out.Cols, t.At(op.Out) // unread
 		if op.Op == cell.Copy {
 			name, body, from = "copy", "from[i]", t.At(op.A)
+			n = n * t.Element(op.Out).Bytes() / 4
 		}
 		all.Add("fill", n, from, t.At(op.Out))
 		all.Grid[0] = max(all.Grid[0], ints.CeilDiv(n, 4*launch.BlockSize))
