@@ -46,7 +46,8 @@ func (s Series) head() string { return or(s.Like, s.Label) }
 // there, and a mark below.
 type Point struct {
 	X, Y    float64
-	Lo, Hi  float64 // interval; both 0: none
+	Lo, Hi  float64   // interval; both 0: none
+	Ticks   []float64 // more values within the interval
 	Missing bool
 }
 
@@ -225,6 +226,9 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 			c.StrokeLine2(bar, x, lo, x, hi)
 			c.StrokeLine2(bar, x-2.5, lo, x+2.5, lo)
 			c.StrokeLine2(bar, x-2.5, hi, x+2.5, hi)
+			for _, t := range pt.Ticks {
+				c.StrokeLine2(bar, x-1.5, ty(t), x+1.5, ty(t))
+			}
 		}
 	}
 	for k, s := range p.Series {

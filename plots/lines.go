@@ -159,16 +159,11 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 				p.Series = append(p.Series, s)
 				labels[label] = true
 			}
-			pt := Point{X: x, Missing: true}
-			if y, ok := v.value(r); ok {
-				pt = Point{X: x, Y: y.Value}
-				if y.Known() {
-					pt.Lo, pt.Hi = y.Lo, y.Hi
-					intervals = true
-				}
-				drawn++
-			} else {
+			pt := v.point(r, x)
+			if intervals = intervals || pt.Lo < pt.Hi; pt.Missing {
 				lost = append(lost, r)
+			} else {
+				drawn++
 			}
 			s := &p.Series[len(p.Series)-1]
 			s.Points = append(s.Points, pt)
@@ -192,6 +187,21 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 		notes = append(notes, "Not drawn, because they have no result: "+strings.Join(gone, "; ")+".")
 	}
 	return panels, notes, nil
+}
+
+// point is r at x, with its interval.
+func (v *view) point(r *results.Record, x float64) Point {
+	y, ok := v.value(r)
+	if !ok {
+		return Point{X: x, Missing: true}
+	}
+	pt := Point{X: x, Y: y.Value}
+	if y.Known() {
+		if pt.Lo, pt.Hi = y.Lo, y.Hi; v.measure.Ticks != nil {
+			pt.Ticks = v.measure.Ticks(r)
+		}
+	}
+	return pt
 }
 
 // panelTitle names the place of r on the axis that panels are by.
@@ -238,7 +248,7 @@ func titles(axes []quantity.Axis) string {
 func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []string, used []quantity.Axis) []string {
 	var notes []string
 	if intervals {
-		notes = append(notes, "Marks are medians; bars are their confidence intervals.")
+		notes = append(notes, or(v.measure.Bars, "Marks are medians; bars are their confidence intervals."))
 	}
 	notes = append(notes, v.follow(used...)...)
 	if tuned {

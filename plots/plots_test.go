@@ -112,6 +112,7 @@ func drawings() []drawing {
 		{"lines", small, with(Spec{Panel: "batch"})},
 		{"lines-one-panel", one, with(Spec{})},
 		{"lines-time", small, with(Spec{X: "hidden", Panel: "impl", Y: "time", Series: "batch"})},
+		{"lines-latency", synthetic.Calls([]int{256, 1024, 4096}, []int{1}), with(Spec{Y: "latency"})},
 		{"lines-split", small, with(Spec{X: "hidden"})},
 		{"lines-streams", synthetic.Streams(), with(Spec{X: "batch"})},
 		{"lines-reference", synthetic.Streams(), func(r []results.Record) (Figure, error) {

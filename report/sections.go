@@ -96,6 +96,13 @@ func (b *builder) draw(s *section, recs []*results.Record, many bool) error {
 			return err
 		}
 	}
+	if len(axes) > 0 && slices.ContainsFunc(recs, func(r *results.Record) bool { return r.Latency != nil }) {
+		t := spec
+		t.Kind, t.X, t.Y = "lines", axes[0], "latency"
+		if err := b.split(s, recs, t, axes[1:]); err != nil {
+			return err
+		}
+	}
 	if copyRate > 0 && slices.ContainsFunc(recs, func(r *results.Record) bool { return r.FLOPS() > 0 && r.Work.Bytes > 0 && r.PeakFLOPS() > 0 }) {
 		spec.Kind = "roofline"
 		return b.split(s, recs, spec, nil)

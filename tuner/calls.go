@@ -36,11 +36,11 @@ func CallsPerRound(p rnn.Problem, m config.Measure) int {
 const settling = 5
 
 // sampleCalls times the calls of a round, each alone. The sample is their median.
-func sampleCalls(s *Sweep, c *candidate, others bool) error {
+func (c *candidate) sampleCalls(m config.Measure, others bool) error {
 	out, n := rnn.CallOutput(c.Plan)
 	calls := device.Calls{In: c.Plan.Given, Inputs: c.inputs, Each: c.Plan.Given.Elements(), Out: out, Read: n}
 	if others {
-		if calls.N = settling; c.last >= s.Settings.MinTime.Seconds() {
+		if calls.N = settling; c.last >= m.MinTime.Seconds() {
 			calls.N = 1
 		}
 		if _, err := device.Call(c.prog, calls); err != nil {

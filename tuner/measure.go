@@ -301,7 +301,7 @@ func (s *Sweep) take(c *candidate, others bool) {
 // caches back to the state that a sample keeps, if that is cheap.
 func (s *Sweep) sample(c *candidate, others bool) error {
 	if c.Problem.Calls > 0 {
-		return sampleCalls(s, c, others)
+		return c.sampleCalls(s.Settings, others)
 	}
 	var before, after runtime.MemStats
 	cold := s.Settings.Cache == "cold"

@@ -22,18 +22,21 @@ name's ending selects the format.
 
 ` + runArgs
 
+const plotExample = `  rnnbench plot -f flops.svg
+  rnnbench plot --x batch --panel hidden -f batch.svg -f batch.png
+  rnnbench plot --kind winner --x batch --rows hidden -f winner.pdf
+  rnnbench plot --kind speedup --baseline naive -f speedup.svg
+  rnnbench plot --y latency --x batch -f latency.svg
+  rnnbench plot --kind roofline --where 'pass=forward' -f roofline.svg
+  rnnbench plot -f - | display`
+
 func plotCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plot [RUN...] -f FILE [flags]",
 		Short:   "Draw figures from records",
 		GroupID: "analyse",
 		Long:    plotLong,
-		Example: `  rnnbench plot -f flops.svg
-  rnnbench plot --x batch --panel hidden -f batch.svg -f batch.png
-  rnnbench plot --kind winner --x batch --rows hidden -f winner.pdf
-  rnnbench plot --kind speedup --baseline naive -f speedup.svg
-  rnnbench plot --kind roofline --where 'pass=forward' -f roofline.svg
-  rnnbench plot -f - | display`,
+		Example: plotExample,
 		ValidArgsFunction: completeRuns,
 	}
 	s := &selection{}

@@ -42,10 +42,15 @@ func sweepCommand(p *program) *cobra.Command {
 against the float64 reference, then times the techniques in shuffled, interleaved
 rounds. Each run has its own folder. Sweep saves records there as it measures them
 and prints them as a table at the end. Ctrl-C loses no finished record; --resume
-continues the run.`,
+continues the run.
+
+With --calls, sweep measures latency as a server sees it: each call writes an input of
+one time step, or of --steps, runs, and reads the output. States stay on the device.
+Every call is timed alone.`,
 		Example: `  rnnbench sweep --preset quick
   rnnbench sweep --cell lstm,gru -H 256:2048:x2 -B 1,32 -T 100
   rnnbench sweep --point H=1024,B=32,T=100 --impl naive,cudnnstyle:fused=0,cudnnstyle
+  rnnbench sweep --calls 4000 -H 640 -B 1,16        # a server: one step a call, p50, p90 and p99
   rnnbench sweep --preset deepbench-train --where 'mem<=8GiB' --budget 30m --dry-run
   rnnbench sweep --config nightly.toml -o csv > nightly.csv
   rnnbench sweep --resume out

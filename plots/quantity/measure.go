@@ -35,6 +35,9 @@ type Measure struct {
 	Scaled bool   // values carry SI prefixes
 	Ratio  bool   // relates a record to a baseline
 
+	Bars  string                            // what intervals are, a sentence; "": confidence intervals of medians
+	Ticks func(r *results.Record) []float64 // more values within the interval; nil: none
+
 	of func(r, base *results.Record) (Interval, bool)
 }
 
@@ -152,7 +155,7 @@ func Measures() []Measure {
 				return Interval{m, m, m}, m > 0
 			}},
 	}
-	return append(all, energies()...)
+	return slices.Concat(all, energies(), latencies())
 }
 
 // MeasureOf returns the measure of that name.

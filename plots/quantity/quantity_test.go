@@ -138,6 +138,7 @@ func TestMeasures(t *testing.T) {
 	good.Training = &results.Training{Iterations: 3, Wall: 2, Frames: 96, Loss: 1.5, HeldOut: &results.Score{Loss: 2, Top1: 0.1, Top5: 0.3, Top20: 0.9}}
 	joules, watts := 0.4, 300.0
 	good.Energy = &results.Energy{Joules: &joules, Watts: &watts, Windows: []float64{0.39, 0.4, 0.41}}
+	good.Latency = synthetic.Calls([]int{256}, []int{1})[0].Latency
 	if m, err := MeasureOf("floor"); err != nil {
 		t.Error(err)
 	} else if v, ok := m.Of(&good, nil); !ok || math.Abs(v.Value-25) > 1e-9 || v.Lo > v.Value {

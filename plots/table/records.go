@@ -147,6 +147,9 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 		})
 		measures = append(measures, "loss", "held-out")
 	}
+	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.Latency != nil }) {
+		measures = append([]string{"latency", "p90", "p99"}, measures...)
+	}
 	if !base.Empty() {
 		measures = append(measures, "speedup")
 	}
@@ -270,6 +273,10 @@ func title(recs []*results.Record) string {
 
 func heading(m quantity.Measure, baseline string) string {
 	switch m.Name {
+	case "latency":
+		return "p50"
+	case "p90", "p99":
+		return m.Name
 	case "percent":
 		return "% of peak"
 	case "floor":

@@ -63,6 +63,10 @@ func tables(t *testing.T) map[string]*Table {
 		{"records-failed", func() (*Table, error) { return Records(failed, "naive") }},
 		{"records-beyond-peak", func() (*Table, error) { return Records(beyond, "") }},
 		{"records-floor", func() (*Table, error) { return Records(floor, "") }},
+		{"records-calls", func() (*Table, error) { return Records(synthetic.Calls([]int{512}, []int{1, 16}), "naive") }},
+		{"pivot-p99", func() (*Table, error) {
+			return Pivot(synthetic.Calls([]int{512, 1024}, []int{1}), "hidden", "impl", "p99", "")
+		}},
 		{"records-knobs", func() (*Table, error) { return Records(knobs, "naive") }},
 		{"pivot", func() (*Table, error) { return Pivot(recs, "hidden", "impl", "flops", "") }},
 		{"pivot-speedup", func() (*Table, error) { return Pivot(recs, "impl", "hidden", "speedup", "naive") }},

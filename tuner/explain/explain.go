@@ -37,6 +37,7 @@ type Explanation struct {
 	AtPeak      *float64      `json:"at_peak_s"`
 	AtCopy      *float64      `json:"at_copy_s"`
 
+	Call     *Call              `json:"call"`    // null: a run is a whole sequence
 	Kernels  []results.Kernel   `json:"kernels"` // null: the device does not say
 	Choices  []Choice           `json:"choices"`
 	Expected *results.Predicted `json:"expected"` // of a run's persistent kernels
@@ -94,7 +95,7 @@ func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, 
 	s := l.Schedule.Summarize()
 	e.Executed, e.Traffic, e.Memory, e.Streams = s.FLOPs, s.Traffic, l.Memory, l.Schedule.Streams
 	e.Operations, e.Waits, e.Prepared = s.Nodes, s.Waits, len(l.Schedule.Prepare)
-	e.Critical, e.Chain = s.Critical, s.Chain
+	e.Critical, e.Chain, e.Call = s.Critical, s.Chain, callOf(l)
 	e.Parallelism = float64(s.FLOPs) / float64(max(1, s.Critical))
 	for _, k := range s.Kinds {
 		e.Kinds = append(e.Kinds, Kind{k.Name, k.Count, k.FLOPs, k.Bytes})

@@ -69,3 +69,22 @@ func TestNew(t *testing.T) {
 		t.Errorf("of what is declined: %+v", e)
 	}
 }
+
+// TestCall: of calls it says what the host moves, and that states stay.
+func TestCall(t *testing.T) {
+	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 640, Input: 640, Batch: 16, Steps: 1, Calls: 4000, Layers: 2, Precision: "bf16"}
+	for _, name := range []string{"naive", "cudnnstyle", "persistent", "scc"} {
+		e, text := of(t, name, p)
+		want := explain.Call{Written: 40960, Read: 40960, Kept: 4 * 40960}
+		if e.Call == nil || *e.Call != want || !strings.Contains(text, "a call: the host writes 40.0 KiB, one run, the host reads 40.0 KiB; states of 160 KiB stay on the device") {
+			t.Errorf("%s: %+v\n%s", name, e.Call, text)
+		}
+		if strings.Contains(text, "| pack ") || strings.Contains(text, "map_copy") || !strings.Contains(text, "copy_several") {
+			t.Errorf("%s packs weights in each call, or copies each state by a launch of its own:\n%s", name, text)
+		}
+	}
+	p.Calls = 0
+	if e, text := of(t, "naive", p); e.Call != nil || strings.Contains(text, "a call") {
+		t.Errorf("of a whole sequence: %+v", e.Call)
+	}
+}

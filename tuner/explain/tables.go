@@ -45,6 +45,7 @@ func (e *Explanation) operations(title string, notes []string) *table.Table {
 		fmt.Sprintf("streams: %d, with %s between them", e.Streams, plural(e.Waits, "wait")),
 		fmt.Sprintf("critical path: %s and %s FLOP; possible speed-up from parallel operations: %.2g×", plural(e.Chain, "operation"),
 			quantity.SI(float64(e.Critical), ""), e.Parallelism))
+	t.Notes = append(t.Notes, e.Call.notes()...)
 	if e.AtPeak != nil && e.AtCopy != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("lower bounds: %s at %s; %s at %s without cache reuse",
 			quantity.SI(*e.AtPeak, "s"), quantity.SI(*e.Peak, "FLOP/s"), quantity.SI(*e.AtCopy, "s"), quantity.SI(*e.Copy, "B/s")))
