@@ -21,10 +21,10 @@ func TestHeadsStepwise(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for _, c := range []*cell.Cell{cell.GRU, cell.LSTM, cell.RNNReLU} {
+	for i, c := range []*cell.Cell{cell.GRU, cell.LSTM, cell.RNNReLU, cell.GRU, cell.SLSTM} {
 		p := rnn.Problem{Cell: c, Input: 5, Hidden: 12, Heads: 3, Layers: 2, Batch: 3, Steps: 9, Pass: rnn.Train}
 		data := rnn.NewData(p, 1, 2, "normal")
-		plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, nil)
+		plan, s, err := rnn.Layout(impl.Lookup([]string{"cudnnstyle", "persistent"}[i/3]), p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,8 @@ type LayerBack struct {
 	DPeep  *schedule.Matrix // of the peepholes by sequence, B × peepholes·H; nil: none
 	Below  *schedule.Matrix // of the input, T·B × width; nil where one-hot
 
+	ByHead bool // columns of DX and DR are those of one head after the other, gate by gate of each
+
 	plan             *Plan
 	layer            int
 	input, recurrent int // streams

@@ -84,6 +84,24 @@ func wholeR[F float32 | float64](p Problem, r []F) []F {
 	return out
 }
 
+// keptByGate is kept for gradients of products, whose columns may be by head.
+func (c *stepper) keptByGate(b *LayerBack, m *schedule.Matrix) ([]float64, error) {
+	d, err := c.kept(m)
+	if err != nil || !b.ByHead {
+		return d, err
+	}
+	out, h, u, gates := make([]float64, len(d)), c.Hidden, c.HeadUnits(), m.Cols/c.Hidden
+	parallel(len(d)/m.Cols, func(row int) {
+		from, to := d[row*m.Cols:(row+1)*m.Cols], out[row*m.Cols:(row+1)*m.Cols]
+		for k := range c.Heads {
+			for g := range gates {
+				copy(to[g*h+k*u:][:u], from[(k*gates+g)*u:])
+			}
+		}
+	})
+	return out, nil
+}
+
 // blocksOf are the blocks of a matrix of recurrent gates·H × H, as R has them.
 func blocksOf(p Problem, whole []float64) []float64 {
 	if p.Heads <= 1 {

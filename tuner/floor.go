@@ -35,7 +35,7 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 	var work model.Work
 	if persistent > 0 {
 		var err error
-		if work, err = model.Recurrent(p.Cell, p.Hidden, p.Batch, weight); err != nil {
+		if work, err = model.Recurrent(p.Cell, p.HeadUnits(), p.Batch, weight); err != nil {
 			return nil, err
 		}
 	}
@@ -79,19 +79,22 @@ func sequences(s *schedule.Schedule) (persistent int, scanned float64) {
 	return persistent, scanned
 }
 
-// abreast is the share of all layers' steps that must follow each other: layers of a wave run
-// side by side, each behind the one beneath. Layers that read the other way than the one beneath
-// begin when that ends; both ways of a layer run side by side.
+// abreast is the share of all layers' steps that must follow each other. Layers of a wave run
+// side by side, each behind the one beneath, and so may heads and both ways of a layer. A layer
+// that reads the other way than the one beneath begins when that ends.
 func (l *Layout) abreast() float64 {
 	p := l.Problem
-	switch {
-	case l.Schedule.Streams <= 1:
-	case p.Direction == rnn.BothWays:
-		return 0.5
-	case p.Direction != rnn.Alternating && p.Layers > 1:
-		return float64(p.Frames()+p.Layers-1) / float64(p.Frames()*p.Layers)
+	if l.Schedule.Streams == 1 {
+		return 1
 	}
-	return 1
+	share := 1 / float64(max(1, p.Heads))
+	switch p.Direction {
+	case rnn.BothWays:
+		return share / 2
+	case rnn.Alternating:
+		return share
+	}
+	return share * float64(p.Frames()+p.Layers-1) / float64(p.Frames()*p.Layers)
 }
 
 // valueBytes is the size of a weight and of a state in memory. A processor keeps states in
@@ -113,7 +116,7 @@ func given(p rnn.Problem, weight, state float64) float64 {
 		if l > 0 || !p.OneHot { // a look-up reads few
 			weights += float64(p.Out()) * float64(len(p.Cell.Gates)*p.FanIn(l))
 		}
-		weights += float64(p.Out()) * float64(p.Cell.Recurrent*p.Hidden)
+		weights += float64(p.Out()) * float64(p.Cell.Recurrent*p.HeadUnits())
 	}
 	if p.Pass == rnn.Train {
 		weight += 4

@@ -39,7 +39,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	return []knob.Knob{
 		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
-		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products; 1: one layer after another; more than two per layer stay idle", Values: waves(p.Layers), Min: 1, Max: maxStreams},
+		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads side by side; 1: one layer, and head, after another; more than two per layer and head stay idle", Values: waves(p.Layers * max(1, p.Heads)), Min: 1, Max: maxStreams},
 	}
 }
 
@@ -57,7 +57,7 @@ func blocks(steps int) []int {
 
 const maxStreams = 64
 
-// waves are numbers of streams: one for all, two for every other layer, two for
+// waves are numbers of streams: one for all, two for every other layer (or head of one), two for
 // each.
 func waves(layers int) []int {
 	return slices.Compact([]int{1, min(2*((layers+1)/2), maxStreams), min(2*layers, maxStreams)})
@@ -79,13 +79,20 @@ func waveBlock(steps, layers int) int {
 	return min(b, steps)
 }
 
+// LaunchedKnobs implements rnn.Launcher: heads side by side, since one alone leaves most of a GPU idle.
+func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
+	k := t.Knobs(p)
+	if p.Heads > 1 {
+		streams := k[len(k)-1].Values
+		slices.Reverse(streams)
+	}
+	return k
+}
+
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Cell.Recurrent == 0 {
 		return fmt.Errorf("%w: %v has no recurrent product, so it has no weights to keep on chip", schedule.ErrCell, p.Cell)
-	}
-	if p.Heads > 1 {
-		return fmt.Errorf("%w: the persistent operation has no heads yet", schedule.ErrHeads)
 	}
 	n := &network{Plan: p, block: k["inputbatch"]}
 	switch {
@@ -120,8 +127,8 @@ type network struct {
 	layers []layer
 }
 
-// stream is that of layer l, products that of its products.
-func (n *network) stream(l int) int { return l % ((n.Streams() + 1) / 2) }
+// stream is that of a head of layer l, products that of the layer's products.
+func (n *network) stream(l, head int) int { return (l*n.heads() + head) % ((n.Streams() + 1) / 2) }
 
 func (n *network) products(l int) int {
 	of := (n.Streams() + 1) / 2
@@ -135,66 +142,79 @@ func (n *network) products(l int) int {
 type layer struct {
 	x  *schedule.Matrix // input products of a block, or of two by turns where they may run ahead, block·B × G·H each
 	w  *schedule.Matrix // Wᵀ packed, width × G·H; nil where one-hot
-	r  []schedule.View  // Rᵀ packed, gate by gate, H × H each
+	r  []schedule.View  // Rᵀ packed, gate by gate of each head, H × H each, H counting a head's units
 	wb *schedule.Matrix // where training: W packed, G·H × width; nil where one-hot
-	rb *schedule.Matrix // and R, recurrent gates·H × H
+	rb []schedule.View  // and R, recurrent gates·H × H for each head
+
+	own           rnn.Layer // parameters, ordered by head
+	params, grads []copied  // what is copied to them and from their gradients
 
 	back *rnn.LayerBack
 }
 
 func (n *network) layout(l int) layer {
-	y, h, train := n.Plan.Layer[l], n.Hidden, n.Pass == rnn.Train
-	gh := len(n.Cell.Gates) * h
+	y, h, train := n.Plan.Layer[l], n.HeadUnits(), n.Pass == rnn.Train
+	gh := len(n.Cell.Gates) * n.Hidden
 	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
 	ahead := 1
 	if n.Streams() > 1 && n.blocks() > 1 {
 		ahead = 2
 	}
 	out := layer{x: n.Scratch(name("x·W"), ahead*n.block*n.Batch, gh)}
+	out.own, out.params, out.grads = n.ordered(l)
 	if !n.oneHot(l) {
 		out.w = n.Packed(y.W.Name+"ᵀ", n.Width(l), gh)
 	}
-	for g := range n.Cell.Recurrent {
-		out.r = append(out.r, n.Packed(gate(y.R, g, h).String()+"ᵀ", h, h).All())
+	for i := range n.heads() * n.Cell.Recurrent {
+		out.r = append(out.r, n.Packed(out.own.R.Band(i*h, h).String()+"ᵀ", h, h).All())
 	}
 	if train {
 		if !n.oneHot(l) {
 			out.wb = n.Packed(y.W.Name, gh, n.Width(l))
 		}
-		out.rb = n.Packed(y.R.Name, n.Cell.Recurrent*h, h)
-		out.back = n.Back(l, n.products(l), n.stream(l))
+		for k := range n.heads() {
+			out.rb = append(out.rb, n.Packed(n.weightsOf(out.own.R, k).String(), n.Cell.Recurrent*h, h).All())
+		}
+		out.back = n.Back(l, n.products(l), n.stream(l, 0))
+		out.back.ByHead = n.Heads > 1
 	}
 	return out
 }
 
 func (n *network) oneHot(l int) bool { return l == 0 && n.OneHot }
 
-// gate views the rows of one gate.
-func gate(m *schedule.Matrix, g, hidden int) schedule.View { return m.Band(g*hidden, hidden) }
+// weightsOf views what head k has of recurrent weights.
+func (n *network) weightsOf(r *schedule.Matrix, k int) schedule.View {
+	rows := r.Rows / n.heads()
+	return r.Band(k*rows, rows)
+}
 
 // pack has the weights packed in each pass or ahead of all.
 func (n *network) pack(ahead bool) {
 	for l, y := range n.layers {
-		do := func(stream int, src schedule.View, dst *schedule.Matrix, trans bool) {
-			op := schedule.Pack{Src: src, Dst: dst.All(), Trans: trans}
+		do := func(stream int, op schedule.Op) {
 			if ahead {
 				n.Prepare(op)
 			} else {
 				n.Do(stream, op)
 			}
 		}
-		of := n.Plan.Layer[l]
-		if y.w != nil {
-			do(n.products(l), of.W.All(), y.w, true)
+		for _, c := range y.params {
+			for _, op := range n.copies(c, false) {
+				do(n.products(l), op)
+			}
 		}
-		for g, r := range y.r {
-			do(n.stream(l), gate(of.R, g, n.Hidden), r.M, true)
+		if y.w != nil {
+			do(n.products(l), schedule.Pack{Src: y.own.W.All(), Dst: y.w.All(), Trans: true})
+		}
+		for i, r := range y.r {
+			do(n.stream(l, i/n.Cell.Recurrent), schedule.Pack{Src: y.own.R.Band(i*r.Rows, r.Rows), Dst: r, Trans: true})
 		}
 		if y.wb != nil {
-			do(n.products(l), of.W.All(), y.wb, false)
+			do(n.products(l), schedule.Pack{Src: y.own.W.All(), Dst: y.wb.All()})
 		}
-		if y.rb != nil {
-			do(n.stream(l), of.R.All(), y.rb, false)
+		for k, r := range y.rb {
+			do(n.stream(l, k), schedule.Pack{Src: n.weightsOf(y.own.R, k), Dst: r})
 		}
 	}
 }
@@ -230,11 +250,13 @@ func (n *network) forward(l, block int) {
 	t, steps := n.steps(block)
 	x := n.Rows(y.x, t%(y.x.Rows/n.Batch), steps)
 	if in := n.InputOf(l, t, steps); n.oneHot(l) {
-		n.Do(n.products(l), schedule.Gather{Index: in, Table: n.Plan.Layer[l].W.All(), Out: x})
+		n.Do(n.products(l), schedule.Gather{Index: in, Table: y.own.W.All(), Out: x})
 	} else {
 		n.Do(n.products(l), schedule.Gemm{A: in, B: y.w.All(), C: x})
 	}
-	n.Do(n.stream(l), schedule.Persistent{Sequence: n.Sequence(l, t, steps, x), R: y.r})
+	for k := range n.heads() {
+		n.Do(n.stream(l, k), schedule.Persistent{Sequence: n.sequence(l, t, steps, x, k), R: y.r[k*n.Cell.Recurrent:][:n.Cell.Recurrent]})
+	}
 }
 
 // backward runs the gradient of a block of layer l, then that of its input.
@@ -250,11 +272,12 @@ func (n *network) backward(l, block int) {
 	if y.back.DR != nil {
 		dr = n.Rows(y.back.DR, t, steps)
 	}
-	n.Do(n.stream(l), schedule.PersistentBackward{
-		Sequence:     n.Sequence(l, t, steps, schedule.View{}),
-		SequenceGrad: n.SequenceBack(l, n.Rows(above, t, steps), dx, dr, rnn.Maybe(y.back.DPeep)),
-		R:            y.rb.All(),
-	})
+	grad := n.SequenceBack(l, n.Rows(above, t, steps), dx, dr, rnn.Maybe(y.back.DPeep))
+	for k := range n.heads() {
+		n.Do(n.stream(l, k), schedule.PersistentBackward{
+			Sequence: n.sequence(l, t, steps, schedule.View{}, k), SequenceGrad: n.gradient(grad, k), R: y.rb[k],
+		})
+	}
 	if y.wb != nil {
 		n.Do(n.products(l), schedule.Gemm{A: dx, B: y.wb.All(), C: n.Rows(y.back.Below, t, steps)})
 	}
@@ -263,6 +286,10 @@ func (n *network) backward(l, block int) {
 // weightGradients sums the gradients of all weights once the propagation is done.
 func (n *network) weightGradients() {
 	for l := n.Layers - 1; l >= 0; l-- {
+		if n.Heads > 1 {
+			n.headGradients(l)
+			continue
+		}
 		b := n.layers[l].back
 		b.Weights(0, n.Steps, true)
 		b.Peeps()
