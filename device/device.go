@@ -146,13 +146,20 @@ type Power struct {
 // measured while all workers do the same. It is what a model of persistent
 // kernels needs beyond Limits.
 type Hierarchy struct {
-	Memories  []Memory // that weights can stay in, from the nearest
-	Product   float64  // operations per second of one worker in products from its nearest memory
-	Half      float64  // how many times faster products of bf16 are at their peak; 0: no faster
-	Pointwise float64  // sigmoids and hyperbolic tangents per second of one worker, in cells
-	Barrier   float64  // seconds from the last worker's arrival at a barrier to everybody's knowing of it
-	Exchange  float64  // bytes per second of one worker that writes its part of a vector and reads all of it
-	Replicas  Link     // between processes of this device that train together; zero: not measured
+	Memories  []Memory  // that weights can stay in, from the nearest
+	Product   float64   // operations per second of one worker in products from its nearest memory
+	Half      float64   // how many times faster products of bf16 are at their peak; 0: no faster
+	Pointwise float64   // sigmoids and hyperbolic tangents per second of one worker, in cells
+	Barrier   float64   // seconds from the last worker's arrival at a barrier to everybody's knowing of it
+	Exchange  float64   // bytes per second of one worker that writes its part of a vector and reads all of it
+	Meetings  []Meeting // Barrier for some numbers of workers, from the fewest; the last is that of all
+	Replicas  Link      // between processes of this device that train together; zero: not measured
+}
+
+// A Meeting is how long so many workers take at a barrier, while the others sleep.
+type Meeting struct {
+	Workers int
+	Seconds float64
 }
 
 // A Link joins replicas of a device, in the terms of a ring: see model.Link.

@@ -40,6 +40,30 @@ type Machine struct {
 	Levels []Level `toml:"level" json:"levels"` // from the innermost
 
 	Links Links `toml:"link,omitempty" json:"links,omitempty"` // to other machines, from that of the fewest; none: unknown
+
+	Meetings []Meeting `toml:"meeting,omitempty" json:"meetings,omitempty"` // of some numbers of parts, from the fewest; none: unknown
+}
+
+// A Meeting is how long so many parts take to synchronise while the others are idle.
+type Meeting struct {
+	Parts   int     `toml:"parts" json:"parts"`
+	Seconds float64 `toml:"seconds" json:"seconds"`
+}
+
+// Meets is how long so many parts take to synchronise: between numbers that were measured in proportion, and beyond them as
+// long as all. One takes no time.
+func (m *Machine) Meets(parts int) float64 {
+	if parts < 2 {
+		return 0
+	}
+	before := Meeting{Parts: 1}
+	for _, x := range m.Meetings {
+		if parts <= x.Parts {
+			return before.Seconds + (x.Seconds-before.Seconds)*float64(parts-before.Parts)/float64(x.Parts-before.Parts)
+		}
+		before = x
+	}
+	return m.Barrier()
 }
 
 // A Level is the tuple (p, b, c, m) of one level, section 3.1, with the latency
@@ -87,6 +111,9 @@ func (m *Machine) Check() error {
 			return bad("%s", why)
 		}
 	}
+	if why := checkMeetings(m.Meetings); why != "" {
+		return bad("%s", why)
+	}
 	for _, l := range m.Links {
 		if why := l.check(); why != "" {
 			return bad("%s", why)
@@ -96,6 +123,21 @@ func (m *Machine) Check() error {
 		return bad("level %s: the outermost level needs b, the rate of main memory", last.Name)
 	}
 	return nil
+}
+
+// checkMeetings says what is wrong with them; "": nothing.
+func checkMeetings(all []Meeting) string {
+	before := 1
+	for _, x := range all {
+		if x.Parts <= before || x.Parts > 1<<16 {
+			return fmt.Sprintf("a meeting has %d parts after one of %d: they must grow, from 2 to %d", x.Parts, before, 1<<16)
+		}
+		if !(x.Seconds >= 0) || math.IsInf(x.Seconds, 1) {
+			return fmt.Sprintf("a meeting of %d parts takes %v seconds: it must be a number of at least 0", x.Parts, x.Seconds)
+		}
+		before = x.Parts
+	}
+	return ""
 }
 
 // Parts is the number of innermost modules.

@@ -362,3 +362,22 @@ func TestScan(t *testing.T) {
 		t.Errorf("3 processors, long sequence: ×%v", r)
 	}
 }
+
+// TestMeets interpolates between numbers of parts that were measured.
+func TestMeets(t *testing.T) {
+	m := &model.Machine{Levels: []model.Level{{C: 9e-6}}, Meetings: []model.Meeting{{Parts: 2, Seconds: 1e-6}, {Parts: 4, Seconds: 2e-6}, {Parts: 16, Seconds: 5e-6}}}
+	for parts, want := range map[int]float64{0: 0, 1: 0, 2: 1e-6, 3: 1.5e-6, 4: 2e-6, 8: 3e-6, 16: 5e-6, 17: 9e-6} {
+		if got := m.Meets(parts); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%d parts: %v, want %v", parts, got, want)
+		}
+	}
+	for _, all := range [][]model.Meeting{{{1, 1}}, {{4, 1}, {2, 1}}, {{2, -1}}, {{2, math.NaN()}}, {{2, math.Inf(1)}}, {{1 << 20, 1}}} {
+		m := &model.Machine{Name: "x", FLOPS: 1, Levels: []model.Level{{Name: "x", P: 1, B: 1, M: 1}}, Meetings: all}
+		if err := m.Check(); err == nil {
+			t.Errorf("%v is taken", all)
+		}
+		if m.Meetings = nil; m.Check() != nil {
+			t.Error(m.Check())
+		}
+	}
+}

@@ -35,6 +35,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, err
 	}
+	d = d.limited(k)
 	teams := d.teams(s, f, k)
 	if teams == 1 && f == simd.F32 {
 		s = inPlace(s)
@@ -51,7 +52,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		n := d.floats(m, f)
 		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
 	}
-	p.teams = teams
+	p.teams, p.seats = teams, d.pool.seats(d.workers)
 	p.ready = p.barrier(0, d.workers)
 	b := binder{program: p, fused: map[cellPass]*fused.Kernel{}, maps: map[cell.Op]kernel{}}
 	if err := b.bind(); err != nil {

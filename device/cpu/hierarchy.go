@@ -9,6 +9,7 @@ import (
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 )
 
 var _ device.Prober = (*Device)(nil)
@@ -51,10 +52,29 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 	if h.Half, err = d.half(); err != nil {
 		return h, err
 	}
-	if h.Barrier, h.Exchange, err = d.exchange(); err == nil {
-		h.Replicas, err = d.link()
+	if h.Barrier, h.Exchange, err = d.exchange(); err != nil {
+		return h, err
 	}
+	if h.Meetings, err = d.few(); err != nil {
+		return h, err
+	}
+	if d.workers > 1 {
+		h.Meetings = append(h.Meetings, device.Meeting{Workers: d.workers, Seconds: h.Barrier})
+	}
+	h.Replicas, err = d.link()
 	return h, err
+}
+
+// few are the barriers of fewer workers than all.
+func (d *Device) few() (all []device.Meeting, err error) {
+	for n := 2; n < d.workers; n *= 2 {
+		barrier, _, err := d.limited(knob.Params{"workers": n}).exchange()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, device.Meeting{Workers: n, Seconds: barrier})
+	}
+	return all, nil
 }
 
 // half is how many times faster arithmetic of bf16 is than that of single precision; 0: no faster.

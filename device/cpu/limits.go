@@ -95,7 +95,7 @@ func (d *Device) together(f func(worker int)) (float64, error) {
 	ready := d.pool.barrier(d.workers, 0, d.workers)
 	starts := make([]time.Time, d.workers)
 	var end time.Time
-	err := d.pool.do(func(w int) {
+	err := d.pool.on(d.pool.seats(d.workers), func(w int) {
 		d.pool.meet(ready, w, d.workers)
 		starts[w] = time.Now()
 		f(w)

@@ -62,6 +62,7 @@ func (pl *planner) layout(s *schedule.Schedule, f simd.Format) layout {
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
+	d = d.limited(k)
 	f, err := format(s)
 	if err == nil {
 		err = d.declined(s, f, k)

@@ -20,7 +20,7 @@ func (d *Device) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction
 	if err != nil {
 		return device.Prediction{}, err
 	}
-	sec, err := d.predict(s, f, k, ratesOf(d.kernels.Level()), detectCaches())
+	sec, err := d.limited(k).predict(s, f, k, ratesOf(d.kernels.Level()), detectCaches())
 	return device.Prediction{Seconds: sec, Error: predictionError}, err
 }
 
@@ -32,7 +32,7 @@ func (d *Device) settle(s *schedule.Schedule, k knob.Params) (simd.Format, knob.
 	}
 	f, err := format(s)
 	if err == nil {
-		err = d.declined(s, f, k)
+		err = d.limited(k).declined(s, f, k)
 	}
 	return f, k, err
 }

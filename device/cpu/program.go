@@ -39,6 +39,7 @@ type program struct {
 	reducing int     // the stream of sums over replicas; -1: there is none
 	begun    counter // sums that may begin, where one team runs everything else
 
+	seats    []int // threads of its workers
 	ready    *barrier
 	counters []*counter // that operations have
 	barriers []*barrier // likewise
@@ -142,7 +143,7 @@ func (p *program) Prepare() error {
 		return errClosed
 	}
 	for i := range p.prepare {
-		err := p.device.pool.do(func(w int) {
+		err := p.device.pool.on(p.seats, func(w int) {
 			own := p.scratch[w]
 			own.team = p.scratch // here all workers are one
 			p.prepare[i].work.share(w, p.device.workers, &own)
@@ -164,7 +165,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 	if p.reducing >= 0 {
 		beside.Go(func() { p.reduce(n) })
 	}
-	err := p.device.pool.do(func(w int) {
+	err := p.device.pool.on(p.seats, func(w int) {
 		team := 0
 		for p.first(team+1) <= w {
 			team++

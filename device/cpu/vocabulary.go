@@ -17,6 +17,8 @@ func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
 func Vocabulary() []knob.Knob {
 	const any = math.MaxInt32
 	return []knob.Knob{
+		{Name: "workers", Values: []int{0}, Max: MaxThreads,
+			Doc: "workers that run the schedule, while the others sleep; 0: all"},
 		{Name: "scansplit", Values: []int{0}, Max: MaxThreads,
 			Doc: "workers that split a scan over time; the rest split channels; 1: channels only; more than all workers: all; 0: chosen from the number of channels"},
 		{Name: "scanworkers", Values: []int{0}, Max: MaxThreads,
@@ -36,7 +38,7 @@ func Vocabulary() []knob.Knob {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	knobs := d.scanKnobs(s)
+	knobs := append(d.workerKnob(), d.scanKnobs(s)...)
 	if most := min(computing(s), d.workers); most > 1 {
 		knobs = append(knobs, offer("teams", most, choices(most)...))
 	}

@@ -65,6 +65,9 @@ func machineOf(info device.Info, h device.Hierarchy) *model.Machine {
 		}
 		m.Levels = append(m.Levels, l)
 	}
+	for _, x := range h.Meetings {
+		m.Meetings = append(m.Meetings, model.Meeting{Parts: x.Workers, Seconds: x.Seconds})
+	}
 	if l := h.Replicas; l.Rate > 0 {
 		m.Links = []model.Link{{Name: "shared memory", Source: "measured between two processes' shares of this machine", B: l.Rate, L: l.Seconds}}
 	}
