@@ -242,6 +242,8 @@ type Choice struct {
 	Impl    string  `json:"impl"` // what was chosen, as --impl takes it, without defaults; "" in records of before
 
 	Expected *Expected `json:"expected"` // null: no cost model chose
+
+	Objective string `json:"objective"` // of the wisdom that was asked: "" for time, or OfEnergy
 }
 
 // Expected is what a device's cost model expected of a choice.
@@ -260,7 +262,13 @@ type Mode struct {
 	Timer string `json:"timer"` // "wall" or "event"
 	Data  string `json:"data"`  // distribution of the inputs
 	Seed  uint64 `json:"seed"`
+
+	// Objective is what a tune that measured the point minimises: "" for time, or OfEnergy.
+	Objective string `json:"objective"`
 }
+
+// OfEnergy is the objective of a tune that minimises the joules of a run.
+const OfEnergy = "energy"
 
 // Work is what one run asks for and does.
 type Work struct {

@@ -22,6 +22,8 @@ type windows struct {
 	Settle time.Duration // before each: the clock and the power settle
 	Chunk  time.Duration // of runs between two looks at the counter
 	Rest   time.Duration // in which nothing runs, to know what the device takes then
+	Poll   time.Duration // between two looks that find out how often the counter ticks
+	Ticks  int           // of a window, at least, where each tick can be seen
 
 	now func() time.Time
 }
@@ -138,7 +140,7 @@ func (w windows) of(ctx context.Context, meter device.PowerMeter, run func() (in
 	var sum window
 	var from, last device.Power
 	var began, first time.Time
-	looks := 0.0
+	looks, ticks := 0.0, 0
 	for start := w.now(); ; {
 		n, err := run()
 		if err != nil || ctx.Err() != nil {
@@ -166,17 +168,28 @@ func (w windows) of(ctx context.Context, meter device.PowerMeter, run func() (in
 		default:
 			sum.runs += n
 			looks++
+			if ticked {
+				ticks++
+			}
 			sum.polled, sum.clock, sum.temperature = sum.polled+now.Watts, sum.clock+now.Clock, sum.temperature+now.Temperature
-			if ticked && at.Sub(began) >= w.Length {
+			if ticked && at.Sub(began) >= w.Length && (ticks >= w.Ticks || ticks == int(looks)) {
 				sum.seconds, sum.joules = at.Sub(began).Seconds(), now.Joules-from.Joules
 				sum.polled, sum.clock, sum.temperature = sum.polled/looks, sum.clock/looks, sum.temperature/looks
 				return sum, sum.check()
 			}
-			if at.Sub(began) > 2*w.Length+time.Second {
+			if at.Sub(began) > w.patience() {
 				return sum, fmt.Errorf("%w stopped ticking", errCounter)
 			}
 		}
 	}
+}
+
+// patience is how long a window may take before the counter is found to stand still.
+func (w windows) patience() time.Duration {
+	if w.Ticks > 0 { // it may tick more slowly than at rest
+		return 8*w.Length + time.Second
+	}
+	return 2*w.Length + time.Second
 }
 
 // check refuses what no device takes.

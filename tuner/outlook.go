@@ -58,7 +58,7 @@ const (
 // to run.
 func (t *Tune) outlook(keep string) *outlook {
 	model, ok := t.Device.(device.Predictor)
-	if !ok || t.Search.Strategy != "racing" {
+	if !ok || t.Search.Strategy != "racing" || t.Objective == results.OfEnergy { // the model is of time
 		return nil
 	}
 	o := &outlook{model: model, tune: t, keep: keep, bestOf: map[string]float64{}, alone: map[string]*contender{}}

@@ -101,7 +101,7 @@ func (v *Verdict) samples(i int) []float64 {
 	case len(v.Samples[i]) > 0:
 		return v.Samples[i]
 	case v.Left[i] == "" && v.Records[i] != nil: // known before
-		return search.Samples(v.Records[i])
+		return costsOf(v.Records[i], v.Objective)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // A Tune finds the fastest technique and its settings at one point after the
-// other. It measures as a sweep does, with the sweep's settings, but what is
+// other, or those that take least energy. It measures as a sweep does, with the sweep's settings, but what is
 // measured, and how often, is up to a search.
 type Tune struct {
 	Sweep
@@ -31,7 +31,12 @@ type Tune struct {
 	// fastest candidate, whenever it is another one.
 	Leader func(p results.Point, label string, seconds float64)
 
-	prior Prior // of the candidates at the points tuned so far
+	// Objective is what the winner has least of: "" for time, or results.OfEnergy.
+	Objective string
+
+	prior   Prior   // of the candidates at the points tuned so far
+	joules  *joules // nil: time is the objective
+	windows windows // of energy; zero: the usual ones
 }
 
 // A Verdict is the outcome of tuning at one point.
@@ -41,6 +46,10 @@ type Verdict struct {
 	Same    int               // settings that come to a candidate's program
 	Known   int               // candidates that were measured before
 	Dropped int               // candidates that were predicted to be far behind
+
+	// Objective is that of the tune. By energy, medians, samples and scores of the search are
+	// of joules.
+	Objective string
 	*search.Result
 }
 
@@ -58,6 +67,9 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
 	}
+	if err := t.countJoules(ctx); err != nil {
+		return nil, err
+	}
 	was := results.Record{Point: p, Device: t.Device.Info().Key, Impl: incumbent}
 	all, same, err := t.contenders(ctx, p, specs, was.Key())
 	if err != nil {
@@ -66,7 +78,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if all, err = t.withIncumbent(all, p, specs, &was); err != nil {
 		return nil, err
 	}
-	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Records: make([]*results.Record, len(all))}}
+	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Objective: t.Objective, Records: make([]*results.Record, len(all))}}
 	o := t.Search
 	o.Incumbent = -1
 	t.prior.Begun(p, t.begun(all))
@@ -74,6 +86,9 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	for i, e := range all {
 		c.entrants[i] = &entrant{contender: e}
 		arms[i] = search.Arm{Bound: e.bound, Memory: e.memory, Rank: i, Predicted: e.seconds}
+		if t.joules != nil { // a bound on time says nothing of energy
+			arms[i].Bound = 0
+		}
 		arms[i].Expected, arms[i].Doubt = t.prior.Expect(p, e.spec.Label)
 		if e.key == was.Key() {
 			o.Incumbent = i
@@ -97,7 +112,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 			if r.Status != results.OK && r.Status != results.Skipped || r.Stats == nil {
 				continue
 			}
-			arms[i].Known, arms[i].Beaten = search.Score(search.Samples(r)), r.Stats.Stop == stopOutraced
+			arms[i].Known, arms[i].Beaten = search.Score(costsOf(r, t.Objective)), r.Stats.Stop == stopOutraced
 		}
 		running = append(running, i)
 	}
@@ -108,7 +123,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	}
 	for i, a := range arms { // of what is known the search has but the score
 		if a.Known > 0 && len(v.Samples[i]) == 0 {
-			v.Medians[i] *= v.Records[i].Seconds() / a.Known
+			v.Medians[i] *= costOf(v.Records[i], t.Objective) / a.Known
 		}
 	}
 	t.prior.Add(v)
@@ -126,7 +141,10 @@ func (t *Tune) recall(key string) *results.Record {
 		return nil
 	}
 	r := t.Recall(key)
-	if r != nil && r.Status == results.OK && (r.Verify == nil || r.Stats == nil) {
+	if r != nil && r.Mode.Objective != t.Objective {
+		return nil
+	}
+	if r != nil && r.Status == results.OK && (r.Verify == nil || r.Stats == nil || costOf(r, t.Objective) == 0) {
 		return nil
 	}
 	if r == nil || r.Stats != nil && (r.Stats.Stop == stopBudget || r.Stats.Stop == stopInterrupted) || r.Passing() || r.ReasonCode != nil && *r.ReasonCode == results.ReasonBound {
@@ -141,7 +159,7 @@ type contest struct {
 	verdict  *Verdict
 	entrants []*entrant
 	check    *verification
-	leader   float64 // seconds of the fastest so far
+	leader   float64 // seconds, or joules, of the best so far
 }
 
 // An entrant is a contender that may be running.
@@ -150,6 +168,7 @@ type entrant struct {
 	*candidate      // nil: it has not run, or runs no more
 	declined   bool // before it ran
 	used       int  // when it ran last
+	windows    []window
 }
 
 // decline records those that cannot run.
@@ -181,6 +200,7 @@ func (c *contest) prepared(e *entrant) (err error) {
 func (c *contest) finish(i int) error {
 	e := c.entrants[i]
 	e.close()
+	e.record.Mode.Objective = c.Objective
 	err := c.emit(e.candidate)
 	rec := e.record
 	c.verdict.Records[i] = &rec
@@ -221,7 +241,7 @@ type numbered struct {
 }
 
 func (n *numbered) Measure(ctx context.Context, arm int, limit float64) (float64, error) {
-	return n.measureOne(n.running[arm], limit)
+	return n.measureOne(ctx, n.running[arm], limit)
 }
 
 func (n *numbered) Leave(arm int, why search.Reason) error { return n.leave(n.running[arm], why) }
@@ -247,7 +267,7 @@ func renumber(r *search.Result, running []int, n int) *search.Result {
 }
 
 // measureOne takes a sample of entrant i.
-func (c *contest) measureOne(i int, limit float64) (float64, error) {
+func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64, error) {
 	e := c.entrants[i]
 	first := e.candidate == nil
 	if first {
@@ -274,6 +294,11 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 	if e.record.Status == results.OK {
 		c.sampleOnce(e, first, limit)
 	}
+	if e.record.Status == results.OK && c.joules != nil {
+		if err := c.count(ctx, e); err != nil {
+			return 0, err
+		}
+	}
 	if e.record.Status != results.OK {
 		reason := *e.record.Reason
 		if err := c.finish(i); err != nil {
@@ -281,9 +306,9 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 		}
 		return 0, fmt.Errorf("%s: %w", reason, search.ErrOut)
 	}
-	samples := e.samples.Wall
-	c.lead(e, samples)
-	return samples[len(samples)-1], nil
+	costs := c.costs(e)
+	c.lead(e, costs)
+	return costs[len(costs)-1], nil
 }
 
 // precompile has the kernels of those that are about to start compiled side by
@@ -307,7 +332,7 @@ func (c *contest) precompile() {
 // sampleOnce takes a sample. The shortest run of the warm-up is sample enough
 // for a first one that is beyond the limit.
 func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
-	if first && limit > 0 && e.last > limit && !math.IsInf(e.last, 0) { // infinite: there was no warm-up
+	if first && c.joules == nil && limit > 0 && e.last > limit && !math.IsInf(e.last, 0) { // infinite: there was no warm-up
 		e.samples.Iters, e.samples.Wall = append(e.samples.Iters, 1), append(e.samples.Wall, e.last)
 		return
 	}
@@ -317,12 +342,12 @@ func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
 }
 
 // lead tells of a new leader.
-func (c *contest) lead(e *entrant, samples []float64) {
-	st, _ := results.Summarize(samples, 0)
+func (c *contest) lead(e *entrant, costs []float64) {
+	st, _ := results.Summarize(costs, 0)
 	if c.leader == 0 || st.Median < c.leader {
 		c.leader = st.Median
 		if c.Leader != nil {
-			c.Leader(c.verdict.Point, e.spec.Label, st.Median)
+			c.Leader(c.verdict.Point, e.spec.Label, median(e.samples.Wall))
 		}
 	}
 }
@@ -383,7 +408,7 @@ func (c *contest) leave(i int, why search.Reason) error {
 	case e.candidate == nil || len(e.samples.Wall) == 0: // the budget was spent before
 		return nil
 	default:
-		c.summarize(e.candidate, map[search.Reason]string{
+		c.conclude(e, map[search.Reason]string{
 			search.Slower: stopOutraced, search.Spent: stopBudget, search.Finished: stopMax,
 		}[why])
 	}

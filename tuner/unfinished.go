@@ -9,7 +9,7 @@ func (c *contest) abandon() error {
 		if e.candidate == nil || e.record.Status != results.OK || len(e.samples.Wall) == 0 {
 			continue
 		}
-		c.summarize(e.candidate, stopInterrupted)
+		c.conclude(e, stopInterrupted)
 		if err := c.finish(i); err != nil {
 			return err
 		}
@@ -20,12 +20,12 @@ func (c *contest) abandon() error {
 // begun are the records of candidates whose point was interrupted: of one moment,
 // so that they are rivals of each other. Those of another moment are left out.
 func (t *Tune) begun(all []*contender) (list []*results.Record) {
-	if t.Recall == nil {
+	if t.Recall == nil || t.joules != nil { // joules of one moment are few
 		return nil
 	}
 	for _, e := range all {
 		r := t.Recall(e.key)
-		if r == nil || r.Status != results.OK || r.Verify == nil || !r.Verify.OK || r.Samples == nil || r.Stats == nil || r.Stats.Stop != stopInterrupted {
+		if r == nil || r.Mode.Objective != t.Objective || r.Status != results.OK || r.Verify == nil || !r.Verify.OK || r.Samples == nil || r.Stats == nil || r.Stats.Stop != stopInterrupted {
 			continue
 		}
 		if len(list) > 0 && list[0].Run != r.Run {

@@ -26,7 +26,7 @@ const (
 func (s *settings) oracle(b *bench, c config.Config) *auto.Oracle {
 	tool, libraries := b.versions()
 	o := &auto.Oracle{
-		Device: b.Device, Info: b.info, Techniques: impl.All(), Limit: b.free(), Cache: c.Measure.Cache, Tool: tool, Libraries: libraries,
+		Device: b.Device, Info: b.info, Techniques: impl.All(), Limit: b.free(), Cache: c.Measure.Cache, Objective: s.objective(), Tool: tool, Libraries: libraries,
 		Allowed: func(name string) bool {
 			return impl.Lookup(name) != nil && (!isVendor(name) || s.vendor && slices.Contains(b.usual(), name))
 		},

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"fmt"
+
 	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 )
 
@@ -18,6 +22,46 @@ func tellEnergy(p *program, b *bench, m config.Measure) {
 	if _, err := meter.Power(); err != nil {
 		p.warn("no energy will be counted: %v", err)
 	}
+}
+
+// objectiveTime is the value of --objective for the usual one.
+const objectiveTime = "time"
+
+// objective is --objective as wisdom has it.
+func (s *settings) objective() string {
+	if s.least == results.OfEnergy {
+		return s.least
+	}
+	return ""
+}
+
+// canCount finds that a tune for energy has no counter. A dry run needs none.
+func (f *tuneFlags) canCount(b *bench) error {
+	if f.objective() == "" || f.dryRun {
+		return nil
+	}
+	err := tuner.NeedsMeter(b.Device)
+	if err == nil {
+		return nil
+	}
+	return &failure{exitNoDevice, fmt.Errorf("--objective energy: energy cannot be counted: %w", err), "omit --objective to tune for time"}
+}
+
+// kind is what the plan of a tune is, apart from its points: shards and resumed runs are of one.
+func (f *tuneFlags) kind() string {
+	kind := "tune --depth " + f.depth
+	if f.objective() != "" {
+		kind += " --objective " + f.objective()
+	}
+	return kind
+}
+
+// rounds is how many samples a candidate has that stays to the end. Those of energy are long.
+func (f *tuneFlags) rounds(m config.Measure) int {
+	if f.objective() != "" && f.values["max-rounds"].list == nil {
+		return min(m.MaxRounds, tuner.EnergyRounds)
+	}
+	return m.MaxRounds
 }
 
 // switches hands on the flags that are short for a setting.

@@ -13,6 +13,9 @@ import (
 // open opens the device that c names, which may be in a worker that has to start.
 func (p *program) open(s *settings, c config.Config) (*bench, error) {
 	defer busy(p, late, "opening "+c.Devices[0])()
+	if s.auto == autoRace && s.objective() != "" {
+		return nil, errors.New("--auto race measures times: with --objective energy, use --auto predict")
+	}
 	b, err := s.open(c)
 	if err != nil {
 		return nil, err

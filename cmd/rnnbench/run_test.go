@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if each := os.Getenv(sleepVariable); each != "" && len(os.Args) > 1 && os.Args[1] == workerVerb {
 		os.Exit(serveSleeper(each))
 	}
+	if os.Getenv(meterVariable) != "" && len(os.Args) > 1 && os.Args[1] == workerVerb {
+		os.Exit(serveMetered())
+	}
 	if len(os.Args) > 1 && os.Args[1] == workerVerb {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

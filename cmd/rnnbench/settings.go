@@ -12,6 +12,7 @@ import (
 	"rnnbench/device/allreduce"
 	"rnnbench/device/cpu"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/results"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -30,6 +31,7 @@ type settings struct {
 	wisdom string // file
 	vendor bool   // --with-vendor
 	auto   string // --auto
+	least  string // --objective
 
 	group  *allreduce.Group // of a worker that is one of several replicas
 	rivals []string         // files of --rival
@@ -84,6 +86,8 @@ func (s *settings) grid(cmd *cobra.Command) {
 func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 	addWisdomFlag(f, &s.wisdom)
 	f.BoolVar(&s.vendor, "with-vendor", false, "allow auto and tune to choose the vendor library")
+	s.least = objectiveTime
+	f.Var(choice{&s.least, "objective", []string{objectiveTime, results.OfEnergy}}, "objective", "objective of the wisdom that auto follows: time, or energy, which is the joules of a run")
 	s.auto = autoPredict
 	f.Var(choice{&s.auto, "way", []string{autoPredict, autoRace}}, "auto", "how auto chooses where nothing is tuned: predict, by a cost model; race, which times the best predictions and saves the winner as wisdom")
 }

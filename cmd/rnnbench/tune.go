@@ -53,6 +53,10 @@ replaces an entry only if it is faster by --margin. Tune saves records in a run,
 sweep does, and does not measure them again. The same command resumes an interrupted
 tune. If a technique or knob is new, tune races only that against the old winner.
 
+With --objective energy, the winner takes the least joules of a run. Each sample is as long
+as the device's counter needs to tell 2 %. Such winners are wisdom of their own: --impl auto
+follows them only with --objective energy.
+
 --from searches recorded runs and needs no device. It reports how much time the search
 would have taken, and its regret.`,
 		Example: `  rnnbench tune --cell lstm -H 256:1024:x2 -B 1,32 -T 100
@@ -62,6 +66,7 @@ would have taken, and its regret.`,
   rnnbench tune --from out/RUN --search random --no-wisdom
   rnnbench tune -H 512 && rnnbench sweep -H 512 --impl auto,naive
   rnnbench tune -H 768 --regret
+  rnnbench tune --point H=512,B=16,T=50 --objective energy --device cuda:0
   rnnbench tune --preset deepbench-infer --shard 3/16`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -72,6 +77,7 @@ would have taken, and its regret.`,
 	addGroup(cmd, "Techniques", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.race, "with-rival", false, "race the rivals too; a rival that wins is no wisdom")
 	})
+	cmd.Flags().Lookup("objective").Usage = "what the winner has least of: time, or energy, which is the joules of a run by the device's counter"
 	addGroup(cmd, "Search", func(fs *pflag.FlagSet) {
 		f.search, f.depth, f.tie, f.margin = search.Strategies()[0], "2", "1%", "2%"
 		fs.Var(choice{&f.search, "strategy", search.Strategies()}, "search", "how to search: "+strings.Join(search.Strategies(), ", "))
@@ -119,6 +125,12 @@ func (f *tuneFlags) options() (search.Options, error) {
 	o := search.Options{Strategy: f.search, MaxEvals: f.maxEvals}
 	if f.maxEvals < 0 {
 		return o, fmt.Errorf("--max-evals: %d must not be negative", f.maxEvals)
+	}
+	if f.objective() != "" && f.regret {
+		return o, errors.New("--regret compares times: omit --objective energy")
+	}
+	if f.objective() != "" && f.from != nil {
+		return o, errors.New("--from searches recorded times: omit --objective energy")
 	}
 	var err error
 	if o.Tie, err = share(f.tie); err != nil {
@@ -247,7 +259,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 	if err != nil {
 		return misused(cmd, err)
 	}
-	q.Kind, q.Aside = "tune --depth "+f.depth, f.regret
+	q.Kind, q.Aside = f.kind(), f.regret
 	if q, before, err = f.divide(c, b, q, before); err != nil {
 		return misused(cmd, err)
 	}
@@ -256,10 +268,13 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume: rnnbench tune reuses earlier runs anyway")
 		}
 	}
+	if err := f.canCount(b); err != nil {
+		return err
+	}
 	if err := measureBench(p, b); err != nil {
 		return err
 	}
-	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
+	o.Seed, o.Rounds = c.Measure.Seed, f.rounds(c.Measure)
 	t := &tuneRun{program: p, flags: f, config: c, bench: b, env: env}
 	if t.session, err = t.newSession(q, o); err != nil {
 		return misused(cmd, err)
@@ -289,7 +304,7 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	tune := &tuner.Tune{
 		Sweep:  tuner.Sweep{Device: b.Device, Techniques: b.techniques(), Settings: m, Limits: b.limits, Machine: b.known(), MaxMemory: b.maxMemory},
 		Depth:  depth,
-		Search: o,
+		Search: o, Objective: t.flags.objective(),
 	}
 	tune.Settings.Verify = true // nothing wins that was not checked
 	// The device is warm from the candidate before.

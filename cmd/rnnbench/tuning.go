@@ -54,6 +54,9 @@ func (t *tuneRun) summary() string {
 	if t.flags.depth != "all" {
 		depth = fmt.Sprintf("up to %s knobs changed", t.flags.depth)
 	}
+	if t.flags.objective() != "" {
+		depth += ", least energy wins"
+	}
 	return fmt.Sprintf("%s: %s, %s", plural(t.session.Plan.Points(), "point"), strings.Join(t.session.Plan.Labels(), ", "), depth)
 }
 
@@ -127,7 +130,7 @@ func (b *bench) versions() (tool string, libraries map[string]string) {
 // run to resume holds.
 func (t *tuneRun) recall() error {
 	m := &tuning.Memory{
-		Measure: t.config.Measure, RetryFailed: t.flags.retryFailed,
+		Measure: t.config.Measure, RetryFailed: t.flags.retryFailed, Objective: t.flags.objective(),
 		Device: t.bench.info.Key, Libraries: t.session.Libraries, Tool: t.env.Tool, Log: t.log,
 	}
 	if t.resume != "" {

@@ -131,17 +131,22 @@ func entryTable(list []wisdom.Entry) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "device", Key: "device"}, {Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true},
 		{Name: "runner-up", Key: "runner_up"}, {Name: "slower by", Key: "lead", Right: true}, {Name: "tried", Key: "tried", Right: true},
-		{Name: "tuned", Key: "time"}, {Key: "tool"}, {Key: "run"}, {Key: "cache"}, {Key: "complete"},
+		{Name: "tuned", Key: "time"}, {Key: "tool"}, {Key: "run"}, {Key: "cache"}, {Key: "complete"}, {Key: "objective"}, {Key: "joules"},
 	}}
 	for _, e := range list {
 		point := e.Point.String()
 		if e.Cache != "hot" {
 			point += " " + e.Cache
 		}
+		objective, joules := objectiveTime, table.Cell{}
+		if e.Objective != "" {
+			point += ", least " + e.Objective
+			objective, joules = e.Objective, table.Number(e.Joules, quantity.SI(e.Joules, "J"))
+		}
 		row := []table.Cell{
 			table.Text(e.Device), table.Text(point), {Text: spelledOut(e.Impl, e.Knobs, e.Point, e.Device), Value: fullSpec(e)}, table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
 			table.Text(e.RunnerUp), {}, table.Int(e.Tried), {Text: e.Time.Format(time.DateOnly), Value: e.Time.Format(time.RFC3339)},
-			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete},
+			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete}, table.Text(objective), joules,
 		}
 		if e.RunnerUp != "" {
 			row[5] = table.Number(e.Lead, fmt.Sprintf("%+.1f %%", 100*e.Lead))

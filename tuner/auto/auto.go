@@ -36,6 +36,7 @@ type Oracle struct {
 
 	Read      func() (*wisdom.Book, error) // the wisdom, asked for once
 	Cache     string                       // "hot" or "cold": of which measurements wisdom is asked
+	Objective string                       // and of which objective: "" for time, or results.OfEnergy
 	Tool      string                       // version of the program, by which entries become stale
 	Libraries map[string]string            // and of the device's libraries
 
@@ -84,6 +85,9 @@ func (o *Oracle) decide(p results.Point) (grid.Spec, error) {
 	if err != nil || s.Choice != nil {
 		return s, err
 	}
+	if o.Objective == results.OfEnergy {
+		remarks += "; nothing near this point is tuned for energy, so this choice is by time"
+	}
 	all, declined, err := o.predict(p)
 	if err != nil {
 		return s, err
@@ -96,7 +100,7 @@ func (o *Oracle) decide(p results.Point) (grid.Spec, error) {
 
 // choose completes a spec with the reason for its choice.
 func (o *Oracle) choose(p results.Point, s grid.Spec, c results.Choice) grid.Spec {
-	c.By, c.Impl = Name, o.spell(p, s)
+	c.By, c.Impl, c.Objective = Name, o.spell(p, s), o.Objective
 	s.Choice = &c
 	return s
 }

@@ -6,9 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/results"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/wisdom"
 )
+
+// energy marks kinds of answers that are of energy.
+const energy = "energy "
 
 // Tell says what auto came to at several points: notes, and warnings that tuning would
 // silence.
@@ -32,7 +36,11 @@ func Tell(specs []grid.Spec) (notes, warnings []string) {
 			}
 			return true
 		})
-		count[c.Match]++
+		match := c.Match
+		if c.Objective == results.OfEnergy && (match == wisdom.Exact || match == wisdom.Nearest) {
+			match = energy + match
+		}
+		count[match]++
 		if by[c.Match] == nil {
 			by[c.Match], example[c.Match] = map[string]int{}, strings.Join(why, "; ")
 		}
@@ -42,7 +50,9 @@ func Tell(specs []grid.Spec) (notes, warnings []string) {
 		}
 	}
 	for _, kind := range []struct{ match, text string }{
-		{wisdom.Exact, "auto: tuned entries for %s"}, {wisdom.Nearest, "auto: nearest tuned entries for %s"}, {Raced, "auto: short races at %s"},
+		{wisdom.Exact, "auto: tuned entries for %s"}, {wisdom.Nearest, "auto: nearest tuned entries for %s"},
+		{energy + wisdom.Exact, "auto: entries tuned for energy for %s"}, {energy + wisdom.Nearest, "auto: nearest entries tuned for energy for %s"},
+		{Raced, "auto: short races at %s"},
 	} {
 		if n := count[kind.match]; n > 0 {
 			notes = append(notes, fmt.Sprintf(kind.text, points(n)))

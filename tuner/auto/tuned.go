@@ -17,7 +17,7 @@ import (
 // can run here. Its choice is nil if there is none; remarks say what was passed over.
 func (o *Oracle) tuned(p results.Point) (s grid.Spec, remarks string, err error) {
 	declined, strange := "", ""
-	for _, m := range o.book.Lookup(o.Info.Key, o.Cache, p) {
+	for _, m := range o.book.LookupFor(o.Objective, o.Info.Key, o.Cache, p) {
 		if o.lookup(m.Impl) == nil {
 			strange += passedOver(m, grid.Unknown("technique", m.Impl, o.names()))
 			continue
@@ -89,9 +89,12 @@ func (o *Oracle) unknownKnob(m wisdom.Match, l *tuner.Layout) error {
 
 // why says what a choice rests on.
 func (o *Oracle) why(m wisdom.Match) string {
-	at := "the fastest"
+	at, more := "the fastest", "was %.1f %% slower"
+	if m.Objective == results.OfEnergy {
+		at, more = "the one with the least energy", "took %.1f %% more"
+	}
 	if m.Tried > 1 {
-		at = fmt.Sprintf("the fastest of %d", m.Tried)
+		at += fmt.Sprintf(" of %d", m.Tried)
 	}
 	if m.Kind == wisdom.Nearest {
 		at += fmt.Sprintf(" at %v, %.2g doublings away", m.Point, m.Distance)
@@ -100,7 +103,7 @@ func (o *Oracle) why(m wisdom.Match) string {
 		at += " in a short race"
 	}
 	if m.RunnerUp != "" && m.Lead > 0 {
-		at += fmt.Sprintf("; %s was %.1f %% slower", m.RunnerUp, 100*m.Lead)
+		at += fmt.Sprintf("; %s "+more, m.RunnerUp, 100*m.Lead)
 	}
 	if stale := m.Stale(o.Tool, o.Libraries); stale != nil {
 		at += staleMark + strings.Join(stale, ", ")

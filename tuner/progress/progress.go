@@ -218,6 +218,22 @@ func (g *Progress) Lead(p results.Point, label string, seconds float64) {
 	}
 }
 
+// seconds is what a run of the winner takes.
+func seconds(v *tuner.Verdict) float64 {
+	t, _ := v.Cost()
+	return t
+}
+
+// cost is the time of a run of the winner, and the energy where that was tuned for.
+func cost(v *tuner.Verdict) string {
+	t, joules := v.Cost()
+	text := quantity.SI(t, "s")
+	if joules > 0 {
+		text += ", " + quantity.SI(joules, "J")
+	}
+	return text
+}
+
 // Tuned is told of a verdict.
 func (g *Progress) Tuned(v *tuner.Verdict) {
 	g.mu.Lock()
@@ -228,7 +244,7 @@ func (g *Progress) Tuned(v *tuner.Verdict) {
 		m := g.message("point")
 		m.Point, m.Leader, m.Candidates, m.Dropped, m.Samples = &v.Point, "", v.Candidates(), v.Dropped, v.Evaluations
 		if winner != nil {
-			m.Impl, m.Seconds = winner.Label(), v.Medians[v.Winner]
+			m.Impl, m.Seconds = winner.Label(), seconds(v)
 		}
 		if v.Second >= 0 {
 			m.RunnerUp, m.Lead = v.Records[v.Second].Label(), &v.Lead
@@ -240,7 +256,7 @@ func (g *Progress) Tuned(v *tuner.Verdict) {
 		case v.Untimed():
 			what = tuning.TimedNothing
 		case winner != nil:
-			what = fmt.Sprintf("%s  %s", winner.Label(), quantity.SI(v.Medians[v.Winner], "s"))
+			what = fmt.Sprintf("%s  %s", winner.Label(), cost(v))
 		}
 		dropped := ""
 		if v.Dropped > 0 {

@@ -14,6 +14,7 @@ import (
 type Memory struct {
 	Measure     config.Measure
 	RetryFailed bool // what failed is not known
+	Objective   string
 	Device      string
 	Libraries   map[string]string
 	Tool        results.Tool
@@ -32,7 +33,7 @@ func (y *Memory) add(recs []results.Record) {
 		if y.RetryFailed && r.Status.Broken() {
 			continue
 		}
-		if r.Mode.Cache != m.Cache || r.Mode.Data != m.Data || r.Mode.Seed != m.Seed {
+		if r.Mode.Objective != y.Objective || r.Mode.Cache != m.Cache || r.Mode.Data != m.Data || r.Mode.Seed != m.Seed {
 			continue
 		}
 		if old := y.known[r.Key()]; old == nil || tuner.Supersedes(r, old) {

@@ -34,7 +34,7 @@ func (y *Replay) Do(ctx context.Context, recs []results.Record) error {
 		if priors[where] == nil {
 			priors[where] = &tuner.Prior{}
 		}
-		r, err := tuner.NewReplay(ctx, group, tuner.Incumbent(y.Book, device, cache, group[0].Point), peakOf(set, device), priors[where], y.Search)
+		r, err := tuner.NewReplay(ctx, group, tuner.Incumbent(y.Book, "", device, cache, group[0].Point), peakOf(set, device), priors[where], y.Search)
 		if err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ func (s *Session) point(ctx context.Context, at results.Point, specs []grid.Spec
 	find := s.Instead
 	if find == nil {
 		find = func(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
-			return s.Tune.Tune(ctx, at, specs, tuner.Incumbent(s.Book, s.Tune.Device.Info().Key, s.Cache, at))
+			return s.Tune.Tune(ctx, at, specs, tuner.Incumbent(s.Book, s.Tune.Objective, s.Tune.Device.Info().Key, s.Cache, at))
 		}
 	}
 	v, err := find(ctx, at, specs)
@@ -136,7 +136,8 @@ func (s *Session) won(v *tuner.Verdict) error {
 		if run == "" && s.Run != nil { // measured just now
 			run = s.Run.Manifest().Run
 		}
-		s.chosen = append(s.chosen, results.Winner{Point: v.Point, Label: w.Label(), Seconds: v.Medians[v.Winner], Run: run, Ties: v.TieLabels(), Dropped: v.Dropped})
+		seconds, joules := v.Cost()
+		s.chosen = append(s.chosen, results.Winner{Point: v.Point, Label: w.Label(), Seconds: seconds, Joules: joules, Run: run, Ties: v.TieLabels(), Dropped: v.Dropped})
 	}
 	if s.Run == nil {
 		return nil

@@ -22,6 +22,7 @@ type Winners struct {
 	rows          [][]table.Cell
 	replayed      bool // the rows have what only a replay knows
 	planned       bool // or only what a dry run knows
+	energy        bool // was the objective
 	dropped       bool // the model dropped candidates of a dry run
 	rivals, clear int  // points with a runner-up, and those where the lead is clear
 }
@@ -81,16 +82,20 @@ func (w *Winners) row(v *tuner.Verdict) []table.Cell {
 	case !v.Complete:
 		w.Cut++
 	}
-	row := []table.Cell{table.Text(v.Point.String()), {Text: "none"}, {}, {}, {}, {}, {}, {}, tied(v), table.Int(v.Candidates()), table.Int(v.Timed()), table.Int(v.Evaluations), table.Text(remark(v)), table.Int(v.Dropped)}
+	row := []table.Cell{table.Text(v.Point.String()), {Text: "none"}, {}, {}, {}, {}, {}, {}, tied(v), table.Int(v.Candidates()), table.Int(v.Timed()), table.Int(v.Evaluations), table.Text(remark(v)), {}, table.Int(v.Dropped)}
 	r := v.WinnerRecord()
 	if r == nil {
 		return row
 	}
 	w.Records = append(w.Records, *r)
 	row[1] = table.Text(r.Label())
-	t := v.Medians[v.Winner]
+	t, joules := v.Cost()
 	row[2] = table.Number(t, quantity.SI(t, "s"))
 	row[3] = table.Number(float64(r.Work.Flops)/t, quantity.SI(float64(r.Work.Flops)/t, "FLOP/s"))
+	if joules > 0 {
+		w.energy = true
+		row[13] = table.Number(joules, quantity.SI(joules, "J"))
+	}
 	if v.Second >= 0 {
 		w.rivals++
 		if v.Lo != nil && *v.Lo > 0 {
@@ -148,7 +153,10 @@ func (w *Winners) Table() *table.Table {
 	t.Columns = []table.Column{
 		{Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true}, {Name: "rate", Key: "flops_per_s", Right: true},
 		{Name: "runner-up", Key: "runner_up"}, {Name: "slower by", Key: "lead", Right: true}, {Key: "lead_lo"}, {Key: "lead_hi"},
-		{Name: "ties with", Key: "ties"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "timed", Key: "timed", Right: true}, {Name: "samples", Key: "evaluations", Right: true}, {Key: "remark"}, {Key: "dropped"},
+		{Name: "ties with", Key: "ties"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "timed", Key: "timed", Right: true}, {Name: "samples", Key: "evaluations", Right: true}, {Key: "remark"}, {Key: "joules"}, {Key: "dropped"},
+	}
+	if w.energy {
+		t.Columns[1].Name, t.Columns[5].Name, t.Columns[13].Name, t.Columns[13].Right = "least energy", "takes more by", "energy", true
 	}
 	for _, row := range w.rows {
 		if row[12].Text != "" {

@@ -67,9 +67,12 @@ type entry struct {
 	Weighted  bool   `toml:"weighted,omitempty"`
 	Direction string `toml:"direction,omitempty"`
 
+	Objective string `toml:"objective,omitempty"`
+
 	Impl     string         `toml:"impl"`
 	Knobs    map[string]int `toml:"knobs,inline"`
 	Seconds  float64        `toml:"seconds"`
+	Joules   float64        `toml:"joules,omitempty"`
 	RunnerUp string         `toml:"runner_up"`
 	Lead     float64        `toml:"lead"`
 	Tried    int            `toml:"tried"`
@@ -87,8 +90,8 @@ func toFile(e Entry) entry {
 	return entry{
 		Device: e.Device, Cache: e.Cache, Cell: p.Cell, Pass: p.Pass, Precision: p.Precision, Hidden: p.Hidden, Input: p.Input, Batch: p.Batch,
 		Steps: p.Steps, Layers: p.Layers, Streams: p.Streams, Output: p.Output, OneHot: p.OneHot, History: p.History,
-		Calls: p.Calls, Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Direction: string(p.Direction),
-		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, By: e.By,
+		Calls: p.Calls, Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Direction: string(p.Direction), Objective: e.Objective,
+		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, Joules: e.Joules, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, By: e.By,
 		Tool: e.Tool, Libraries: e.Libraries, Run: e.Run, Time: e.Time.UTC(),
 	}
 }
@@ -101,7 +104,7 @@ func fromFile(f entry) Entry {
 			Layers: f.Layers, Streams: f.Streams, Output: f.Output, OneHot: f.OneHot, History: f.History,
 			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Weighted: f.Weighted, Direction: results.DirectionOf(f.Direction),
 		},
-		Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, By: f.By,
+		Objective: f.Objective, Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, Joules: f.Joules, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, By: f.By,
 		Tool: f.Tool, Libraries: f.Libraries, Run: f.Run, Time: f.Time.UTC(),
 	}
 }
@@ -124,6 +127,10 @@ func (f *entry) check() error {
 		return errors.New("impl is missing")
 	case f.By != "" && f.By != ByRace:
 		return fmt.Errorf("by is %q: write %s, or omit it", f.By, ByRace)
+	case f.Objective != "" && f.Objective != results.OfEnergy:
+		return fmt.Errorf("objective is %q: write %s, or omit it for time", f.Objective, results.OfEnergy)
+	case f.Joules < 0 || f.Joules > math.MaxFloat64 || math.IsNaN(f.Joules) || f.Objective == results.OfEnergy != (f.Joules > 0):
+		return errors.New("joules must be above 0 where the objective is energy, and missing elsewhere")
 	case !(f.Seconds > 0) || math.IsInf(f.Seconds, 0) || math.IsNaN(f.Lead) || math.IsInf(f.Lead, 0):
 		return errors.New("seconds or lead is out of range")
 	}
@@ -162,8 +169,8 @@ func Parse(data []byte, name string) (*Book, error) {
 	}
 	b := &Book{}
 	type question struct {
-		device, cache string
-		point         results.Point
+		device, cache, objective string
+		point                    results.Point
 	}
 	asked := map[question]bool{}
 	for i, f := range d.Entry {
@@ -171,7 +178,7 @@ func Parse(data []byte, name string) (*Book, error) {
 			return nil, fmt.Errorf("wisdom: %s: entry %d: %w", name, i+1, err)
 		}
 		e := fromFile(f)
-		q := question{e.Device, e.Cache, e.Point} // as Entry.same compares
+		q := question{e.Device, e.Cache, e.Objective, e.Point} // as Entry.same compares
 		if asked[q] {
 			return nil, fmt.Errorf("wisdom: %s: entry %d has the same point as an earlier entry: remove one of them", name, i+1)
 		}
@@ -216,8 +223,18 @@ func (b *Book) Format() ([]byte, error) {
 // order spells an entry's key so that numbers sort by size.
 func order(e Entry) string {
 	p := e.Point
-	return fmt.Sprintf("%s|%s|%s|%s|%s|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%t|%09d|%09d|%09d|%t|%09d|%s", e.Device, e.Cache, p.Cell, p.Pass, p.Precision,
-		p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.Calls, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, string(p.Direction))
+	var key strings.Builder
+	for _, field := range []any{
+		e.Device, e.Cache, p.Cell, p.Pass, p.Precision, p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.Calls,
+		p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, p.Direction, e.Objective,
+	} {
+		if n, ok := field.(int); ok {
+			fmt.Fprintf(&key, "%09d|", n)
+		} else {
+			fmt.Fprintf(&key, "%v|", field)
+		}
+	}
+	return key.String()
 }
 
 // Write replaces the file at path, whose folder it makes: a reader sees all of

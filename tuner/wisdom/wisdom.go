@@ -19,20 +19,22 @@ import (
 // Schema names the version of the file.
 const Schema = "rnnbench.wisdom/1"
 
-// A Book is a list of entries, at most one for each device, cache and point.
+// A Book is a list of entries, at most one for each device, cache, point and objective.
 type Book struct {
 	Entries []Entry
 }
 
 // An Entry is what won at one point. Times are in seconds.
 type Entry struct {
-	Device string // as of records
-	Cache  string // "hot" or "cold"
-	Point  results.Point
+	Device    string // as of records
+	Cache     string // "hot" or "cold"
+	Point     results.Point
+	Objective string // what is least: "" for time, or results.OfEnergy
 
 	Impl     string
 	Knobs    map[string]int // complete: of the technique and of the device
 	Seconds  float64        // median of a run
+	Joules   float64        // of a run, where energy is the objective; else 0
 	RunnerUp string         // the fastest of the others, as --impl spells it; "": there was none
 	Lead     float64        // how much longer that takes, a share
 	Tried    int            // candidates that were measured
@@ -51,7 +53,7 @@ const ByRace = "race"
 
 // same reports whether two entries answer the same question.
 func (e *Entry) same(o *Entry) bool {
-	return e.Device == o.Device && e.Cache == o.Cache && e.Point == o.Point
+	return e.Device == o.Device && e.Cache == o.Cache && e.Point == o.Point && e.Objective == o.Objective
 }
 
 // on is the entry on the point of e; nil: there is none.
@@ -127,14 +129,19 @@ type Match struct {
 // hidden size, or twice that and half the batch.
 const farthest = 2
 
-// Lookup lists what the book says of a point on a device, from the nearest. Only
+// Lookup lists what is the fastest at a point on a device, from the nearest. Only
 // shapes count of the same cell, pass, precision and form of input and output:
 // the rest are other questions.
 func (b *Book) Lookup(device, cache string, p results.Point) []Match {
+	return b.LookupFor("", device, cache, p)
+}
+
+// LookupFor is Lookup by an objective: what is tuned for another does not answer.
+func (b *Book) LookupFor(objective, device, cache string, p results.Point) []Match {
 	var list []Match
 	for _, e := range b.Entries {
 		q := e.Point
-		if e.Device != device || e.Cache != cache || q.Cell != p.Cell || q.Pass != p.Pass || q.Precision != p.Precision ||
+		if e.Objective != objective || e.Device != device || e.Cache != cache || q.Cell != p.Cell || q.Pass != p.Pass || q.Precision != p.Precision ||
 			q.OneHot != p.OneHot || (q.Output > 0) != (p.Output > 0) || q.Streams != p.Streams || q.History != p.History || (q.Calls > 0) != (p.Calls > 0) ||
 			(q.Symbols > 0) != (p.Symbols > 0) || q.Groups != p.Groups || q.Heads != p.Heads || q.Weighted != p.Weighted || q.Direction != p.Direction {
 			continue

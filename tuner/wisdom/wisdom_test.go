@@ -60,6 +60,39 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestObjectives: what is the fastest at a point and what takes least energy are two entries, and
+// neither answers for the other.
+func TestObjectives(t *testing.T) {
+	thrifty := fact(point(64, 4), 2e-3)
+	thrifty.Objective, thrifty.Joules, thrifty.Impl = results.OfEnergy, 0.25, "naive"
+	b := &Book{}
+	b.Put(thrifty)
+	if m := b.Lookup("cpu-x-2t", "hot", point(64, 4)); m != nil {
+		t.Errorf("energy answers for time: %+v", m)
+	}
+	b.Put(fact(point(64, 4), 1e-3))
+	text, err := b.Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Parse(text, "book")
+	if err != nil || len(back.Entries) != 2 {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if m := back.LookupFor(results.OfEnergy, "cpu-x-2t", "hot", point(64, 4)); len(m) != 1 || !reflect.DeepEqual(m[0].Entry, thrifty) {
+		t.Errorf("%+v", m)
+	}
+	if m := back.Lookup("cpu-x-2t", "hot", point(64, 8)); len(m) != 1 || m[0].Impl != "cudnnstyle" {
+		t.Errorf("%+v", m)
+	}
+	for change, want := range map[string]string{"objective = 'joules'": `objective is "joules"`, "objective = ''": "joules must be above 0 where"} {
+		bad := strings.Replace(string(text), "objective = 'energy'", change, 1)
+		if _, err := Parse([]byte(bad), "book"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", change, err)
+		}
+	}
+}
+
 func TestBadFiles(t *testing.T) {
 	good, err := (&Book{Entries: []Entry{fact(point(64, 1), 1)}}).Format()
 	if err != nil {

@@ -1,0 +1,166 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/tuner/search"
+)
+
+// A tune for energy compares candidates by the joules of a run. A sample is a window of the
+// counter, as long as it takes for one tick to be a small share of it.
+const (
+	resolution = 0.02 // the largest share
+	leastTicks = 1 / resolution
+)
+
+// EnergyRounds is how many samples of energy a candidate that stays to the end has, if nothing
+// else is said: they are long, and quieter than times. So many give an interval.
+const EnergyRounds = 8
+
+// briefWindows are those of a tune. Length and Chunk follow from the counter.
+var briefWindows = windows{Length: 200 * time.Millisecond, Settle: 300 * time.Millisecond, Rest: 3 * time.Second, Chunk: 25 * time.Millisecond, Ticks: leastTicks, Poll: 200 * time.Microsecond, now: time.Now}
+
+// joules is how a tune counts.
+type joules struct {
+	energies
+	meter device.PowerMeter
+}
+
+// NeedsMeter reports why energy cannot be counted on a device; nil: it can.
+func NeedsMeter(d device.Device) error {
+	meter, ok := d.(device.PowerMeter)
+	if !ok {
+		return fmt.Errorf("device %s has no meter of energy", d.Info().Name)
+	}
+	_, err := meter.Power()
+	return err
+}
+
+// countJoules readies the counter for a tune that is for energy.
+func (t *Tune) countJoules(ctx context.Context) error {
+	if t.Objective != results.OfEnergy || t.joules != nil {
+		return nil
+	}
+	if err := NeedsMeter(t.Device); err != nil {
+		return err
+	}
+	j := &joules{energies: energies{windows: t.windows}, meter: t.Device.(device.PowerMeter)}
+	if j.windows.now == nil {
+		j.windows = briefWindows
+	}
+	period, err := j.windows.period(ctx, j.meter)
+	if err != nil {
+		return err
+	}
+	j.windows.Length = max(j.windows.Length, time.Duration(float64(period)/resolution))
+	j.windows.Chunk = max(time.Millisecond, min(j.windows.Chunk, period/4))
+	if err := j.rest(ctx, j.meter); err != nil {
+		return err
+	}
+	t.joules = j
+	return nil
+}
+
+// period is the time from one tick of the counter to the next, at rest.
+func (w windows) period(ctx context.Context, meter device.PowerMeter) (time.Duration, error) {
+	const (
+		enough = 8
+		limit  = 2 * time.Second
+	)
+	var last device.Power
+	var first time.Time
+	ticks := 0
+	for start := w.now(); ; {
+		now, err := meter.Power()
+		if err != nil {
+			return 0, fmt.Errorf("%w cannot be read: %w", errCounter, err)
+		}
+		at := w.now()
+		if last.Source != "" && now.Joules != last.Joules {
+			if first.IsZero() {
+				first = at
+			} else if ticks++; ticks == enough || at.Sub(start) > limit {
+				return at.Sub(first) / time.Duration(ticks), nil
+			}
+		}
+		last = now
+		if at.Sub(start) > 2*limit {
+			return 0, fmt.Errorf("%w does not tick", errCounter)
+		}
+		if err := ended(ctx); err != nil {
+			return 0, err
+		}
+		time.Sleep(w.Poll)
+	}
+}
+
+// count takes a sample of the energy of e. What is wrong with the counter ends the tune; what is
+// wrong with e is in its record.
+func (c *contest) count(ctx context.Context, e *entrant) error {
+	c.watch(Event{Phase: Metering, Point: c.verdict.Point, Label: e.spec.Label, Round: len(e.windows), Rounds: c.Search.Rounds})
+	start := time.Now()
+	w, err := c.joules.windows.of(ctx, c.joules.meter, e.runFor(c.joules.windows.Chunk))
+	if errors.Is(err, device.ErrLost) || e.retry(err) {
+		if err = c.load(e.candidate); err == nil {
+			w, err = c.joules.windows.of(ctx, c.joules.meter, e.runFor(c.joules.windows.Chunk))
+		}
+	}
+	e.record.Cost.Measure += time.Since(start).Seconds()
+	switch {
+	case err == nil:
+		e.windows = append(e.windows, w)
+	case ended(ctx) != nil, errors.Is(err, errCounter):
+		return err
+	default:
+		c.fail(e.candidate, err)
+	}
+	return nil
+}
+
+// costs are the samples by which e is compared: seconds, or joules.
+func (c *contest) costs(e *entrant) []float64 {
+	if c.joules == nil {
+		return e.samples.Wall
+	}
+	var list []float64
+	for _, w := range e.windows {
+		list = append(list, w.joules/float64(w.runs))
+	}
+	return list
+}
+
+// conclude completes the record of an entrant that was measured.
+func (c *contest) conclude(e *entrant, stop string) {
+	c.summarize(e.candidate, stop)
+	if c.joules != nil && len(e.windows) > 0 {
+		e.candidate.energy(e.windows, c.joules.idle, c.joules.meter, nil)
+	}
+}
+
+// costsOf are the samples of a record by which it is compared; none where it has none.
+func costsOf(r *results.Record, objective string) []float64 {
+	times := search.Samples(r)
+	switch {
+	case objective != results.OfEnergy:
+		return times
+	case times == nil || r.Energy == nil || r.Energy.Joules == nil:
+		return nil
+	}
+	return r.Energy.Windows
+}
+
+// costOf is what a run of a record takes: seconds, or joules.
+func costOf(r *results.Record, objective string) float64 {
+	if objective != results.OfEnergy {
+		return r.Seconds()
+	}
+	if r.Status != results.OK || r.Energy == nil || r.Energy.Joules == nil {
+		return 0
+	}
+	return *r.Energy.Joules
+}
