@@ -72,6 +72,7 @@ const (
 
 	lstmGraph           = "LSTM, graph"
 	lstmPersistentGraph = "LSTM, persistent, graph"
+	cudnnLSTM           = "cudnn LSTM"
 )
 
 // stepByStep is the best serial form: all but the recurrence is as batched as
@@ -105,9 +106,7 @@ var martinFig1 = Experiment{
 		serials := on.beside([]grid.Spec{stepByStep(lstmBest)}, lstmForms()...)
 		// What all lengths are set beside comes first, should time run out.
 		parts := append([]Part{{lstm, serials}, {serial, []grid.Spec{stepByStep(lsSerial)}}}, scanParts(scan, on)...)
-		if same := sameLengths(s, on); same != nil {
-			parts = append(parts, Part{same, sameForms()})
-		}
+		parts = append(parts, sameLengths(s, on)...)
 		for _, p := range martinOthers(s, on) {
 			q := p
 			q.Cell, q.Steps = "lstm", min(q.Steps, 256)
@@ -170,17 +169,34 @@ func martinOthers(s Size, on Target) []results.Point {
 	return append(all, p)
 }
 
-// sameLengths are points at which an LSTM runs over as many steps as an LS-LSTM,
-// one sequence: the paper has the LSTM at 256 alone, since its rate does not depend
-// on the length.
-func sameLengths(s Size, on Target) (list []results.Point) {
-	if !on.GPU || s == Quick {
+// launchedSteps is the longest sequence of which each step is launched: a graph of more
+// takes minutes to capture.
+const launchedSteps = 16384
+
+// sameLengths are parts with an LSTM over as many steps as an LS-LSTM, one sequence, at
+// all lengths of the paper: it has the LSTM at 256 alone, since its rate does not depend
+// on the length. A CPU takes seconds a run from 4096 steps on.
+func sameLengths(s Size, on Target) (parts []Part) {
+	if s == Quick {
 		return nil
 	}
-	for _, steps := range []int{1024, 4096, 16384} {
-		list = append(list, martinPoint("lstm", steps, 1))
+	var launched, long []results.Point
+	for _, row := range martinLengths(on) {
+		switch p := martinPoint("lstm", row.steps, 1); {
+		case row.steps == 256 || row.paper == nil || !on.GPU && row.steps > 4096:
+		case row.steps <= launchedSteps:
+			launched = append(launched, p)
+		default:
+			long = append(long, p)
+		}
 	}
-	return list
+	if !on.GPU {
+		return []Part{{launched, []grid.Spec{stepByStep(lstmBest), lstmForms()[2]}}}
+	}
+	whole := slices.DeleteFunc(lstmForms(), func(s grid.Spec) bool {
+		return s.Label != lstmPersistentGraph && s.Label != cudnnLSTM && s.Label != cudnnLSTM+" persistent"
+	})
+	return []Part{{launched, append(sameForms()[:1], whole...)}, {long, whole}}
 }
 
 // sameForms are the LSTMs that are measured there: those that can be the fastest,
@@ -199,9 +215,10 @@ func ofFigure1(p results.Point) bool {
 // graph, with weights on chip, and the vendor's.
 func lstmForms() []grid.Spec {
 	persistent := spec("LSTM, persistent", "persistent", nil)
-	forms := []grid.Spec{spec("LSTM, naive", "naive", nil), graphed(lstmGraph, stepByStep("")), persistent, graphed(lstmPersistentGraph, persistent)}
-	for _, v := range vendors() {
-		forms = append(forms, spec("cudnn LSTM"+strings.TrimPrefix(v.Label, "cudnn"), v.Name, v.Knobs))
+	naive := spec("LSTM, naive", "naive", nil)
+	forms := []grid.Spec{naive, graphed(lstmGraph, stepByStep("")), persistent, graphed(lstmPersistentGraph, persistent), graphed("LSTM, naive, graph", naive)}
+	for _, v := range append(vendors(), eager()...) {
+		forms = append(forms, spec(cudnnLSTM+strings.TrimPrefix(v.Label, "cudnn"), v.Name, v.Knobs))
 	}
 	return forms
 }
@@ -353,7 +370,7 @@ func (rep *Report) martinFigures(recs []results.Record, on Target) {
 		if label == lstmBest || label == lsScan && slices.Contains(lengths, r.Point.Steps) {
 			some = append(some, r)
 		}
-		if r.Point.Cell == "lstm" {
+		if r.Point.Cell == "lstm" && !strings.HasSuffix(label, eagerMark) { // those are in the table
 			forms = append(forms, r)
 		}
 	}

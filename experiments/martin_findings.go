@@ -53,6 +53,7 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 		grown = events(long) / events(first)
 		rep.claim(on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256", fmt.Sprintf("%.2f× from %d to %d steps", grown, first.Point.Steps, long.Point.Steps), !differ(grown, 129/13.1), "")
 	}
+	longBeatsMany(rep, recs, on)
 	out = append(out, martinForms(recs)...)
 	var gains []string
 	for _, l := range martinLengths(on) {
@@ -65,6 +66,27 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 		out = append(out, "Speed-up of the LS-LSTM by scan over step by step, one sequence: "+strings.Join(gains, ", ")+".")
 	}
 	rep.Findings = append(rep.Findings, out...)
+}
+
+// longBeatsMany sets one long sequence of an LS-LSTM beside many short ones of an LSTM.
+func longBeatsMany(r *Report, recs []results.Record, on Target) {
+	const claim = "an LS-LSTM with one sequence of 8192 events beats an LSTM with 256 sequences"
+	scan := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == 8192 })
+	many := func(p results.Point) bool { return p.Cell == "lstm" && p.Batch == 256 && p.Steps == 256 }
+	lstm := find(recs, lstmBest, many)
+	if scan == nil || lstm == nil {
+		unmeasured(r, claim, "one of both")
+		return
+	}
+	words := fmt.Sprintf("%.0f thousand events per second against %.0f, %.2f×", events(scan), events(lstm), events(scan)/events(lstm))
+	var forms []string
+	for _, s := range append(lstmForms(), stepByStep(lstmBest)) {
+		forms = append(forms, s.Label)
+	}
+	if best := fastest(recs, forms, many); best.Impl.Label != lstmBest {
+		words += fmt.Sprintf("; %.2f× against the fastest form, %s", events(scan)/events(best), best.Impl.Label)
+	}
+	r.claim(on, claim, words, events(scan) > events(lstm), "")
 }
 
 // martinForms sets the best scan of one sequence beside every LSTM of one: the
