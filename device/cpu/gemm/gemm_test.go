@@ -88,12 +88,19 @@ func newProblemOf(rng *rand.Rand, a Matrix, m, n, k int, transB, accumulate bool
 		}
 	}
 	p.old = slices.Clone(p.all)
+	p.expect()
+	return p
+}
+
+// expect computes what the product is to be.
+func (p *problem) expect() {
+	m, n, k := p.M, p.N, p.K
 	p.want, p.near, p.size, p.last = make([]float64, m*n), make([]float64, m*n), make([]float64, m*n), make([]float64, m*n)
 	for i := range m {
 		for j := range n {
 			var sum, near, size, last float64
-			if accumulate {
-				sum = float64(p.C[i*p.LdC+j])
+			if p.Accumulate {
+				sum = float64(p.old[p.from+i*p.LdC+j])
 				near, size = sum, math.Abs(sum)
 			}
 			for l := range k {
@@ -110,7 +117,6 @@ func newProblemOf(rng *rand.Rand, a Matrix, m, n, k int, transB, accumulate bool
 			p.want[i*n+j], p.near[i*n+j], p.size[i*n+j], p.last[i*n+j] = sum, near, size, last
 		}
 	}
-	return p
 }
 
 // check compares C with the expected result: k products and sums of relative error 2⁻²⁴ each, and where A is
