@@ -85,7 +85,7 @@ func wholeR[F float32 | float64](p Problem, r []F) []F {
 }
 
 // keptByGate is kept for gradients of products, whose columns may be by head.
-func (c *stepper) keptByGate(b *LayerBack, m *schedule.Matrix) ([]float64, error) {
+func keptByGate(c *stepper, b *LayerBack, m *schedule.Matrix) ([]float64, error) {
 	d, err := c.kept(m)
 	if err != nil || !b.ByHead {
 		return d, err

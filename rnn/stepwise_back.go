@@ -32,11 +32,11 @@ func (c *stepper) backward(above []float64, flops float64) error {
 		back := c.Layer[l].Back
 		b := &backStep{l: l, above: above}
 		var err error
-		if b.dx, err = c.keptByGate(back, back.DX); err != nil {
+		if b.dx, err = keptByGate(c, back, back.DX); err != nil {
 			return err
 		}
 		if back.DR != nil {
-			if b.dr, err = c.keptByGate(back, back.DR); err != nil {
+			if b.dr, err = keptByGate(c, back, back.DR); err != nil {
 				return err
 			}
 		}

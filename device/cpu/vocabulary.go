@@ -38,7 +38,7 @@ func Vocabulary() []knob.Knob {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	knobs := append(d.workerKnob(), d.scanKnobs(s)...)
+	knobs := append(workerKnob(d.workers), d.scanKnobs(s)...)
 	if most := min(computing(s), d.workers); most > 1 {
 		knobs = append(knobs, offer("teams", most, choices(most)...))
 	}

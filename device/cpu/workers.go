@@ -21,16 +21,16 @@ func (d *Device) limited(k knob.Params) *Device {
 	return &few
 }
 
-// workerKnob is for devices of so many workers that fewer may take less time: of a few, each operation takes as many as pay.
-func (d *Device) workerKnob() []knob.Knob {
-	if d.workers < 2 {
+// workerKnob is that of so many workers. Powers of two are worth trying where there are more than a few.
+func workerKnob(workers int) []knob.Knob {
+	if workers < 2 {
 		return nil
 	}
 	values := []int{0}
-	for n := 1; n < d.workers && d.workers > watched; n *= 2 {
+	for n := 1; n < workers && workers > watched; n *= 2 {
 		values = append(values, n)
 	}
-	return []knob.Knob{offer("workers", d.workers, values...)}
+	return []knob.Knob{offer("workers", workers, values...)}
 }
 
 // seated declines more teams than there are workers.

@@ -226,12 +226,12 @@ func order(e Entry) string {
 	var key strings.Builder
 	for _, field := range []any{
 		e.Device, e.Cache, p.Cell, p.Pass, p.Precision, p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.Calls,
-		p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, p.Direction, e.Objective,
+		p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, string(p.Direction), e.Objective,
 	} {
 		if n, ok := field.(int); ok {
-			fmt.Fprintf(&key, "%09d|", n)
+			fmt.Fprintf(&key, "%09d,", n)
 		} else {
-			fmt.Fprintf(&key, "%v|", field)
+			fmt.Fprintf(&key, "%v,", field)
 		}
 	}
 	return key.String()
