@@ -2,6 +2,7 @@ package rnn
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"rnnbench/rnn/schedule"
@@ -100,6 +101,15 @@ func keptByGate(c *stepper, b *LayerBack, m *schedule.Matrix) ([]float64, error)
 		}
 	})
 	return out, nil
+}
+
+// recurrentWeights checks the gradient of R, block by block; d has the gradients of the products.
+func recurrentWeights(c *stepper, name string, rng *rand.Rand, d []float64, stride int, states []float64) {
+	for _, b := range c.AllBlocks(true) {
+		signs, whole := draw(rng, b.units), make([]float64, c.Hidden)
+		copy(whole[b.state:], signs)
+		c.weights(name, d, stride, b.first, b.first+b.rows, c.project(states, c.Hidden, whole), signs, b.units)
+	}
 }
 
 // blocksOf are the blocks of a matrix of recurrent gates·H × H, as R has them.

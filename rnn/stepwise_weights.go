@@ -38,11 +38,7 @@ func (c *stepper) parameters(b *backStep) {
 	}
 	through := c.Cell.Through
 	states := slices.Concat(y.initial[through], y.state[through])[:len(d)/stride*h]
-	for _, k := range c.AllBlocks(true) {
-		signs, whole := draw(rng, k.units), make([]float64, h)
-		copy(whole[k.state:], signs)
-		c.weights(name("grad_weight_hh"), d, stride, k.first, k.first+k.rows, c.project(states, h, whole), signs, k.units)
-	}
+	recurrentWeights(c, name("grad_weight_hh"), rng, d, stride, states)
 	c.weights(name("grad_bias_hh"), d, stride, 0, rec, nil, []float64{1}, 1)
 }
 

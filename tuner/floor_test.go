@@ -85,6 +85,13 @@ func TestFloor(t *testing.T) {
 			t.Errorf("%s of four layers has %v exchanges one after another, want 53", name, n)
 		}
 	}
+	headed := results.Point{Cell: "lstm", Pass: "forward", Hidden: 2048, Input: 128, Batch: 4, Steps: 50, Layers: 1, Precision: "fp32", Heads: 4}
+	for streams, want := range map[int]float64{1: 200, 8: 50} {
+		f := floorOnH200(t, "persistent", headed, knob.Params{"streams": streams})
+		if exchanges(f) != want || bytesOf(f) != int64(4*(4*2048*(128+512)+4*50*(128+2048))) {
+			t.Errorf("4 heads on %d streams: %v exchanges and %d bytes, want %v exchanges", streams, exchanges(f), bytesOf(f), want)
+		}
+	}
 	scan := results.Point{Cell: "gilr", Pass: "forward", Hidden: 1024, Input: 512, Batch: 2, Steps: 4096, Layers: 1, Precision: "fp32"}
 	f = floorOnH200(t, "scan", scan, knob.Params{"inputbatch": 256})
 	values := 3*1024*2*4096 + 1024*2 // gates, states, and the first states

@@ -308,7 +308,7 @@ func Problem(p results.Point) (rnn.Problem, error) {
 func hostMemory(p rnn.Problem) int64 {
 	weights := 0
 	for l := range p.Layers {
-		weights += p.Out() * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.Hidden)
+		weights += p.Out() * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.HeadUnits())
 	}
 	distinct, checked := sample(p)
 	given := p.Given() // values per step and sequence

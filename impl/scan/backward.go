@@ -31,7 +31,7 @@ func (n *network) packBackward() {
 	for l, y := range n.Layer {
 		n.layers[l].wBack = n.packInputs(l, false)
 		if n.recurrent > 0 {
-			n.layers[l].rBack = n.packRecurrent(y.R.All(), false)
+			n.layers[l].rBack = packRecurrent(n, y.R.All(), false)
 		}
 	}
 }

@@ -176,7 +176,7 @@ func (n *network) packInputs(l int, trans bool) []*schedule.Matrix {
 }
 
 // packRecurrent packs what states are multiplied by.
-func (n *network) packRecurrent(r schedule.View, trans bool) []*schedule.Matrix {
+func packRecurrent(n *network, r schedule.View, trans bool) []*schedule.Matrix {
 	var list []*schedule.Matrix
 	for _, b := range n.blocks {
 		list = append(list, n.pack(b.Weights(r), trans))
@@ -194,7 +194,7 @@ func (n *network) layout() {
 		var w weights
 		w.w = n.packInputs(l, true)
 		if n.recurrent > 0 {
-			w.r = n.packRecurrent(y.R.All(), true)
+			w.r = packRecurrent(n, y.R.All(), true)
 		}
 		n.layers = append(n.layers, w)
 	}
