@@ -36,10 +36,14 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	if p.Pass == rnn.Train {
 		packed = []int{1, 2}
 	}
+	streams := waves(p.Layers * max(1, p.Heads))
+	if p.Heads > 1 { // side by side: they need not meet
+		slices.Reverse(streams)
+	}
 	return []knob.Knob{
 		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
-		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads side by side; 1: one layer, and head, after another; more than two per layer and head stay idle", Values: waves(p.Layers * max(1, p.Heads)), Min: 1, Max: maxStreams},
+		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads side by side; 1: one layer, and head, after another; more than two per layer and head stay idle", Values: streams, Min: 1, Max: maxStreams},
 	}
 }
 
@@ -77,16 +81,6 @@ func waveBlock(steps, layers int) int {
 	}
 	b := int(math.Ceil(math.Sqrt(float64(startSteps*steps) / float64(layers-1))))
 	return min(b, steps)
-}
-
-// LaunchedKnobs implements rnn.Launcher: heads side by side, since one alone leaves most of a GPU idle.
-func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
-	k := t.Knobs(p)
-	if p.Heads > 1 {
-		streams := k[len(k)-1].Values
-		slices.Reverse(streams)
-	}
-	return k
 }
 
 // Plan implements rnn.Technique.
