@@ -29,18 +29,18 @@ func (c Calls) Check() error {
 // A Called is what calls took, each alone, by the host's monotonic clock.
 type Called struct {
 	Wall      []time.Duration // from before the input is written until the output is read
-	Run       []time.Duration // of that, the run alone, until the host knows of its end
-	Device    []time.Duration // of that, by the device's own clock; 0 where it has none
+	Run       []time.Duration // of that, the run alone: by the device's own clock, or until the host knows of its end
 	Throttled bool            // of any; see Sample
 }
 
 // append adds what more calls took.
 func (c *Called) append(more Called) {
-	c.Wall, c.Run, c.Device = append(c.Wall, more.Wall...), append(c.Run, more.Run...), append(c.Device, more.Device...)
+	c.Wall, c.Run = append(c.Wall, more.Wall...), append(c.Run, more.Run...)
 	c.Throttled = c.Throttled || more.Throttled
 }
 
-// A Caller is a program that makes calls nearer to the device than its user is.
+// A Caller is a program that makes calls nearer to the device than its user is. Inputs and outputs
+// may be in the device's own format: no conversion is timed.
 type Caller interface {
 	Call(c Calls) (Called, error)
 }
@@ -48,7 +48,7 @@ type Caller interface {
 // mostCalls is how many calls are asked for at once: their times travel together.
 const mostCalls = 1 << 13
 
-// Call makes calls of p. Nothing is allocated between them.
+// Call makes calls of p.
 func Call(p Program, c Calls) (Called, error) {
 	if err := c.Check(); err != nil {
 		return Called{}, err
@@ -71,7 +71,7 @@ func Call(p Program, c Calls) (Called, error) {
 
 // callHere makes calls one by one.
 func callHere(p Program, c Calls) (Called, error) {
-	all := Called{Wall: make([]time.Duration, c.N), Run: make([]time.Duration, c.N), Device: make([]time.Duration, c.N)}
+	all := Called{Wall: make([]time.Duration, c.N), Run: make([]time.Duration, c.N)}
 	out := make([]float32, c.Read)
 	inputs := len(c.Inputs) / c.Each
 	for i := range c.N {
@@ -89,7 +89,7 @@ func callHere(p Program, c Calls) (Called, error) {
 		if err != nil {
 			return all, err
 		}
-		all.Wall[i], all.Run[i], all.Device[i] = time.Since(start), end.Sub(begin), one.Device
+		all.Wall[i], all.Run[i] = time.Since(start), end.Sub(begin)
 		all.Throttled = all.Throttled || one.Throttled
 	}
 	return all, nil

@@ -14,8 +14,7 @@ type Latency struct {
 	P99   float64 `json:"p99_s"`
 	Max   float64 `json:"max_s"`
 
-	Run    Quantiles  `json:"run"`    // without writing and reading
-	Device *Quantiles `json:"device"` // of the run, by the device's own clock; null: it has none
+	Run Quantiles `json:"run"` // without writing and reading: by the device's own clock, if it has one
 
 	Percentiles []float64 `json:"percentiles_s"` // 0, 1, … 100
 }
@@ -28,19 +27,14 @@ type Quantiles struct {
 	Max float64 `json:"max_s"`
 }
 
-// NewLatency summarises the times of calls, of their runs and of these by the device's own clock,
-// which are all 0 where it has none. There is one call at least.
-func NewLatency(wall, run, device []time.Duration) *Latency {
+// NewLatency summarises the times of calls and of their runs. There is one call at least.
+func NewLatency(wall, run []time.Duration) *Latency {
 	l := &Latency{Calls: len(wall), Run: quantilesOf(run), Percentiles: make([]float64, 101)}
 	sorted := secondsOf(wall)
 	for i := range l.Percentiles {
 		l.Percentiles[i] = quantile(sorted, float64(i)/100)
 	}
 	l.P50, l.P90, l.P99, l.Max = l.Percentiles[50], l.Percentiles[90], l.Percentiles[99], l.Percentiles[100]
-	if len(device) > 0 && slices.Max(device) > 0 {
-		q := quantilesOf(device)
-		l.Device = &q
-	}
 	return l
 }
 

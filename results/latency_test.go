@@ -8,12 +8,12 @@ import (
 
 // TestLatency: percentiles of 1 to 1000 ms are those of the numbers in between.
 func TestLatency(t *testing.T) {
-	var wall, run, none []time.Duration
+	var wall, run []time.Duration
 	for i := range 1000 {
 		ms := time.Duration((i*617)%1000+1) * time.Millisecond // each once, out of order
-		wall, run, none = append(wall, ms), append(run, ms/2), append(none, 0)
+		wall, run = append(wall, ms), append(run, ms/2)
 	}
-	l := NewLatency(wall, run, none)
+	l := NewLatency(wall, run)
 	for _, c := range []struct {
 		name      string
 		got, want float64
@@ -25,10 +25,10 @@ func TestLatency(t *testing.T) {
 			t.Errorf("%s is %v, want %v", c.name, c.got, c.want)
 		}
 	}
-	if l.Calls != 1000 || len(l.Percentiles) != 101 || l.Device != nil {
+	if l.Calls != 1000 || len(l.Percentiles) != 101 {
 		t.Errorf("%+v", l)
 	}
-	if l = NewLatency(wall[:1], run[:1], run[:1]); l.P50 != l.Max || l.P50 != wall[0].Seconds() || l.Device == nil || l.Device.P99 != run[0].Seconds() {
+	if l = NewLatency(wall[:1], run[:1]); l.P50 != l.Max || l.P50 != wall[0].Seconds() || l.Run.P99 != run[0].Seconds() {
 		t.Errorf("one call: %+v", l)
 	}
 }

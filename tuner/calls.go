@@ -63,12 +63,8 @@ func (c *candidate) sampleCalls(m config.Measure, others bool) error {
 	}
 	c.called.Wall = append(c.called.Wall, some.Wall...)
 	c.called.Run = append(c.called.Run, some.Run...)
-	c.called.Device = append(c.called.Device, some.Device...)
 	c.samples.Iters = append(c.samples.Iters, calls.N)
 	c.samples.Wall = append(c.samples.Wall, results.MedianOf(some.Wall))
-	if d := results.MedianOf(some.Device); d > 0 {
-		c.samples.Device = append(c.samples.Device, d)
-	}
 	return nil
 }
 

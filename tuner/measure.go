@@ -372,7 +372,7 @@ func (s *Sweep) summarize(c *candidate, stop string) {
 	}
 	r.Samples = &c.samples
 	if len(c.called.Wall) > 0 {
-		r.Latency = results.NewLatency(c.called.Wall, c.called.Run, c.called.Device)
+		r.Latency = results.NewLatency(c.called.Wall, c.called.Run)
 	}
 	stats, warnings := results.Summarize(c.samples.Wall, s.Settings.TargetCI)
 	stats.Stop = stop

@@ -92,3 +92,27 @@ func (s *stage) download(d *gpu, to []byte, from driver.Pointer) error {
 	}
 	return err
 }
+
+// HostMemory implements driver.Driver.
+func (d *gpu) HostMemory(bytes int) ([]byte, error) {
+	var at *byte
+	if err := d.do("cuMemHostAlloc", address(&at), uintptr(bytes), 0); err != nil {
+		return nil, err
+	}
+	return unsafe.Slice(at, bytes), nil
+}
+
+// FreeHostMemory implements driver.Driver.
+func (d *gpu) FreeHostMemory(m []byte) error {
+	return d.do("cuMemFreeHost", address(&m[0]))
+}
+
+// CopyIn implements driver.Driver.
+func (d *gpu) CopyIn(to driver.Pointer, from []byte) error {
+	return d.do("cuMemcpyHtoDAsync_v2", uintptr(to), address(&from[0]), uintptr(len(from)), handle(&d.streams[0]))
+}
+
+// CopyOut implements driver.Driver.
+func (d *gpu) CopyOut(to []byte, from driver.Pointer) error {
+	return d.do("cuMemcpyDtoHAsync_v2", address(&to[0]), uintptr(from), uintptr(len(to)), handle(&d.streams[0]))
+}

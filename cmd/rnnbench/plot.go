@@ -32,11 +32,11 @@ const plotExample = `  rnnbench plot -f flops.svg
 
 func plotCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "plot [RUN...] -f FILE [flags]",
-		Short:   "Draw figures from records",
-		GroupID: "analyse",
-		Long:    plotLong,
-		Example: plotExample,
+		Use:               "plot [RUN...] -f FILE [flags]",
+		Short:             "Draw figures from records",
+		GroupID:           "analyse",
+		Long:              plotLong,
+		Example:           plotExample,
 		ValidArgsFunction: completeRuns,
 	}
 	s := &selection{}

@@ -23,6 +23,13 @@ type Driver interface {
 	Upload(to Pointer, from []byte) error
 	Download(to []byte, from Pointer) error
 
+	// HostMemory is memory of the host that the GPU reaches by itself. CopyIn and CopyOut move what
+	// is there in order with what stream 0 is given: it has to be left alone until then.
+	HostMemory(bytes int) ([]byte, error)
+	FreeHostMemory(m []byte) error
+	CopyIn(to Pointer, from []byte) error
+	CopyOut(to []byte, from Pointer) error
+
 	// Load loads a compiled kernel, which stays until the driver is closed.
 	Load(image []byte, name string) (Kernel, error)
 

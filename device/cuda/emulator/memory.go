@@ -80,5 +80,17 @@ func (d *Driver) Download(to []byte, from driver.Pointer) error {
 	return err
 }
 
+// HostMemory implements driver.Driver.
+func (d *Driver) HostMemory(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
+
+// FreeHostMemory implements driver.Driver.
+func (d *Driver) FreeHostMemory([]byte) error { return nil }
+
+// CopyIn implements driver.Driver.
+func (d *Driver) CopyIn(to driver.Pointer, from []byte) error { return d.Upload(to, from) }
+
+// CopyOut implements driver.Driver.
+func (d *Driver) CopyOut(to []byte, from driver.Pointer) error { return d.Download(to, from) }
+
 // pointer is an address of memory that is not Go's.
 func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

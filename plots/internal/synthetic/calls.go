@@ -16,13 +16,13 @@ func Calls(hidden, batch []int) []results.Record {
 				p := Point(h, b, 1)
 				p.Calls = 4000
 				r := m.Record(p, label, 1e-5/float64(1+i), 0.2+0.2*float64(i))
-				var wall, run, device []time.Duration
+				var wall, run []time.Duration
 				for n := range 400 {
 					late := 1 + 0.1*m.noise() + 3e-7*float64(n*n*n)/400
 					t := r.Stats.Median * 1e9 * late
-					wall, run, device = append(wall, time.Duration(t)), append(run, time.Duration(0.8*t)), append(device, time.Duration(0.5*t))
+					wall, run = append(wall, time.Duration(t)), append(run, time.Duration(0.8*t))
 				}
-				r.Latency = results.NewLatency(wall, run, device)
+				r.Latency = results.NewLatency(wall, run)
 				list = append(list, r)
 			}
 		}
