@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"rnnbench/model"
 	"rnnbench/plots"
@@ -53,6 +54,9 @@ type Experiment struct {
 	// Rivals is the kind of device on which it is about programs from elsewhere: it
 	// needs one. "": it is not.
 	Rivals string
+
+	// Host says that it is about the threads of a processor: it needs one.
+	Host bool
 
 	// Report sets records of the parts beside the paper.
 	Report func(recs []results.Record, on Target) (*Report, error)
@@ -188,6 +192,8 @@ type Target struct {
 	Launch  float64 // by the host, one after the other
 	InGraph float64 // launch in a graph
 
+	Workers int // threads or multiprocessors in use; 0: unknown
+
 	Rivals []Rival // that run there
 
 	Reduced bool // the sizes are smaller than the paper's
@@ -197,6 +203,7 @@ type Target struct {
 func TargetOf(d results.Device) Target {
 	on := Target{Name: d.Name, GPU: results.OnGPU(d.Key), Rivals: rivalsOf(d.Facts)}
 	on.Barrier, on.Launch, on.InGraph = quantity.Seconds(d.Facts["barrier"]), quantity.Seconds(d.Facts["launches"]), quantity.Seconds(d.Facts["in a graph"])
+	on.Workers, _ = strconv.Atoi(d.Facts["workers"]) // 0 where there is none
 	if d.Bandwidth != nil {
 		on.Copy = *d.Bandwidth
 	}
@@ -312,6 +319,7 @@ func All() []Experiment {
 		cudnnTrain,
 		rivalsCPU,
 		rivalsGPU,
+		threadsExperiment,
 	}
 }
 

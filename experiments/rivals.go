@@ -77,6 +77,8 @@ func (e Experiment) Declines(on Target) (why, hint string) {
 	switch {
 	case e.Vendor && !on.GPU:
 		return fmt.Sprintf("%s compares with the vendor library, which %s does not have", e.ID, on.Name), "use --device cuda:0 to measure on a GPU"
+	case e.Host && on.GPU:
+		return fmt.Sprintf("%s measures the threads of a processor, which %s is not", e.ID, on.Name), "use --device cpu"
 	case e.Rivals == onGPU && !on.GPU:
 		return fmt.Sprintf("%s compares with rivals on a GPU, which %s is not", e.ID, on.Name), "use --device cuda:0, or reproduce rivals-cpu"
 	case e.Rivals == onCPU && on.GPU:

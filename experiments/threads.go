@@ -1,0 +1,254 @@
+package experiments
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+var threadsExperiment = Experiment{
+	ID: "threads", Title: "Speed over the number of threads", Source: "rnnbench",
+	Host:   true,
+	Parts:  threadParts,
+	Report: reportThreads,
+	Model:  limitThreads,
+}
+
+// scanCell is the linear recurrence of the experiment on threads.
+const scanCell = "gilr"
+
+// threadCounts are the numbers of threads: powers of two, halves between them at the full size, and all.
+func threadCounts(s Size, on Target) []int {
+	all := on.Workers
+	if all == 0 { // unknown
+		all = 2
+	}
+	var list []int
+	for n := 1; n < all; n *= 2 {
+		list = append(list, n)
+		if between := 3 * n / 2; s == Full && n > 1 && between < all {
+			list = append(list, between)
+		}
+	}
+	return append(list, all)
+}
+
+// threaded are techniques with each number of threads. All run in one process, in turns; those that a technique does not use sleep.
+func threaded(s Size, on Target, specs ...grid.Spec) (all []grid.Spec) {
+	for _, n := range threadCounts(s, on) {
+		for _, one := range specs {
+			k := knob.Params{}
+			for name, v := range one.Knobs {
+				k[name] = v
+			}
+			if on.Workers != 1 { // one alone cannot be fewer
+				k["workers"] = n
+			}
+			all = append(all, spec(fmt.Sprintf("%s, %s", one.Label, quantity.Plural(n, "thread")), one.Name, k))
+		}
+	}
+	return all
+}
+
+// threadsOf is how many threads a record is of.
+func threadsOf(r *results.Record) int { return max(1, r.Impl.Knobs["workers"]) }
+
+// threadParts are small, middle and large layers of one to many sequences, forward and training, and recurrences alone.
+func threadParts(s Size, on Target) []Part {
+	hidden, batches, steps, long := []int{64, 256, 1024}, []int{1, 16, 64}, 50, 4096
+	if s == Quick {
+		hidden, batches, steps, long = []int{64, 256}, []int{1, 16}, 20, 1024
+	}
+	layers := Part{Specs: threaded(s, on, spec("cudnnstyle", "cudnnstyle", knob.Params{"transposed": 2}), spec("persistent", "persistent", knob.Params{"transposed": 2}))}
+	for _, of := range [][2]string{{"forward", "fp32"}, {"forward", "bf16"}, {"train", "fp32"}} {
+		p := results.Point{Cell: "lstm", Pass: of[0], Steps: steps, Layers: 1, Precision: of[1]}
+		layers.Points = append(layers.Points, product(p, hidden, batches)...)
+	}
+	scans := Part{Specs: threaded(s, on, spec("scan", "scan", knob.Params{"inputbatch": 0, "alone": 1}))}
+	for _, h := range hidden {
+		scans.Points = append(scans.Points, results.Point{Cell: scanCell, Pass: "forward", Input: 1, Hidden: h, Batch: 1, Steps: long, Layers: 1, Precision: "fp32"})
+	}
+	return []Part{layers, scans}
+}
+
+// A threadCurve is a layer with the fastest technique for each number of threads.
+type threadCurve struct {
+	point results.Point
+	best  []*results.Record // from one thread on
+}
+
+// up is how many times as fast the i-th is as one thread.
+func (s threadCurve) up(i int) float64 { return s.best[0].Seconds() / s.best[i].Seconds() }
+
+// ideal is the share of what so many threads would give at best.
+func (s threadCurve) ideal(i int) float64 { return s.up(i) / float64(threadsOf(s.best[i])) }
+
+// peak is the one with the least time.
+func (s threadCurve) peak() int {
+	best := 0
+	for i := range s.best {
+		if s.up(i) > s.up(best) {
+			best = i
+		}
+	}
+	return best
+}
+
+// threadCurves are those of which one thread was measured and more were.
+func threadCurves(recs []results.Record) (all []threadCurve) {
+	for _, p := range points(recs) {
+		fastest := map[int]*results.Record{}
+		for i := range recs {
+			r := &recs[i]
+			if r.Point != p || r.Status != results.OK {
+				continue
+			}
+			if n := threadsOf(r); fastest[n] == nil || r.Seconds() < fastest[n].Seconds() {
+				fastest[n] = r
+			}
+		}
+		s := threadCurve{point: p}
+		for _, r := range fastest {
+			s.best = append(s.best, r)
+		}
+		slices.SortFunc(s.best, func(a, b *results.Record) int { return cmp.Compare(threadsOf(a), threadsOf(b)) })
+		if len(s.best) > 1 && threadsOf(s.best[0]) == 1 {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b threadCurve) int { // layers before recurrences alone
+		p, q := a.point, b.point
+		return cmp.Or(cmp.Compare(q.Cell, p.Cell), cmp.Compare(p.Pass, q.Pass), cmp.Compare(q.Precision, p.Precision), cmp.Compare(p.Hidden, q.Hidden), cmp.Compare(p.Batch, q.Batch))
+	})
+	return all
+}
+
+// A threadGroup is a kind of layer whose curves are told together.
+type threadGroup struct{ cell, pass, precision string }
+
+func (g threadGroup) String() string { return fmt.Sprintf("%s, %s, %s", g.cell, g.pass, g.precision) }
+
+func groupOf(p results.Point) threadGroup { return threadGroup{p.Cell, p.Pass, p.Precision} }
+
+// groupsOf are the groups of curves, in their order.
+func groupsOf(all []threadCurve) (groups []threadGroup) {
+	for _, s := range all {
+		if g := groupOf(s.point); !slices.Contains(groups, g) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// in are the curves of a group.
+func (g threadGroup) in(all []threadCurve) []threadCurve {
+	return slices.DeleteFunc(slices.Clone(all), func(s threadCurve) bool { return groupOf(s.point) != g })
+}
+
+func reportThreads(recs []results.Record, on Target) (*Report, error) {
+	all := threadCurves(recs)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("experiments: no layer was measured on one thread and on more")
+	}
+	rep := &Report{Tables: []*table.Table{tableOfThreads(all)}}
+	rep.Findings = append(rep.Findings, "Each number of threads takes the fastest technique. Speed-up is over the fastest one on a single thread of the same run; the ideal is the number of threads. All numbers of threads were measured in turns, and threads without work sleep.")
+	for _, g := range groupsOf(all) {
+		rep.scale(g, g.in(all), on)
+	}
+	return rep, nil
+}
+
+// scale tells of one group.
+func (rep *Report) scale(g threadGroup, some []threadCurve, on Target) {
+	var ups, shares []float64
+	fewer, most := 0, 0
+	for _, s := range some {
+		last := len(s.best) - 1
+		most = max(most, threadsOf(s.best[last]))
+	}
+	worst, best := 0, 0
+	for i, s := range some {
+		at := s.peak()
+		if threadsOf(s.best[at]) < most {
+			fewer++
+		}
+		ups, shares = append(ups, s.up(at)), append(shares, 100*s.ideal(len(s.best)-1))
+		if shares[i] < shares[worst] {
+			worst = i
+		}
+		if shares[i] > shares[best] {
+			best = i
+		}
+	}
+	name := func(s threadCurve) string {
+		return fmt.Sprintf("%d units, minibatch %d", s.point.Hidden, s.point.Batch)
+	}
+	text := fmt.Sprintf("%s: the best number of threads is %.2f× as fast as one (geometric mean of %s). %s reach %.0f %% of the ideal with %s, the most, and %.0f %% with %s, the least.",
+		g, geomean(ups), quantity.Plural(len(some), "layer"), quantity.Plural(most, "thread"), shares[best], name(some[best]), shares[worst], name(some[worst]))
+	if fewer > 0 {
+		text += fmt.Sprintf(" Fewer threads than all are fastest at %d of %d.", fewer, len(some))
+	}
+	rep.Findings = append(rep.Findings, text)
+	rep.yardstick(fmt.Sprintf("%s: %.2f× one thread on up to %d", g, geomean(ups), most))
+	rep.add(fmt.Sprintf("threads-%s-%s-%s", g.cell, g.pass, g.precision), threadFigure(g, some, on), nil)
+}
+
+// tableOfThreads has a row for each layer and number of threads.
+func tableOfThreads(all []threadCurve) *table.Table {
+	t := &table.Table{Title: "The fastest technique on each number of threads", Columns: []table.Column{
+		{Name: "Cell", Key: "cell"}, {Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"},
+		{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
+		{Name: "Threads", Key: "threads", Right: true}, {Name: "Technique", Key: "impl"}, {Name: "Time", Key: "seconds", Right: true},
+		{Name: "Speed", Key: "flops_per_s", Right: true}, {Name: "Speed-up", Key: "speedup", Right: true}, {Name: "of ideal", Key: "of_ideal", Right: true},
+	}}
+	for _, s := range all {
+		p := s.point
+		for i, r := range s.best {
+			t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Text(p.Pass), table.Text(p.Precision), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps),
+				table.Int(threadsOf(r)), table.Text(r.Impl.Name), table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")),
+				table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")), number(s.up(i), "%.2f×"), number(100*s.ideal(i), "%.0f %%")})
+		}
+	}
+	return t
+}
+
+// threadFigure draws speed-ups over threads, a panel for each minibatch and a line for each size.
+func threadFigure(g threadGroup, some []threadCurve, on Target) plots.Figure {
+	ch := &plots.Chart{
+		Title: "Speed-up over one thread: " + g.String(), Subtitle: on.Name,
+		Notes: []string{"The fastest technique on each number of threads, over the fastest on one. The dotted line is the number of threads."},
+		X:     plots.Axis{Title: "Threads", Scale: plots.Log, Format: quantity.Size, Spell: quantity.Size}, Y: plots.Axis{Title: "Speed-up", Scale: plots.Log, Format: times},
+	}
+	some = slices.SortedStableFunc(slices.Values(some), func(a, b threadCurve) int {
+		return cmp.Or(cmp.Compare(a.point.Batch, b.point.Batch), cmp.Compare(a.point.Hidden, b.point.Hidden))
+	})
+	for _, s := range some {
+		title := fmt.Sprintf("minibatch %d", s.point.Batch)
+		if n := len(ch.Panels); n == 0 || ch.Panels[n-1].Title != title {
+			ch.Panels = append(ch.Panels, plots.Panel{Title: title, Series: []plots.Series{{Label: "ideal", Reference: true}}})
+		}
+		panel := &ch.Panels[len(ch.Panels)-1]
+		line, ideal := plots.Series{Label: fmt.Sprintf("%d units", s.point.Hidden)}, &panel.Series[0]
+		for i, r := range s.best {
+			x := float64(threadsOf(r))
+			line.Points = append(line.Points, plots.Point{X: x, Y: s.up(i)})
+			if !slices.ContainsFunc(ideal.Points, func(p plots.Point) bool { return p.X == x }) {
+				ideal.Points = append(ideal.Points, plots.Point{X: x, Y: x})
+			}
+			if !slices.Contains(ch.X.Places, x) {
+				ch.X.Places = append(ch.X.Places, x)
+			}
+		}
+		slices.SortFunc(ideal.Points, func(a, b plots.Point) int { return cmp.Compare(a.X, b.X) })
+		panel.Series = append(panel.Series, line)
+	}
+	slices.Sort(ch.X.Places)
+	return ch
+}

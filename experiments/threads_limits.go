@@ -1,0 +1,133 @@
+package experiments
+
+import (
+	"fmt"
+
+	"rnnbench/model"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/cell"
+)
+
+// A threadLimit is what holds a layer back on some threads, each as a share of its time.
+type threadLimit struct {
+	barriers float64 // of workers that meet at each step, or at each operation
+	uneven   float64 // that the mean worker waits for the busiest
+	memory   float64 // of reading what no private cache holds, at the measured rate
+}
+
+// Names of limits.
+const (
+	byBarriers = "barriers"
+	byUneven   = "uneven shares"
+	byMemory   = "shared memory"
+	byOthers   = "something else"
+)
+
+// limits are the names of limits, in the order of tables.
+var limits = []string{byBarriers, byUneven, byMemory, byOthers}
+
+// largest is the limit that takes most, if it takes a tenth at least.
+func (l threadLimit) largest() string {
+	name, most := byOthers, 0.1
+	for i, share := range []float64{l.barriers, l.uneven, l.memory} {
+		if share > most {
+			name, most = limits[i], share
+		}
+	}
+	return name
+}
+
+// limitOf works out what holds a record back: meetings by the barriers that were measured on that many threads, shares by
+// strips of 16 units, memory by the rate that all threads together were measured at.
+func limitOf(r *results.Record, here *model.Machine) threadLimit {
+	n, sec, p := threadsOf(r), r.Seconds(), r.Point
+	passes := 1
+	if p.Pass == "train" {
+		passes = 2
+	}
+	meetings, meet, strips := r.Work.Ops, n, ceil(p.Hidden, 16)
+	steps := passes * p.Steps * max(1, p.Layers)
+	bytes := float64(r.Work.Bytes) // of a scan, which reads each once
+	c := cell.Lookup(p.Cell)
+	if c == nil {
+		return threadLimit{}
+	}
+	if c.Recurrent > 0 {
+		element := 4.0
+		if p.Precision != "fp32" {
+			element = 2
+		}
+		bytes = float64(c.Recurrent*p.Hidden*p.Hidden) * element
+	}
+	switch r.Impl.Name {
+	case "persistent":
+		meetings, meet = meetings+steps, min(n, strips)
+	case "scan":
+		strips *= p.Batch
+	default:
+		strips *= max(1, c.Recurrent) * ceil(p.Batch, 8)
+	}
+	l := threadLimit{barriers: min(1, float64(meetings)*here.Meets(meet)/sec)}
+	busiest := ceil(strips, n)
+	l.uneven = 1 - float64(strips)/float64(busiest*n)
+	if rate := sharedRate(here, bytes, n); rate > 0 {
+		if c.Recurrent > 0 {
+			bytes *= float64(steps)
+		}
+		l.memory = min(1, bytes/rate/sec)
+	}
+	return l
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// sharedRate is the rate of the memory that holds so many bytes for n threads, in bytes per second; 0: each holds its part
+// in caches of its own.
+func sharedRate(m *model.Machine, bytes float64, n int) float64 {
+	private := m.Private()
+	for _, l := range m.Levels[:private] {
+		if bytes/float64(n) <= l.M {
+			return 0
+		}
+	}
+	for _, l := range m.Levels[private:] {
+		if bytes <= l.M {
+			return l.B
+		}
+	}
+	return m.Levels[len(m.Levels)-1].B
+}
+
+// limitThreads adds what holds each layer back on most threads.
+func limitThreads(rep *Report, recs []results.Record, here *model.Machine) {
+	t := &table.Table{Title: "What holds layers back on all threads, as shares of the time of a run (modelled)", Columns: []table.Column{
+		{Name: "Cell", Key: "cell"}, {Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"},
+		{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "Threads", Key: "threads", Right: true}, {Name: "Technique", Key: "impl"},
+		{Name: byBarriers, Key: "barriers", Right: true}, {Name: byUneven, Key: "uneven", Right: true}, {Name: byMemory, Key: "memory", Right: true}, {Name: "most", Key: "most"},
+	}}
+	all := threadCurves(recs)
+	for _, g := range groupsOf(all) {
+		counts := map[string]int{}
+		some := g.in(all)
+		for _, s := range some {
+			r := s.best[len(s.best)-1]
+			l, p := limitOf(r, here), s.point
+			counts[l.largest()]++
+			t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Text(p.Pass), table.Text(p.Precision), table.Int(p.Hidden), table.Int(p.Batch), table.Int(threadsOf(r)), table.Text(r.Impl.Name),
+				number(100*l.barriers, "%.0f %%"), number(100*l.uneven, "%.0f %%"), number(100*l.memory, "%.0f %%"), table.Text(l.largest())})
+		}
+		text := ""
+		for _, name := range limits {
+			if counts[name] > 0 {
+				text += fmt.Sprintf(", %s at %d", name, counts[name])
+			}
+		}
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: what the model finds to hold %s back most on all threads: %s.", g, quantity.Plural(len(some), "layer"), text[2:]))
+	}
+	if len(t.Rows) > 0 {
+		rep.Tables = append(rep.Tables, t)
+		rep.Findings = append(rep.Findings, "Barriers are the measured time of a barrier on so many threads, times the steps of a persistent layer, or times the operations of others. That is the most that they can take, since fewer threads share small operations. Uneven shares are of strips of 16 units. Shared memory is the time of reading weights, or the arrays of a scan, that caches of the threads do not hold. Something else includes other programs, lower clocks and work that one thread does alone.")
+	}
+}
