@@ -155,6 +155,25 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
+// TestEmulatedDirections does so with layers that read from the last step. Some sizes are run in
+// single precision and some in 16 bits.
+func TestEmulatedDirections(t *testing.T) {
+	d := emulated(t)
+	for i, tech := range impl.Own() {
+		var some []rnn.Problem
+		for j, p := range impltest.Directed(rnn.FP32) {
+			if j%5 != i {
+				continue
+			}
+			if p.Precision = rnn.FP32; j%2 == 1 {
+				p.Precision = rnn.BF16
+			}
+			some = append(some, p)
+		}
+		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, some) })
+	}
+}
+
 // splitAlone offers no knob of a device but how products are split.
 type splitAlone struct{ device.Device }
 
