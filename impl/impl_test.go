@@ -155,22 +155,19 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
-// TestEmulatedDirections does so with layers that read from the last step. Some sizes are run in
-// single precision and some in 16 bits.
+// TestEmulatedDirections does so with layers that read from the last step, in turn or both ways.
 func TestEmulatedDirections(t *testing.T) {
 	d := emulated(t)
-	for i, tech := range impl.Own() {
-		var some []rnn.Problem
-		for j, p := range impltest.Directed(rnn.FP32) {
-			if j%5 != i {
-				continue
-			}
-			if p.Precision = rnn.FP32; j%2 == 1 {
-				p.Precision = rnn.BF16
-			}
-			some = append(some, p)
+	for _, tech := range impl.Own() {
+		p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 4, Output: 3}
+		if tech.Name() == "scan" {
+			p.Cell = cell.QRNN2 // of two steps of the input
 		}
-		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, some) })
+		single, half, symbols := p, p, p
+		single.Direction, single.Layers, single.Output = rnn.BothWays, 1, 0
+		half.Direction, half.Precision = rnn.BothWays, rnn.BF16
+		symbols.Direction, symbols.Precision, symbols.OneHot = rnn.Alternating, rnn.FP16, p.Cell.Window == 1
+		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, []rnn.Problem{single, half, symbols}) })
 	}
 }
 
