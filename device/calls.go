@@ -33,8 +33,8 @@ type Called struct {
 	Throttled bool            // of any; see Sample
 }
 
-// append adds what more calls took.
-func (c *Called) append(more Called) {
+// Append adds what more calls took.
+func (c *Called) Append(more Called) {
 	c.Wall, c.Run = append(c.Wall, more.Wall...), append(c.Run, more.Run...)
 	c.Throttled = c.Throttled || more.Throttled
 }
@@ -64,7 +64,7 @@ func Call(p Program, c Calls) (Called, error) {
 		if err != nil {
 			return all, err
 		}
-		all.append(some)
+		all.Append(some)
 	}
 	return all, nil
 }

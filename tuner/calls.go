@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"rnnbench/device"
 	"rnnbench/results"
@@ -48,9 +49,8 @@ func (c *candidate) sampleCalls(m config.Measure, others bool) error {
 		}
 	}
 	var before, after runtime.MemStats
-	calls.N = c.perSample
 	runtime.ReadMemStats(&before)
-	some, err := device.Call(c.prog, calls)
+	some, err := c.call(calls, m.PointTimeout)
 	runtime.ReadMemStats(&after)
 	if err != nil {
 		return err
@@ -63,9 +63,25 @@ func (c *candidate) sampleCalls(m config.Measure, others bool) error {
 	}
 	c.called.Wall = append(c.called.Wall, some.Wall...)
 	c.called.Run = append(c.called.Run, some.Run...)
-	c.samples.Iters = append(c.samples.Iters, calls.N)
+	c.samples.Iters = append(c.samples.Iters, len(some.Wall))
 	c.samples.Wall = append(c.samples.Wall, results.MedianOf(some.Wall))
 	return nil
+}
+
+// call makes the calls of a round, or as many as the limit (0: none) has time for: about a second
+// of them at once.
+func (c *candidate) call(calls device.Calls, limit time.Duration) (all device.Called, err error) {
+	const atOnce, most = 1.0, 1 << 16
+	start := time.Now()
+	for left := c.perSample; left > 0 && (len(all.Wall) == 0 || !overtime(time.Since(start), limit)); left -= calls.N {
+		calls.N = min(left, max(1, int(min(most, atOnce/c.last))))
+		some, err := device.Call(c.prog, calls)
+		if err != nil {
+			return all, err
+		}
+		all.Append(some)
+	}
+	return all, nil
 }
 
 // servedFLOPs is what the calls of a check may take of a technique, and servedBytes what their

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rnnbench/device"
 	"rnnbench/results"
@@ -55,6 +56,39 @@ func TestCallsAreTimed(t *testing.T) {
 		if slices.Contains(r.Warnings, results.WarnPart) {
 			t.Errorf("%v %s: %v", r.Point, r.Impl.Label, r.Warnings)
 		}
+	}
+}
+
+// sluggish is a device whose calls take a millisecond.
+type sluggish struct{ device.Device }
+
+type sluggard struct{ device.Program }
+
+func (d sluggish) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	p, err := d.Device.Compile(s, k)
+	return sluggard{p}, err
+}
+
+func (p sluggard) Run(n int) (device.Sample, error) {
+	time.Sleep(time.Duration(n) * time.Millisecond)
+	s, err := p.Program.Run(n)
+	s.Wall += time.Duration(n) * time.Second // so that calls are made one at once
+	return s, err
+}
+
+// TestCallsEndInTime: a technique that takes too long has the percentiles of the calls that it made.
+func TestCallsEndInTime(t *testing.T) {
+	m := quick()
+	m.PointTimeout, m.Verify = 5*time.Millisecond, false
+	s := &tuner.Sweep{Device: sluggish{open(t)}, Settings: m}
+	p := served()
+	p.Calls = 1000
+	recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := recs[0]; r.Status != results.OK || r.Latency.Calls == 0 || r.Latency.Calls > 20 || r.Stats.Stop != "timeout" || r.Samples.Iters[0] != r.Latency.Calls {
+		t.Errorf("%s, %+v, %+v", r.Status, r.Latency, r.Stats)
 	}
 }
 
