@@ -15,7 +15,8 @@ import (
 // An input is the product ahead of a persistent operation, of one sequence's inputs by the weights of all
 // gates. While the operation runs a block of steps, it forms the product of the next block. Where all
 // workers have a band they form its columns among their own products, which are bound by reading weights,
-// as the other is by multiply-adds; else those that have none form all of it.
+// as the other is by multiply-adds; else those that have none form all of it. The former takes the registers of
+// AVX-512.
 type input struct {
 	product         // of all steps
 	first   product // of the first block, which goes ahead
@@ -42,7 +43,8 @@ const (
 // the product. Where one team does not run all nodes in program order, no other may wait for the product.
 func (pl *planner) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, ordered bool) map[int]int {
 	blocks := map[int]int{}
-	if f != simd.F32 || !fused.Forms(pl.kernels.Level()) {
+	among := fused.Forms(pl.kernels.Level())
+	if f != simd.F32 || !among && (!ordered || pl.kernels.Level() < simd.AVX2) {
 		return blocks
 	}
 	awaited := map[int]bool{}
@@ -60,11 +62,24 @@ func (pl *planner) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, or
 		if !product || !persistent || !ordered && (n.Stream != next.Stream || len(next.Wait) > 0 || awaited[i]) {
 			continue
 		}
-		if block := pl.ahead(g, op, k); block > 0 && op.Batch() == 1 && isInput(g, op) {
+		if block := pl.ahead(g, op, k); block > 0 && op.Batch() == 1 && isInput(g, op) && (among || pl.helps(op, f, k)) {
 			blocks[i] = block
 		}
 	}
 	return blocks
+}
+
+// helps reports whether some of the workers, all in one team, have no band of op, and form the product ahead of it.
+// That of a small layer of one gate takes less time than a worker needs to read what another has written.
+func (pl *planner) helps(op schedule.Persistent, f simd.Format, k knob.Params) bool {
+	bands := min(pl.workers, ceil(op.Hidden(), line))
+	if most := pl.most(op, f, k, true); most > 0 {
+		bands = min(bands, most)
+	}
+	if k["bands"] == 0 && pl.weights(op, f) <= nearest() { // as forms has it
+		bands = 1
+	}
+	return bands < pl.workers && (len(op.R) > 1 || 2*pl.weights(op, f) >= nearest())
 }
 
 // formed is how many steps the longest of the persistent operations of s has that can form a product; 0: there
@@ -147,7 +162,8 @@ func (w *persistent) forms(k knob.Params, members, parts int) (bands int, helped
 	}
 	_, _, bands = w.own(0, parts)
 	helped = bands < members
-	return bands, helped, helped || k["ahead"] > 0 || w.waits(bands)
+	among := fused.Forms(w.program.device.kernels.Level()) && (k["ahead"] > 0 || w.waits(bands))
+	return bands, helped, helped || among
 }
 
 // start is ahead of all steps: the first block of the product, by all workers.

@@ -176,6 +176,46 @@ func TestFormedInputEqualsProductAhead(t *testing.T) {
 	}
 }
 
+// TestHelpersFormInput wants the same from a layer whose input product workers without a band form as from one behind a
+// product of its own, with the assembly of each level.
+func TestHelpersFormInput(t *testing.T) {
+	for l := simd.AVX2; l <= simd.Detect().Base(); l++ {
+		for threads := 1; threads <= 3; threads++ {
+			d, err := Open(Options{Threads: threads, Level: &l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole} {
+				hidden, steps := 20+11*i, 90+i
+				name := fmt.Sprintf("%v, %d threads, %v of %d units", l, threads, c, hidden)
+				a := newLayer(t, c, i%2 == 0, 7+i, hidden, 1, steps, []int{0, 0}, nil)
+				k := knob.Params{"ahead": 16}
+				if threads > 1 {
+					k["bands"], k["teams"] = min(threads-1, ceil(hidden, line)), 1
+				} else if l < simd.AVX512 {
+					if _, err := d.Compile(a.s, k); err == nil {
+						t.Errorf("%s: there is no other worker, and blocks are not declined", name)
+					}
+					continue
+				}
+				want, _ := a.run(t, d, knob.Params{"ahead": steps})
+				got, formed := a.run(t, d, k)
+				if !formed {
+					t.Errorf("%s: the product is ahead", name)
+				}
+				for m := range want {
+					for i, w := range want[m] {
+						if math.Abs(float64(got[m][i]-w)) > 1e-4 {
+							t.Fatalf("%s: %s[%d] = %v, want %v", name, a.seen[m].Name, i, got[m][i], w)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestInputIsFormedWhereItPays wants products formed exactly where they can be and it pays.
 func TestInputIsFormedWhereItPays(t *testing.T) {
 	d := openWide(t, 2)

@@ -125,8 +125,8 @@ func (pl *planner) most(op schedule.Op, f simd.Format, k knob.Params, members in
 
 // apart reports whether workers run sequences of op, a persistent operation or its gradient, from end to end,
 // each its own, instead of units of all sequences: they need not meet, but each reads all weights. Those are near
-// enough for one sequence, or some sequences at a time make up for it. Forward they may exceed the nearest cache
-// by half, which was measured with AVX-512 alone.
+// enough for one sequence, or some sequences at a time make up for it. Forward, in assembly, they may exceed the
+// nearest cache by half.
 func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 	batch := sequences(op)
 	switch n := k["sequences"]; {
@@ -142,7 +142,7 @@ func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 		return true
 	}
 	_, forward := op.(schedule.Persistent)
-	return forward && pl.kernels.Level() >= simd.AVX512 && 2*weights <= 3*nearest()
+	return forward && pl.kernels.Level() >= simd.AVX2 && 2*weights <= 3*nearest()
 }
 
 // some is how many sequences of a worker make up for weights from L2: a step reads them once for all.
@@ -356,7 +356,7 @@ func (w *persistent) sequence(part, row int, s *scratch) {
 		v[i] = w.vectors[i].of(row)
 	}
 	p := fused.Products{State: w.through.of(row), Depth: w.hidden, Weights: append(s.weights[:0], w.weights...)}
-	b := fused.Band{Span: fused.Span{N: w.hidden}, Done: &w.done[part].Uint64, Pairs: w.near(w.hidden)}
+	b := fused.Band{Span: fused.Span{N: w.hidden}, Done: &w.done[part].Uint64, Pairs: w.pairs(w.hidden) && (w.near(w.hidden) || len(w.weights) > 1)}
 	w.recurrence.Start(s.steps, v, &p, &b, w.steps)
 	w.recurrence.Run(s.steps)
 }
@@ -376,38 +376,10 @@ func (w *persistent) come(bands int, s *fused.Steps) {
 	}
 }
 
-// inOneCall reports whether each of so many bands runs all its steps in one call. Vectors of half a strip
-// read each line of weights twice, which pays where the nearest cache holds them.
-func (w *persistent) inOneCall(bands int) bool {
-	return w.batch == 1 && w.recurrence != nil && (w.program.device.kernels.Level() >= simd.AVX512 || w.near(w.largest(bands)))
-}
-
-// oneByOne reports whether a worker runs each of so many sequences in one call, rather than steps of all of
-// them: where the nearest cache holds the weights, or there are few sequences to read them for.
-func (w *persistent) oneByOne(rows int) bool {
-	if w.recurrence == nil {
-		return false
-	}
-	wide := w.program.device.kernels.Level() >= simd.AVX512
-	return w.near(w.hidden) || wide && (rows == 1 || rows <= some && w.near(w.hidden*2/3))
-}
-
 // largest is how many units the largest of so many bands has.
 func (b *band) largest(bands int) int {
 	strips := (b.hidden + line - 1) / line
 	return min(b.hidden, (strips+bands-1)/bands*line)
-}
-
-// pairs reports whether a band of so many units computes two vectors at once: with near weights, which
-// are read as fast as states are broadcast, unless an input product is formed among its own, and those of one
-// product, which are then read from two places.
-func (w *persistent) pairs(units int) bool {
-	return len(w.weights) == 1 || w.near(units) && (w.input == nil || w.input.helped)
-}
-
-// near reports whether the nearest cache holds the weights of so many units.
-func (w *persistent) near(units int) bool {
-	return 4*len(w.weights)*w.hidden*units <= nearest()
 }
 
 // of is the track of one sequence.

@@ -39,6 +39,8 @@ func (a compiler) recurrence(r routine) {
 	a.Label("step")
 	if p.former != nil {
 		p.former.last("done")
+	} else {
+		p.last("done")
 	}
 	p.ownFirst(i, n)
 	a.Label("all")
@@ -46,15 +48,21 @@ func (a compiler) recurrence(r routine) {
 	a.units(r.program, p, at, i, n)
 	a.Label("next")
 	p.next(refs, at)
+	a.JMP(operand.LabelRef("step"))
+	a.Label("done")
 	if p.former != nil {
-		a.JMP(operand.LabelRef("step"))
-		a.Label("done")
 		p.former.end()
-	} else {
-		a.JNZ(operand.LabelRef("step"))
-		a.Label("done")
 	}
 	a.end()
+}
+
+// last jumps after the last step of a run.
+func (p *products) last(done string) {
+	n, until := p.GP64(), p.GP64()
+	p.Load(p.field("Count"), n)
+	p.Load(p.field("Until"), until)
+	p.CMPQ(n, until)
+	p.JEQ(operand.LabelRef(done))
 }
 
 // ownFirst forms the parts of the products that a band of units adds to its own, and waits for the others.
@@ -85,13 +93,9 @@ func (p *products) ownFirst(i, n reg.GPVirtual) {
 
 // blocks calls body for as many vectors at once as there are left.
 func (p *products) blocks(label string, i, n reg.GPVirtual, body func(label string, vectors int)) {
-	most := 1 // vectors at once
-	if p.gates == 1 || p.wide() {
-		most = 2
-	}
 	p.XORQ(i, i)
 	p.Load(p.field("Units"), n)
-	for vectors := most; vectors >= 1; vectors-- {
+	for vectors := 2; vectors >= 1; vectors-- {
 		units := operand.Imm(uint64(vectors * p.width))
 		of := fmt.Sprint(label, vectors)
 		if vectors > 1 {
@@ -141,8 +145,15 @@ func (a compiler) units(program cell.Program, p *products, at, i, n reg.GPVirtua
 			}
 			return terms
 		})
+		spill := !a.wide() && p.gates > 1 // the program takes their registers
+		if spill {
+			p.spill(sums[1:])
+		}
 		for of := range vectors {
 			address := vector(of)
+			if spill && of > 0 {
+				sums[of] = p.fill(of - 1)
+			}
 			a.straight(rest, sums[of], func(ref cell.Ref) reg.VecVirtual { return a.load(address(ref)) },
 				func(v reg.VecVirtual, ref cell.Ref) { a.VMOVUPS(v, address(ref)) })
 		}
@@ -152,7 +163,30 @@ func (a compiler) units(program cell.Program, p *products, at, i, n reg.GPVirtua
 	a.tail(program, n, sums[0], vector(0))
 }
 
-// next says that a step is done, and moves on to the one behind. It leaves the flags of the steps to come.
+// spill keeps the sums of vectors of units in memory, and fill returns those of a vector.
+func (p *products) spill(sums []map[cell.Ref]reg.VecVirtual) {
+	at := p.Load(p.field("Sums").Base(), p.GP64()).(reg.GPVirtual)
+	for of := range sums {
+		for g := range p.gates {
+			p.VMOVUPS(sums[of][cell.Ref{Kind: cell.R, Index: g}], p.spilled(at, of, g))
+		}
+	}
+}
+
+func (p *products) fill(of int) map[cell.Ref]reg.VecVirtual {
+	at := p.Load(p.field("Sums").Base(), p.GP64()).(reg.GPVirtual)
+	sums := map[cell.Ref]reg.VecVirtual{}
+	for g := range p.gates {
+		sums[cell.Ref{Kind: cell.R, Index: g}] = p.load(p.spilled(at, of, g))
+	}
+	return sums
+}
+
+func (p *products) spilled(at reg.GPVirtual, of, gate int) operand.Mem {
+	return operand.Mem{Base: at, Disp: 4 * p.width * (of*p.gates + gate)}
+}
+
+// next says that a step is done, and moves on to the one behind.
 func (p *products) next(refs []cell.Ref, at reg.GPVirtual) {
 	to, more := p.GP64(), p.GP64()
 	p.Load(p.field("Turn"), more)

@@ -133,10 +133,12 @@ func compareRecurrence(t *testing.T, l simd.Level, e catalog.Entry, n, bands, st
 				}
 			}
 			come()
+			k.Form(s, before, nil, 0, 0)
+			finish()
 			if Forms(l) {
-				k.Form(s, before, nil, 0, 0)
-				finish()
 				k.Form(s, steps-before, in.tiles(band.Span), in.depth, in.stride)
+			} else {
+				k.Form(s, steps-before, nil, 0, 0)
 			}
 			finish()
 		})

@@ -10,6 +10,10 @@ TEXT ·rnnTanhInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -800,7 +804,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER
@@ -1006,6 +1010,10 @@ TEXT ·rnnReluInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -1708,7 +1716,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER
@@ -1730,6 +1738,10 @@ TEXT ·gruInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -1764,8 +1776,109 @@ markone:
 
 markover:
 marked:
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R8
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R8)(BX*4), R8
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   112(AX), R10
+	LEAQ   (BX)(R10*4), BX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  (SI)(R8*1), Y6, Y0
+	VFMADD231PS  (DI)(R8*1), Y6, Y1
+	VFMADD231PS  (R9)(R8*1), Y6, Y2
+	VFMADD231PS  32(SI)(R8*1), Y6, Y3
+	VFMADD231PS  32(DI)(R8*1), Y6, Y4
+	VFMADD231PS  32(R9)(R8*1), Y6, Y5
+	VBROADCASTSS 4(BX), Y6
+	VFMADD231PS  64(SI)(R8*1), Y6, Y0
+	VFMADD231PS  64(DI)(R8*1), Y6, Y1
+	VFMADD231PS  64(R9)(R8*1), Y6, Y2
+	VFMADD231PS  96(SI)(R8*1), Y6, Y3
+	VFMADD231PS  96(DI)(R8*1), Y6, Y4
+	VFMADD231PS  96(R9)(R8*1), Y6, Y5
+	VBROADCASTSS 8(BX), Y6
+	VFMADD231PS  128(SI)(R8*1), Y6, Y0
+	VFMADD231PS  128(DI)(R8*1), Y6, Y1
+	VFMADD231PS  128(R9)(R8*1), Y6, Y2
+	VFMADD231PS  160(SI)(R8*1), Y6, Y3
+	VFMADD231PS  160(DI)(R8*1), Y6, Y4
+	VFMADD231PS  160(R9)(R8*1), Y6, Y5
+	VBROADCASTSS 12(BX), Y6
+	VFMADD231PS  192(SI)(R8*1), Y6, Y0
+	VFMADD231PS  192(DI)(R8*1), Y6, Y1
+	VFMADD231PS  192(R9)(R8*1), Y6, Y2
+	VFMADD231PS  224(SI)(R8*1), Y6, Y3
+	VFMADD231PS  224(DI)(R8*1), Y6, Y4
+	VFMADD231PS  224(R9)(R8*1), Y6, Y5
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R10
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  (SI)(R8*1), Y6, Y0
+	VFMADD231PS  (DI)(R8*1), Y6, Y1
+	VFMADD231PS  (R9)(R8*1), Y6, Y2
+	VFMADD231PS  32(SI)(R8*1), Y6, Y3
+	VFMADD231PS  32(DI)(R8*1), Y6, Y4
+	VFMADD231PS  32(R9)(R8*1), Y6, Y5
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x0c, CX, SI
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	VMOVUPS Y4, 128(BX)(SI*1)
+	VMOVUPS Y5, 160(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
 	SUBQ $0x08, DX
 	JLT  own1done
 
@@ -2001,9 +2114,356 @@ pollover:
 	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
+
+rest2:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R10
+	MOVQ    72(AX), R9
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R9
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R9)(SI*4), R9
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Y0
+	VMOVUPS 32(R11)(R12*1), Y1
+	VMOVUPS 64(R11)(R12*1), Y2
+	VMOVUPS 96(R11)(R12*1), Y3
+	VMOVUPS 128(R11)(R12*1), Y4
+	VMOVUPS 160(R11)(R12*1), Y5
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R11
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	VFMADD231PS  32(DI)(R9*1), Y6, Y3
+	VFMADD231PS  32(R8)(R9*1), Y6, Y4
+	VFMADD231PS  32(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 4(SI), Y6
+	VFMADD231PS  64(DI)(R9*1), Y6, Y0
+	VFMADD231PS  64(R8)(R9*1), Y6, Y1
+	VFMADD231PS  64(R10)(R9*1), Y6, Y2
+	VFMADD231PS  96(DI)(R9*1), Y6, Y3
+	VFMADD231PS  96(R8)(R9*1), Y6, Y4
+	VFMADD231PS  96(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 8(SI), Y6
+	VFMADD231PS  128(DI)(R9*1), Y6, Y0
+	VFMADD231PS  128(R8)(R9*1), Y6, Y1
+	VFMADD231PS  128(R10)(R9*1), Y6, Y2
+	VFMADD231PS  160(DI)(R9*1), Y6, Y3
+	VFMADD231PS  160(R8)(R9*1), Y6, Y4
+	VFMADD231PS  160(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 12(SI), Y6
+	VFMADD231PS  192(DI)(R9*1), Y6, Y0
+	VFMADD231PS  192(R8)(R9*1), Y6, Y1
+	VFMADD231PS  192(R10)(R9*1), Y6, Y2
+	VFMADD231PS  224(DI)(R9*1), Y6, Y3
+	VFMADD231PS  224(R8)(R9*1), Y6, Y4
+	VFMADD231PS  224(R10)(R9*1), Y6, Y5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R11
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	VFMADD231PS  32(DI)(R9*1), Y6, Y3
+	VFMADD231PS  32(R8)(R9*1), Y6, Y4
+	VFMADD231PS  32(R10)(R9*1), Y6, Y5
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
+	JNZ          rest2all
+	MOVQ         280(AX), SI
+	VMOVUPS      Y3, (SI)
+	VMOVUPS      Y4, 32(SI)
+	VMOVUPS      Y5, 64(SI)
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y0, Y5, Y4, Y0
+	VDIVPS       Y3, Y0, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y1, Y1
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         104(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         280(AX), SI
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      64(SI), Y2
+	MOVQ         (BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	MOVQ         8(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         24(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y0, Y5, Y4, Y0
+	VDIVPS       Y3, Y0, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         56(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y1, Y1
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	MOVQ         72(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         80(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	MOVQ         88(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	MOVQ         96(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         104(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
 	SUBQ $0x08, DX
 	JLT  rest1done
 
@@ -2086,6 +2546,7 @@ rest1allafter:
 	VADDPS       Y3, Y0, Y0
 	VADDPS       Y4, Y1, Y1
 	VADDPS       Y5, Y2, Y2
+	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         8(BX), SI
@@ -2457,7 +2918,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER
@@ -2569,6 +3030,10 @@ TEXT ·gruForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -2603,8 +3068,109 @@ markone:
 
 markover:
 marked:
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R8
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R8)(BX*4), R8
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   112(AX), R10
+	LEAQ   (BX)(R10*4), BX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  (SI)(R8*1), Y6, Y0
+	VFMADD231PS  (DI)(R8*1), Y6, Y1
+	VFMADD231PS  (R9)(R8*1), Y6, Y2
+	VFMADD231PS  32(SI)(R8*1), Y6, Y3
+	VFMADD231PS  32(DI)(R8*1), Y6, Y4
+	VFMADD231PS  32(R9)(R8*1), Y6, Y5
+	VBROADCASTSS 4(BX), Y6
+	VFMADD231PS  64(SI)(R8*1), Y6, Y0
+	VFMADD231PS  64(DI)(R8*1), Y6, Y1
+	VFMADD231PS  64(R9)(R8*1), Y6, Y2
+	VFMADD231PS  96(SI)(R8*1), Y6, Y3
+	VFMADD231PS  96(DI)(R8*1), Y6, Y4
+	VFMADD231PS  96(R9)(R8*1), Y6, Y5
+	VBROADCASTSS 8(BX), Y6
+	VFMADD231PS  128(SI)(R8*1), Y6, Y0
+	VFMADD231PS  128(DI)(R8*1), Y6, Y1
+	VFMADD231PS  128(R9)(R8*1), Y6, Y2
+	VFMADD231PS  160(SI)(R8*1), Y6, Y3
+	VFMADD231PS  160(DI)(R8*1), Y6, Y4
+	VFMADD231PS  160(R9)(R8*1), Y6, Y5
+	VBROADCASTSS 12(BX), Y6
+	VFMADD231PS  192(SI)(R8*1), Y6, Y0
+	VFMADD231PS  192(DI)(R8*1), Y6, Y1
+	VFMADD231PS  192(R9)(R8*1), Y6, Y2
+	VFMADD231PS  224(SI)(R8*1), Y6, Y3
+	VFMADD231PS  224(DI)(R8*1), Y6, Y4
+	VFMADD231PS  224(R9)(R8*1), Y6, Y5
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R10
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  (SI)(R8*1), Y6, Y0
+	VFMADD231PS  (DI)(R8*1), Y6, Y1
+	VFMADD231PS  (R9)(R8*1), Y6, Y2
+	VFMADD231PS  32(SI)(R8*1), Y6, Y3
+	VFMADD231PS  32(DI)(R8*1), Y6, Y4
+	VFMADD231PS  32(R9)(R8*1), Y6, Y5
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x0c, CX, SI
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	VMOVUPS Y4, 128(BX)(SI*1)
+	VMOVUPS Y5, 160(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
 	SUBQ $0x08, DX
 	JLT  own1done
 
@@ -2840,9 +3406,372 @@ pollover:
 	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
+
+rest2:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R10
+	MOVQ    72(AX), R9
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R9
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R9)(SI*4), R9
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Y0
+	VMOVUPS 32(R11)(R12*1), Y1
+	VMOVUPS 64(R11)(R12*1), Y2
+	VMOVUPS 96(R11)(R12*1), Y3
+	VMOVUPS 128(R11)(R12*1), Y4
+	VMOVUPS 160(R11)(R12*1), Y5
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R11
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	VFMADD231PS  32(DI)(R9*1), Y6, Y3
+	VFMADD231PS  32(R8)(R9*1), Y6, Y4
+	VFMADD231PS  32(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 4(SI), Y6
+	VFMADD231PS  64(DI)(R9*1), Y6, Y0
+	VFMADD231PS  64(R8)(R9*1), Y6, Y1
+	VFMADD231PS  64(R10)(R9*1), Y6, Y2
+	VFMADD231PS  96(DI)(R9*1), Y6, Y3
+	VFMADD231PS  96(R8)(R9*1), Y6, Y4
+	VFMADD231PS  96(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 8(SI), Y6
+	VFMADD231PS  128(DI)(R9*1), Y6, Y0
+	VFMADD231PS  128(R8)(R9*1), Y6, Y1
+	VFMADD231PS  128(R10)(R9*1), Y6, Y2
+	VFMADD231PS  160(DI)(R9*1), Y6, Y3
+	VFMADD231PS  160(R8)(R9*1), Y6, Y4
+	VFMADD231PS  160(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 12(SI), Y6
+	VFMADD231PS  192(DI)(R9*1), Y6, Y0
+	VFMADD231PS  192(R8)(R9*1), Y6, Y1
+	VFMADD231PS  192(R10)(R9*1), Y6, Y2
+	VFMADD231PS  224(DI)(R9*1), Y6, Y3
+	VFMADD231PS  224(R8)(R9*1), Y6, Y4
+	VFMADD231PS  224(R10)(R9*1), Y6, Y5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R11
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	VFMADD231PS  32(DI)(R9*1), Y6, Y3
+	VFMADD231PS  32(R8)(R9*1), Y6, Y4
+	VFMADD231PS  32(R10)(R9*1), Y6, Y5
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
+	JNZ          rest2all
+	MOVQ         280(AX), SI
+	VMOVUPS      Y3, (SI)
+	VMOVUPS      Y4, 32(SI)
+	VMOVUPS      Y5, 64(SI)
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y0, Y5, Y4, Y0
+	VDIVPS       Y3, Y0, Y0
+	MOVQ         104(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y1, Y1
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	MOVQ         112(BX), SI
+	VMOVUPS      Y1, (SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         120(BX), SI
+	VMOVUPS      Y2, (SI)(CX*4)
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	MOVQ         128(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         136(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         280(AX), SI
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      64(SI), Y2
+	MOVQ         (BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	MOVQ         8(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         24(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y0, Y5, Y4, Y0
+	VDIVPS       Y3, Y0, Y0
+	MOVQ         104(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         56(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y1, Y1
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	MOVQ         112(BX), SI
+	VMOVUPS      Y1, 32(SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         120(BX), SI
+	VMOVUPS      Y2, 32(SI)(CX*4)
+	MOVQ         80(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	MOVQ         88(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	MOVQ         128(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	MOVQ         96(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         136(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
 	SUBQ $0x08, DX
 	JLT  rest1done
 
@@ -2925,6 +3854,7 @@ rest1allafter:
 	VADDPS       Y3, Y0, Y0
 	VADDPS       Y4, Y1, Y1
 	VADDPS       Y5, Y2, Y2
+	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         8(BX), SI
@@ -3324,7 +4254,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER
@@ -3336,6 +4266,10 @@ TEXT ·lstmInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -3370,8 +4304,124 @@ markone:
 
 markover:
 marked:
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y0
+	VFMADD231PS  64(DI)(R9*1), Y8, Y1
+	VFMADD231PS  64(R8)(R9*1), Y8, Y2
+	VFMADD231PS  64(R10)(R9*1), Y8, Y3
+	VFMADD231PS  96(SI)(R9*1), Y8, Y4
+	VFMADD231PS  96(DI)(R9*1), Y8, Y5
+	VFMADD231PS  96(R8)(R9*1), Y8, Y6
+	VFMADD231PS  96(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VFMADD231PS  160(SI)(R9*1), Y8, Y4
+	VFMADD231PS  160(DI)(R9*1), Y8, Y5
+	VFMADD231PS  160(R8)(R9*1), Y8, Y6
+	VFMADD231PS  160(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y0
+	VFMADD231PS  192(DI)(R9*1), Y8, Y1
+	VFMADD231PS  192(R8)(R9*1), Y8, Y2
+	VFMADD231PS  192(R10)(R9*1), Y8, Y3
+	VFMADD231PS  224(SI)(R9*1), Y8, Y4
+	VFMADD231PS  224(DI)(R9*1), Y8, Y5
+	VFMADD231PS  224(R8)(R9*1), Y8, Y6
+	VFMADD231PS  224(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R11
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	VMOVUPS Y4, 128(BX)(SI*1)
+	VMOVUPS Y5, 160(BX)(SI*1)
+	VMOVUPS Y6, 192(BX)(SI*1)
+	VMOVUPS Y7, 224(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
 	SUBQ $0x08, DX
 	JLT  own1done
 
@@ -3627,9 +4677,493 @@ pollover:
 	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
+
+rest2:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VMOVUPS 128(R12)(R13*1), Y4
+	VMOVUPS 160(R12)(R13*1), Y5
+	VMOVUPS 192(R12)(R13*1), Y6
+	VMOVUPS 224(R12)(R13*1), Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R12
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y0
+	VFMADD231PS  64(R8)(R10*1), Y8, Y1
+	VFMADD231PS  64(R9)(R10*1), Y8, Y2
+	VFMADD231PS  64(R11)(R10*1), Y8, Y3
+	VFMADD231PS  96(DI)(R10*1), Y8, Y4
+	VFMADD231PS  96(R8)(R10*1), Y8, Y5
+	VFMADD231PS  96(R9)(R10*1), Y8, Y6
+	VFMADD231PS  96(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VFMADD231PS  160(DI)(R10*1), Y8, Y4
+	VFMADD231PS  160(R8)(R10*1), Y8, Y5
+	VFMADD231PS  160(R9)(R10*1), Y8, Y6
+	VFMADD231PS  160(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y0
+	VFMADD231PS  192(R8)(R10*1), Y8, Y1
+	VFMADD231PS  192(R9)(R10*1), Y8, Y2
+	VFMADD231PS  192(R11)(R10*1), Y8, Y3
+	VFMADD231PS  224(DI)(R10*1), Y8, Y4
+	VFMADD231PS  224(R8)(R10*1), Y8, Y5
+	VFMADD231PS  224(R9)(R10*1), Y8, Y6
+	VFMADD231PS  224(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R12
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest2all
+	MOVQ         280(AX), SI
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      Y5, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      Y7, 96(SI)
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y0, Y6, Y5, Y0
+	VDIVPS       Y4, Y0, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y4, Y2, Y2
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y4, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y3, Y6, Y5, Y3
+	VDIVPS       Y4, Y3, Y3
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         136(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y4, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMULPS       Y0, Y3, Y0
+	MOVQ         144(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         280(AX), SI
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      64(SI), Y2
+	VMOVUPS      96(SI), Y3
+	MOVQ         (BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y0, Y6, Y5, Y0
+	VDIVPS       Y4, Y0, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         64(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         72(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         88(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y4, Y2, Y2
+	MOVQ         96(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         104(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         120(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y4, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y3, Y6, Y5, Y3
+	VDIVPS       Y4, Y3, Y3
+	MOVQ         128(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         136(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y4, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMULPS       Y0, Y3, Y0
+	MOVQ         144(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
 	SUBQ $0x08, DX
 	JLT  rest1done
 
@@ -3721,6 +5255,7 @@ rest1allafter:
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
 	VADDPS       Y7, Y3, Y3
+	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
@@ -4235,7 +5770,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER
@@ -4247,6 +5782,10 @@ TEXT ·lstmForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -4281,8 +5820,124 @@ markone:
 
 markover:
 marked:
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y0
+	VFMADD231PS  64(DI)(R9*1), Y8, Y1
+	VFMADD231PS  64(R8)(R9*1), Y8, Y2
+	VFMADD231PS  64(R10)(R9*1), Y8, Y3
+	VFMADD231PS  96(SI)(R9*1), Y8, Y4
+	VFMADD231PS  96(DI)(R9*1), Y8, Y5
+	VFMADD231PS  96(R8)(R9*1), Y8, Y6
+	VFMADD231PS  96(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VFMADD231PS  160(SI)(R9*1), Y8, Y4
+	VFMADD231PS  160(DI)(R9*1), Y8, Y5
+	VFMADD231PS  160(R8)(R9*1), Y8, Y6
+	VFMADD231PS  160(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y0
+	VFMADD231PS  192(DI)(R9*1), Y8, Y1
+	VFMADD231PS  192(R8)(R9*1), Y8, Y2
+	VFMADD231PS  192(R10)(R9*1), Y8, Y3
+	VFMADD231PS  224(SI)(R9*1), Y8, Y4
+	VFMADD231PS  224(DI)(R9*1), Y8, Y5
+	VFMADD231PS  224(R8)(R9*1), Y8, Y6
+	VFMADD231PS  224(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R11
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	VMOVUPS Y4, 128(BX)(SI*1)
+	VMOVUPS Y5, 160(BX)(SI*1)
+	VMOVUPS Y6, 192(BX)(SI*1)
+	VMOVUPS Y7, 224(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
 	SUBQ $0x08, DX
 	JLT  own1done
 
@@ -4538,9 +6193,509 @@ pollover:
 	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
+
+rest2:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VMOVUPS 128(R12)(R13*1), Y4
+	VMOVUPS 160(R12)(R13*1), Y5
+	VMOVUPS 192(R12)(R13*1), Y6
+	VMOVUPS 224(R12)(R13*1), Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R12
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y0
+	VFMADD231PS  64(R8)(R10*1), Y8, Y1
+	VFMADD231PS  64(R9)(R10*1), Y8, Y2
+	VFMADD231PS  64(R11)(R10*1), Y8, Y3
+	VFMADD231PS  96(DI)(R10*1), Y8, Y4
+	VFMADD231PS  96(R8)(R10*1), Y8, Y5
+	VFMADD231PS  96(R9)(R10*1), Y8, Y6
+	VFMADD231PS  96(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VFMADD231PS  160(DI)(R10*1), Y8, Y4
+	VFMADD231PS  160(R8)(R10*1), Y8, Y5
+	VFMADD231PS  160(R9)(R10*1), Y8, Y6
+	VFMADD231PS  160(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y0
+	VFMADD231PS  192(R8)(R10*1), Y8, Y1
+	VFMADD231PS  192(R9)(R10*1), Y8, Y2
+	VFMADD231PS  192(R11)(R10*1), Y8, Y3
+	VFMADD231PS  224(DI)(R10*1), Y8, Y4
+	VFMADD231PS  224(R8)(R10*1), Y8, Y5
+	VFMADD231PS  224(R9)(R10*1), Y8, Y6
+	VFMADD231PS  224(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R12
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest2all
+	MOVQ         280(AX), SI
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      Y5, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      Y7, 96(SI)
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y0, Y6, Y5, Y0
+	VDIVPS       Y4, Y0, Y0
+	MOVQ         136(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         144(BX), SI
+	VMOVUPS      Y1, (SI)(CX*4)
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y4, Y2, Y2
+	MOVQ         152(BX), SI
+	VMOVUPS      Y2, (SI)(CX*4)
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y4, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y3, Y6, Y5, Y3
+	VDIVPS       Y4, Y3, Y3
+	MOVQ         160(BX), SI
+	VMOVUPS      Y3, (SI)(CX*4)
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         168(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y4, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMULPS       Y0, Y3, Y0
+	MOVQ         176(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         280(AX), SI
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      64(SI), Y2
+	VMOVUPS      96(SI), Y3
+	MOVQ         (BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y0, Y6, Y5, Y0
+	VDIVPS       Y4, Y0, Y0
+	MOVQ         136(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         144(BX), SI
+	VMOVUPS      Y1, 32(SI)(CX*4)
+	MOVQ         64(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         72(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         88(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y4, Y2, Y2
+	MOVQ         152(BX), SI
+	VMOVUPS      Y2, 32(SI)(CX*4)
+	MOVQ         96(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         104(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         120(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y4, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y3, Y6, Y5, Y3
+	VDIVPS       Y4, Y3, Y3
+	MOVQ         160(BX), SI
+	VMOVUPS      Y3, 32(SI)(CX*4)
+	MOVQ         128(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         168(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y4, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMULPS       Y0, Y3, Y0
+	MOVQ         176(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
 	SUBQ $0x08, DX
 	JLT  rest1done
 
@@ -4632,6 +6787,7 @@ rest1allafter:
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
 	VADDPS       Y7, Y3, Y3
+	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
@@ -5174,7 +7330,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER
@@ -5186,6 +7342,10 @@ TEXT ·lstmPeepholeInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -5220,8 +7380,124 @@ markone:
 
 markover:
 marked:
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y0
+	VFMADD231PS  64(DI)(R9*1), Y8, Y1
+	VFMADD231PS  64(R8)(R9*1), Y8, Y2
+	VFMADD231PS  64(R10)(R9*1), Y8, Y3
+	VFMADD231PS  96(SI)(R9*1), Y8, Y4
+	VFMADD231PS  96(DI)(R9*1), Y8, Y5
+	VFMADD231PS  96(R8)(R9*1), Y8, Y6
+	VFMADD231PS  96(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VFMADD231PS  160(SI)(R9*1), Y8, Y4
+	VFMADD231PS  160(DI)(R9*1), Y8, Y5
+	VFMADD231PS  160(R8)(R9*1), Y8, Y6
+	VFMADD231PS  160(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y0
+	VFMADD231PS  192(DI)(R9*1), Y8, Y1
+	VFMADD231PS  192(R8)(R9*1), Y8, Y2
+	VFMADD231PS  192(R10)(R9*1), Y8, Y3
+	VFMADD231PS  224(SI)(R9*1), Y8, Y4
+	VFMADD231PS  224(DI)(R9*1), Y8, Y5
+	VFMADD231PS  224(R8)(R9*1), Y8, Y6
+	VFMADD231PS  224(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R11
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	VMOVUPS Y4, 128(BX)(SI*1)
+	VMOVUPS Y5, 160(BX)(SI*1)
+	VMOVUPS Y6, 192(BX)(SI*1)
+	VMOVUPS Y7, 224(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
 	SUBQ $0x08, DX
 	JLT  own1done
 
@@ -5477,9 +7753,525 @@ pollover:
 	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
+
+rest2:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VMOVUPS 128(R12)(R13*1), Y4
+	VMOVUPS 160(R12)(R13*1), Y5
+	VMOVUPS 192(R12)(R13*1), Y6
+	VMOVUPS 224(R12)(R13*1), Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R12
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y0
+	VFMADD231PS  64(R8)(R10*1), Y8, Y1
+	VFMADD231PS  64(R9)(R10*1), Y8, Y2
+	VFMADD231PS  64(R11)(R10*1), Y8, Y3
+	VFMADD231PS  96(DI)(R10*1), Y8, Y4
+	VFMADD231PS  96(R8)(R10*1), Y8, Y5
+	VFMADD231PS  96(R9)(R10*1), Y8, Y6
+	VFMADD231PS  96(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VFMADD231PS  160(DI)(R10*1), Y8, Y4
+	VFMADD231PS  160(R8)(R10*1), Y8, Y5
+	VFMADD231PS  160(R9)(R10*1), Y8, Y6
+	VFMADD231PS  160(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y0
+	VFMADD231PS  192(R8)(R10*1), Y8, Y1
+	VFMADD231PS  192(R9)(R10*1), Y8, Y2
+	VFMADD231PS  192(R11)(R10*1), Y8, Y3
+	VFMADD231PS  224(DI)(R10*1), Y8, Y4
+	VFMADD231PS  224(R8)(R10*1), Y8, Y5
+	VFMADD231PS  224(R9)(R10*1), Y8, Y6
+	VFMADD231PS  224(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R12
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest2all
+	MOVQ         280(AX), SI
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      Y5, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      Y7, 96(SI)
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y0, Y6, Y5, Y0
+	VDIVPS       Y4, Y0, Y0
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y4, Y2, Y2
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         160(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Y1
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	VADDPS       Y2, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         152(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	MOVQ         168(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         280(AX), SI
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      64(SI), Y2
+	VMOVUPS      96(SI), Y3
+	MOVQ         (BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y0, Y6, Y5, Y0
+	VDIVPS       Y4, Y0, Y0
+	MOVQ         48(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         72(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	MOVQ         80(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         88(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         96(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         112(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y4, Y2, Y2
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         160(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	MOVQ         120(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y1
+	MOVQ         128(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         144(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VADDPS       Y2, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         152(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	MOVQ         168(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
 	SUBQ $0x08, DX
 	JLT  rest1done
 
@@ -5571,6 +8363,7 @@ rest1allafter:
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
 	VADDPS       Y7, Y3, Y3
+	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
@@ -6128,7 +8921,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER
@@ -6140,6 +8933,10 @@ TEXT ·lstmPeepholeForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -6174,8 +8971,124 @@ markone:
 
 markover:
 marked:
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y0
+	VFMADD231PS  64(DI)(R9*1), Y8, Y1
+	VFMADD231PS  64(R8)(R9*1), Y8, Y2
+	VFMADD231PS  64(R10)(R9*1), Y8, Y3
+	VFMADD231PS  96(SI)(R9*1), Y8, Y4
+	VFMADD231PS  96(DI)(R9*1), Y8, Y5
+	VFMADD231PS  96(R8)(R9*1), Y8, Y6
+	VFMADD231PS  96(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VFMADD231PS  160(SI)(R9*1), Y8, Y4
+	VFMADD231PS  160(DI)(R9*1), Y8, Y5
+	VFMADD231PS  160(R8)(R9*1), Y8, Y6
+	VFMADD231PS  160(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y0
+	VFMADD231PS  192(DI)(R9*1), Y8, Y1
+	VFMADD231PS  192(R8)(R9*1), Y8, Y2
+	VFMADD231PS  192(R10)(R9*1), Y8, Y3
+	VFMADD231PS  224(SI)(R9*1), Y8, Y4
+	VFMADD231PS  224(DI)(R9*1), Y8, Y5
+	VFMADD231PS  224(R8)(R9*1), Y8, Y6
+	VFMADD231PS  224(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R11
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	VMOVUPS Y4, 128(BX)(SI*1)
+	VMOVUPS Y5, 160(BX)(SI*1)
+	VMOVUPS Y6, 192(BX)(SI*1)
+	VMOVUPS Y7, 224(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
 	SUBQ $0x08, DX
 	JLT  own1done
 
@@ -6431,9 +9344,541 @@ pollover:
 	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
+
+rest2:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VMOVUPS 128(R12)(R13*1), Y4
+	VMOVUPS 160(R12)(R13*1), Y5
+	VMOVUPS 192(R12)(R13*1), Y6
+	VMOVUPS 224(R12)(R13*1), Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R12
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y0
+	VFMADD231PS  64(R8)(R10*1), Y8, Y1
+	VFMADD231PS  64(R9)(R10*1), Y8, Y2
+	VFMADD231PS  64(R11)(R10*1), Y8, Y3
+	VFMADD231PS  96(DI)(R10*1), Y8, Y4
+	VFMADD231PS  96(R8)(R10*1), Y8, Y5
+	VFMADD231PS  96(R9)(R10*1), Y8, Y6
+	VFMADD231PS  96(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VFMADD231PS  160(DI)(R10*1), Y8, Y4
+	VFMADD231PS  160(R8)(R10*1), Y8, Y5
+	VFMADD231PS  160(R9)(R10*1), Y8, Y6
+	VFMADD231PS  160(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y0
+	VFMADD231PS  192(R8)(R10*1), Y8, Y1
+	VFMADD231PS  192(R9)(R10*1), Y8, Y2
+	VFMADD231PS  192(R11)(R10*1), Y8, Y3
+	VFMADD231PS  224(DI)(R10*1), Y8, Y4
+	VFMADD231PS  224(R8)(R10*1), Y8, Y5
+	VFMADD231PS  224(R9)(R10*1), Y8, Y6
+	VFMADD231PS  224(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R12
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest2all
+	MOVQ         280(AX), SI
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      Y5, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      Y7, 96(SI)
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y0, Y6, Y5, Y0
+	VDIVPS       Y4, Y0, Y0
+	MOVQ         160(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         168(BX), SI
+	VMOVUPS      Y1, (SI)(CX*4)
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y4, Y2, Y2
+	MOVQ         176(BX), SI
+	VMOVUPS      Y2, (SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         184(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Y1
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	VADDPS       Y2, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         152(BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         192(BX), SI
+	VMOVUPS      Y1, (SI)(CX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	MOVQ         200(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         280(AX), SI
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      64(SI), Y2
+	VMOVUPS      96(SI), Y3
+	MOVQ         (BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         24(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y0, Y6, Y5, Y0
+	VDIVPS       Y4, Y0, Y0
+	MOVQ         160(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	MOVQ         48(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         56(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         72(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	MOVQ         80(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         168(BX), SI
+	VMOVUPS      Y1, 32(SI)(CX*4)
+	MOVQ         88(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         96(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         112(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y4, Y2, Y2
+	MOVQ         176(BX), SI
+	VMOVUPS      Y2, 32(SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         184(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	MOVQ         120(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y1
+	MOVQ         128(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         144(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VADDPS       Y2, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         152(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         192(BX), SI
+	VMOVUPS      Y1, 32(SI)(CX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	MOVQ         200(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
 	SUBQ $0x08, DX
 	JLT  rest1done
 
@@ -6525,6 +9970,7 @@ rest1allafter:
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
 	VADDPS       Y7, Y3, Y3
+	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
@@ -7110,7 +10556,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER
@@ -7122,6 +10568,10 @@ TEXT ·lsLstmInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -7156,8 +10606,124 @@ markone:
 
 markover:
 marked:
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y0
+	VFMADD231PS  64(DI)(R9*1), Y8, Y1
+	VFMADD231PS  64(R8)(R9*1), Y8, Y2
+	VFMADD231PS  64(R10)(R9*1), Y8, Y3
+	VFMADD231PS  96(SI)(R9*1), Y8, Y4
+	VFMADD231PS  96(DI)(R9*1), Y8, Y5
+	VFMADD231PS  96(R8)(R9*1), Y8, Y6
+	VFMADD231PS  96(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VFMADD231PS  160(SI)(R9*1), Y8, Y4
+	VFMADD231PS  160(DI)(R9*1), Y8, Y5
+	VFMADD231PS  160(R8)(R9*1), Y8, Y6
+	VFMADD231PS  160(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y0
+	VFMADD231PS  192(DI)(R9*1), Y8, Y1
+	VFMADD231PS  192(R8)(R9*1), Y8, Y2
+	VFMADD231PS  192(R10)(R9*1), Y8, Y3
+	VFMADD231PS  224(SI)(R9*1), Y8, Y4
+	VFMADD231PS  224(DI)(R9*1), Y8, Y5
+	VFMADD231PS  224(R8)(R9*1), Y8, Y6
+	VFMADD231PS  224(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R11
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	VMOVUPS Y4, 128(BX)(SI*1)
+	VMOVUPS Y5, 160(BX)(SI*1)
+	VMOVUPS Y6, 192(BX)(SI*1)
+	VMOVUPS Y7, 224(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
 	SUBQ $0x08, DX
 	JLT  own1done
 
@@ -7413,9 +10979,587 @@ pollover:
 	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
+
+rest2:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VMOVUPS 128(R12)(R13*1), Y4
+	VMOVUPS 160(R12)(R13*1), Y5
+	VMOVUPS 192(R12)(R13*1), Y6
+	VMOVUPS 224(R12)(R13*1), Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R12
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y0
+	VFMADD231PS  64(R8)(R10*1), Y8, Y1
+	VFMADD231PS  64(R9)(R10*1), Y8, Y2
+	VFMADD231PS  64(R11)(R10*1), Y8, Y3
+	VFMADD231PS  96(DI)(R10*1), Y8, Y4
+	VFMADD231PS  96(R8)(R10*1), Y8, Y5
+	VFMADD231PS  96(R9)(R10*1), Y8, Y6
+	VFMADD231PS  96(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VFMADD231PS  160(DI)(R10*1), Y8, Y4
+	VFMADD231PS  160(R8)(R10*1), Y8, Y5
+	VFMADD231PS  160(R9)(R10*1), Y8, Y6
+	VFMADD231PS  160(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y0
+	VFMADD231PS  192(R8)(R10*1), Y8, Y1
+	VFMADD231PS  192(R9)(R10*1), Y8, Y2
+	VFMADD231PS  192(R11)(R10*1), Y8, Y3
+	VFMADD231PS  224(DI)(R10*1), Y8, Y4
+	VFMADD231PS  224(R8)(R10*1), Y8, Y5
+	VFMADD231PS  224(R9)(R10*1), Y8, Y6
+	VFMADD231PS  224(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R12
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest2all
+	MOVQ         280(AX), SI
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      Y5, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      Y7, 96(SI)
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	VORPS        c80000000<>+0(SB), Y4, Y5
+	VMOVUPS      cc2d20000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y6, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y7
+	VFNMADD231PS c3f317218<>+0(SB), Y7, Y6
+	VFNMADD231PS cb102e308<>+0(SB), Y7, Y6
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y7
+	VFMADD213PS  c3c0913d8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y6, Y7
+	VFMADD213PS  c3effffff<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y7
+	VPSUBD       c4b400000<>+0(SB), Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       c3f800000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBLENDVPS    Y4, Y7, Y6, Y4
+	VDIVPS       Y5, Y4, Y4
+	MOVQ         16(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y6
+	VADDPS       Y6, Y5, Y5
+	VORPS        c80000000<>+0(SB), Y5, Y6
+	VMOVUPS      cc1a00000<>+0(SB), Y7
+	VMAXPS       Y6, Y7, Y7
+	VMOVUPS      c4b40007f<>+0(SB), Y6
+	VFMADD231PS  c4038aa3b<>+0(SB), Y7, Y6
+	VSUBPS       c4b40007f<>+0(SB), Y6, Y8
+	VFNMADD231PS c3eb17218<>+0(SB), Y8, Y7
+	VFNMADD231PS cb082e308<>+0(SB), Y8, Y7
+	VMOVUPS      c3d35f5ff<>+0(SB), Y8
+	VFMADD213PS  c3e0913d8<>+0(SB), Y7, Y8
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y7, Y8
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y7, Y8
+	VFMADD213PS  c3f7fffff<>+0(SB), Y7, Y8
+	VMULPS       Y7, Y7, Y9
+	VFMADD213PS  Y7, Y9, Y8
+	VPSLLD       $0x17, Y6, Y6
+	VMOVUPS      cbf000000<>+0(SB), Y7
+	VFMADD231PS  c3f000000<>+0(SB), Y6, Y7
+	VFMADD231PS  Y8, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y6
+	VDIVPS       Y6, Y7, Y6
+	VANDPS       c7fffffff<>+0(SB), Y6, Y6
+	VANDPS       c80000000<>+0(SB), Y5, Y5
+	VORPS        Y6, Y5, Y5
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y6
+	VMULPS       Y6, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y4, Y7, Y7
+	VMULPS       Y5, Y7, Y4
+	VADDPS       Y4, Y6, Y4
+	MOVQ         176(BX), SI
+	VMOVUPS      Y4, (SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y4, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y3, Y3
+	VORPS        Y4, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y0, Y5, Y4, Y0
+	VDIVPS       Y3, Y0, Y0
+	MOVQ         136(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y1, Y0, Y0
+	MOVQ         184(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Y1
+	MOVQ         152(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VADDPS       Y3, Y1, Y1
+	MOVQ         168(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	MOVQ         192(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         280(AX), SI
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      64(SI), Y2
+	VMOVUPS      96(SI), Y3
+	MOVQ         (BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	VORPS        c80000000<>+0(SB), Y4, Y5
+	VMOVUPS      cc2d20000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y6, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y7
+	VFNMADD231PS c3f317218<>+0(SB), Y7, Y6
+	VFNMADD231PS cb102e308<>+0(SB), Y7, Y6
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y7
+	VFMADD213PS  c3c0913d8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y6, Y7
+	VFMADD213PS  c3effffff<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y7
+	VPSUBD       c4b400000<>+0(SB), Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       c3f800000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBLENDVPS    Y4, Y7, Y6, Y4
+	VDIVPS       Y5, Y4, Y4
+	MOVQ         16(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	MOVQ         24(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y6
+	VADDPS       Y6, Y5, Y5
+	VORPS        c80000000<>+0(SB), Y5, Y6
+	VMOVUPS      cc1a00000<>+0(SB), Y7
+	VMAXPS       Y6, Y7, Y7
+	VMOVUPS      c4b40007f<>+0(SB), Y6
+	VFMADD231PS  c4038aa3b<>+0(SB), Y7, Y6
+	VSUBPS       c4b40007f<>+0(SB), Y6, Y8
+	VFNMADD231PS c3eb17218<>+0(SB), Y8, Y7
+	VFNMADD231PS cb082e308<>+0(SB), Y8, Y7
+	VMOVUPS      c3d35f5ff<>+0(SB), Y8
+	VFMADD213PS  c3e0913d8<>+0(SB), Y7, Y8
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y7, Y8
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y7, Y8
+	VFMADD213PS  c3f7fffff<>+0(SB), Y7, Y8
+	VMULPS       Y7, Y7, Y9
+	VFMADD213PS  Y7, Y9, Y8
+	VPSLLD       $0x17, Y6, Y6
+	VMOVUPS      cbf000000<>+0(SB), Y7
+	VFMADD231PS  c3f000000<>+0(SB), Y6, Y7
+	VFMADD231PS  Y8, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y6
+	VDIVPS       Y6, Y7, Y6
+	VANDPS       c7fffffff<>+0(SB), Y6, Y6
+	VANDPS       c80000000<>+0(SB), Y5, Y5
+	VORPS        Y6, Y5, Y5
+	MOVQ         32(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y6
+	VMULPS       Y6, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y4, Y7, Y7
+	VMULPS       Y5, Y7, Y4
+	VADDPS       Y4, Y6, Y4
+	MOVQ         176(BX), SI
+	VMOVUPS      Y4, 32(SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         48(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         64(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         72(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         80(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         96(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y4, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y3, Y3
+	VORPS        Y4, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	MOVQ         104(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	MOVQ         112(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         128(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y0, Y5, Y4, Y0
+	VDIVPS       Y3, Y0, Y0
+	MOVQ         136(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y1, Y0, Y0
+	MOVQ         184(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y1
+	MOVQ         152(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	VADDPS       Y3, Y1, Y1
+	MOVQ         168(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	MOVQ         192(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
 	SUBQ $0x08, DX
 	JLT  rest1done
 
@@ -7507,6 +11651,7 @@ rest1allafter:
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
 	VADDPS       Y7, Y3, Y3
+	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
@@ -8133,7 +12278,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER
@@ -8145,6 +12290,10 @@ TEXT ·lsLstmForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
+	MOVQ         104(AX), CX
+	MOVQ         216(AX), DX
+	CMPQ         CX, DX
+	JEQ          done
 	MOVQ         120(AX), DX
 	TESTQ        DX, DX
 	JZ           all
@@ -8179,8 +12328,124 @@ markone:
 
 markover:
 marked:
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y0
+	VFMADD231PS  64(DI)(R9*1), Y8, Y1
+	VFMADD231PS  64(R8)(R9*1), Y8, Y2
+	VFMADD231PS  64(R10)(R9*1), Y8, Y3
+	VFMADD231PS  96(SI)(R9*1), Y8, Y4
+	VFMADD231PS  96(DI)(R9*1), Y8, Y5
+	VFMADD231PS  96(R8)(R9*1), Y8, Y6
+	VFMADD231PS  96(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VFMADD231PS  160(SI)(R9*1), Y8, Y4
+	VFMADD231PS  160(DI)(R9*1), Y8, Y5
+	VFMADD231PS  160(R8)(R9*1), Y8, Y6
+	VFMADD231PS  160(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y0
+	VFMADD231PS  192(DI)(R9*1), Y8, Y1
+	VFMADD231PS  192(R8)(R9*1), Y8, Y2
+	VFMADD231PS  192(R10)(R9*1), Y8, Y3
+	VFMADD231PS  224(SI)(R9*1), Y8, Y4
+	VFMADD231PS  224(DI)(R9*1), Y8, Y5
+	VFMADD231PS  224(R8)(R9*1), Y8, Y6
+	VFMADD231PS  224(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R11
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VFMADD231PS  32(SI)(R9*1), Y8, Y4
+	VFMADD231PS  32(DI)(R9*1), Y8, Y5
+	VFMADD231PS  32(R8)(R9*1), Y8, Y6
+	VFMADD231PS  32(R10)(R9*1), Y8, Y7
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y2, 64(BX)(SI*1)
+	VMOVUPS Y3, 96(BX)(SI*1)
+	VMOVUPS Y4, 128(BX)(SI*1)
+	VMOVUPS Y5, 160(BX)(SI*1)
+	VMOVUPS Y6, 192(BX)(SI*1)
+	VMOVUPS Y7, 224(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
 	SUBQ $0x08, DX
 	JLT  own1done
 
@@ -8436,9 +12701,611 @@ pollover:
 	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
+
+rest2:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (R10)(SI*4), R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
+	VMOVUPS 128(R12)(R13*1), Y4
+	VMOVUPS 160(R12)(R13*1), Y5
+	VMOVUPS 192(R12)(R13*1), Y6
+	VMOVUPS 224(R12)(R13*1), Y7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R12
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y0
+	VFMADD231PS  64(R8)(R10*1), Y8, Y1
+	VFMADD231PS  64(R9)(R10*1), Y8, Y2
+	VFMADD231PS  64(R11)(R10*1), Y8, Y3
+	VFMADD231PS  96(DI)(R10*1), Y8, Y4
+	VFMADD231PS  96(R8)(R10*1), Y8, Y5
+	VFMADD231PS  96(R9)(R10*1), Y8, Y6
+	VFMADD231PS  96(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VFMADD231PS  160(DI)(R10*1), Y8, Y4
+	VFMADD231PS  160(R8)(R10*1), Y8, Y5
+	VFMADD231PS  160(R9)(R10*1), Y8, Y6
+	VFMADD231PS  160(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y0
+	VFMADD231PS  192(R8)(R10*1), Y8, Y1
+	VFMADD231PS  192(R9)(R10*1), Y8, Y2
+	VFMADD231PS  192(R11)(R10*1), Y8, Y3
+	VFMADD231PS  224(DI)(R10*1), Y8, Y4
+	VFMADD231PS  224(R8)(R10*1), Y8, Y5
+	VFMADD231PS  224(R9)(R10*1), Y8, Y6
+	VFMADD231PS  224(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R12
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VFMADD231PS  32(DI)(R10*1), Y8, Y4
+	VFMADD231PS  32(R8)(R10*1), Y8, Y5
+	VFMADD231PS  32(R9)(R10*1), Y8, Y6
+	VFMADD231PS  32(R11)(R10*1), Y8, Y7
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest2all
+	MOVQ         280(AX), SI
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      Y5, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      Y7, 96(SI)
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	VORPS        c80000000<>+0(SB), Y4, Y5
+	VMOVUPS      cc2d20000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y6, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y7
+	VFNMADD231PS c3f317218<>+0(SB), Y7, Y6
+	VFNMADD231PS cb102e308<>+0(SB), Y7, Y6
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y7
+	VFMADD213PS  c3c0913d8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y6, Y7
+	VFMADD213PS  c3effffff<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y7
+	VPSUBD       c4b400000<>+0(SB), Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       c3f800000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBLENDVPS    Y4, Y7, Y6, Y4
+	VDIVPS       Y5, Y4, Y4
+	MOVQ         176(BX), SI
+	VMOVUPS      Y4, (SI)(CX*4)
+	MOVQ         16(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y6
+	VADDPS       Y6, Y5, Y5
+	VORPS        c80000000<>+0(SB), Y5, Y6
+	VMOVUPS      cc1a00000<>+0(SB), Y7
+	VMAXPS       Y6, Y7, Y7
+	VMOVUPS      c4b40007f<>+0(SB), Y6
+	VFMADD231PS  c4038aa3b<>+0(SB), Y7, Y6
+	VSUBPS       c4b40007f<>+0(SB), Y6, Y8
+	VFNMADD231PS c3eb17218<>+0(SB), Y8, Y7
+	VFNMADD231PS cb082e308<>+0(SB), Y8, Y7
+	VMOVUPS      c3d35f5ff<>+0(SB), Y8
+	VFMADD213PS  c3e0913d8<>+0(SB), Y7, Y8
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y7, Y8
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y7, Y8
+	VFMADD213PS  c3f7fffff<>+0(SB), Y7, Y8
+	VMULPS       Y7, Y7, Y9
+	VFMADD213PS  Y7, Y9, Y8
+	VPSLLD       $0x17, Y6, Y6
+	VMOVUPS      cbf000000<>+0(SB), Y7
+	VFMADD231PS  c3f000000<>+0(SB), Y6, Y7
+	VFMADD231PS  Y8, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y6
+	VDIVPS       Y6, Y7, Y6
+	VANDPS       c7fffffff<>+0(SB), Y6, Y6
+	VANDPS       c80000000<>+0(SB), Y5, Y5
+	VORPS        Y6, Y5, Y5
+	MOVQ         184(BX), SI
+	VMOVUPS      Y5, (SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Y6
+	VMULPS       Y6, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y4, Y7, Y7
+	VMULPS       Y5, Y7, Y4
+	VADDPS       Y4, Y6, Y4
+	MOVQ         192(BX), SI
+	VMOVUPS      Y4, (SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         200(BX), SI
+	VMOVUPS      Y1, (SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y4, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y3, Y3
+	VORPS        Y4, Y3, Y3
+	MOVQ         208(BX), SI
+	VMOVUPS      Y3, (SI)(CX*4)
+	VMULPS       Y3, Y1, Y1
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Y4
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y0, Y5, Y4, Y0
+	VDIVPS       Y3, Y0, Y0
+	MOVQ         216(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         136(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y1, Y0, Y0
+	MOVQ         224(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Y1
+	MOVQ         152(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VADDPS       Y3, Y1, Y1
+	MOVQ         168(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         232(BX), SI
+	VMOVUPS      Y1, (SI)(CX*4)
+	VMULPS       Y0, Y1, Y0
+	MOVQ         240(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         280(AX), SI
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      64(SI), Y2
+	VMOVUPS      96(SI), Y3
+	MOVQ         (BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         8(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	VORPS        c80000000<>+0(SB), Y4, Y5
+	VMOVUPS      cc2d20000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y6, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y7
+	VFNMADD231PS c3f317218<>+0(SB), Y7, Y6
+	VFNMADD231PS cb102e308<>+0(SB), Y7, Y6
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y7
+	VFMADD213PS  c3c0913d8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y6, Y7
+	VFMADD213PS  c3effffff<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y7
+	VPSUBD       c4b400000<>+0(SB), Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       c3f800000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBLENDVPS    Y4, Y7, Y6, Y4
+	VDIVPS       Y5, Y4, Y4
+	MOVQ         176(BX), SI
+	VMOVUPS      Y4, 32(SI)(CX*4)
+	MOVQ         16(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	MOVQ         24(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y6
+	VADDPS       Y6, Y5, Y5
+	VORPS        c80000000<>+0(SB), Y5, Y6
+	VMOVUPS      cc1a00000<>+0(SB), Y7
+	VMAXPS       Y6, Y7, Y7
+	VMOVUPS      c4b40007f<>+0(SB), Y6
+	VFMADD231PS  c4038aa3b<>+0(SB), Y7, Y6
+	VSUBPS       c4b40007f<>+0(SB), Y6, Y8
+	VFNMADD231PS c3eb17218<>+0(SB), Y8, Y7
+	VFNMADD231PS cb082e308<>+0(SB), Y8, Y7
+	VMOVUPS      c3d35f5ff<>+0(SB), Y8
+	VFMADD213PS  c3e0913d8<>+0(SB), Y7, Y8
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y7, Y8
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y7, Y8
+	VFMADD213PS  c3f7fffff<>+0(SB), Y7, Y8
+	VMULPS       Y7, Y7, Y9
+	VFMADD213PS  Y7, Y9, Y8
+	VPSLLD       $0x17, Y6, Y6
+	VMOVUPS      cbf000000<>+0(SB), Y7
+	VFMADD231PS  c3f000000<>+0(SB), Y6, Y7
+	VFMADD231PS  Y8, Y6, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y6
+	VDIVPS       Y6, Y7, Y6
+	VANDPS       c7fffffff<>+0(SB), Y6, Y6
+	VANDPS       c80000000<>+0(SB), Y5, Y5
+	VORPS        Y6, Y5, Y5
+	MOVQ         184(BX), SI
+	VMOVUPS      Y5, 32(SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y6
+	VMULPS       Y6, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y4, Y7, Y7
+	VMULPS       Y5, Y7, Y4
+	VADDPS       Y4, Y6, Y4
+	MOVQ         192(BX), SI
+	VMOVUPS      Y4, 32(SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         48(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         64(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y1, Y4, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBLENDVPS    Y1, Y6, Y5, Y1
+	VDIVPS       Y4, Y1, Y1
+	MOVQ         200(BX), SI
+	VMOVUPS      Y1, 32(SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	MOVQ         80(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y4, Y4
+	MOVQ         96(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y4, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc1a00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b40007f<>+0(SB), Y4
+	VFMADD231PS  c4038aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b40007f<>+0(SB), Y4, Y6
+	VFNMADD231PS c3eb17218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb082e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3d35f5ff<>+0(SB), Y6
+	VFMADD213PS  c3e0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f7fffff<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  Y5, Y7, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      cbf000000<>+0(SB), Y5
+	VFMADD231PS  c3f000000<>+0(SB), Y4, Y5
+	VFMADD231PS  Y6, Y4, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VDIVPS       Y4, Y5, Y4
+	VANDPS       c7fffffff<>+0(SB), Y4, Y4
+	VANDPS       c80000000<>+0(SB), Y3, Y3
+	VORPS        Y4, Y3, Y3
+	MOVQ         208(BX), SI
+	VMOVUPS      Y3, 32(SI)(CX*4)
+	VMULPS       Y3, Y1, Y1
+	MOVQ         104(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	MOVQ         112(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         128(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y4
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y0, Y5, Y4, Y0
+	VDIVPS       Y3, Y0, Y0
+	MOVQ         216(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	MOVQ         136(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y1, Y0, Y0
+	MOVQ         224(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y1
+	MOVQ         152(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	VADDPS       Y3, Y1, Y1
+	MOVQ         168(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         232(BX), SI
+	VMOVUPS      Y1, 32(SI)(CX*4)
+	VMULPS       Y0, Y1, Y0
+	MOVQ         240(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
 	SUBQ $0x08, DX
 	JLT  rest1done
 
@@ -8530,6 +13397,7 @@ rest1allafter:
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
 	VADDPS       Y7, Y3, Y3
+	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
@@ -9198,7 +14066,7 @@ next:
 	MOVQ 104(AX), DX
 	DECQ DX
 	MOVQ DX, 104(AX)
-	JNZ  step
+	JMP  step
 
 done:
 	VZEROUPPER

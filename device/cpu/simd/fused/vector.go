@@ -45,7 +45,7 @@ type Steps struct {
 	Terms        int       // of the tile, to come
 	RowOfWeights uintptr   // the next of them
 	Inputs       uintptr   // and what they multiply
-	Sums         []float32 // of those before, while no step runs
+	Sums         []float32 // of those before, while no step runs; with AVX2, those of a second vector while the first is computed
 }
 
 // A Tile is TileRows rows of a product by a strip of packed weights.

@@ -1,0 +1,62 @@
+package cpu
+
+import (
+	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
+)
+
+// This file decides when one call of assembly runs all steps of a band or of a sequence.
+
+// inOneCall reports whether one call runs all steps of a band.
+func (w *persistent) inOneCall(bands int) bool {
+	return w.batch == 1 && w.recurrence != nil && (w.input != nil || w.calls(w.largest(bands)))
+}
+
+// calls reports whether all steps of so many units of one sequence take less time in one call than a product and
+// cells at each step. AVX2 has registers for the sums of one strip of each gate, and products of a step read more
+// strips side by side, which pays where weights come from far.
+func (w *persistent) calls(units int) bool {
+	const far = 4
+	switch bytes := w.bytes(units); {
+	case w.program.device.kernels.Level() >= simd.AVX512 || bytes <= nearest():
+		return true
+	case len(w.weights) == 1:
+		return bytes <= far*nearest()
+	default:
+		return 4*bytes < 3*gemm.DetectL2()
+	}
+}
+
+// oneByOne reports whether a worker runs each of so many sequences in one call, rather than steps of all of
+// them: where the nearest cache holds the weights, or there are few sequences to read them for.
+func (w *persistent) oneByOne(rows int) bool {
+	switch {
+	case w.recurrence == nil:
+		return false
+	case w.near(w.hidden):
+		return true
+	case w.program.device.kernels.Level() >= simd.AVX512:
+		return rows == 1 || rows <= some && w.near(w.hidden*2/3)
+	}
+	return rows == 1 && len(w.weights) > 1 && w.calls(w.hidden)
+}
+
+// pairs reports whether a band of so many units computes two vectors at once: with AVX-512 those of near weights,
+// which are read as fast as states are broadcast, unless an input product is formed among its own, and those of one
+// product, which are then read from two places. With AVX2 two vectors are a strip, which is read once for both; layers
+// of two near strips and several gates were slower.
+func (w *persistent) pairs(units int) bool {
+	switch {
+	case len(w.weights) == 1:
+		return true
+	case w.program.device.kernels.Level() < simd.AVX512:
+		return w.hidden != 2*line || !w.near(units)
+	}
+	return w.near(units) && (w.input == nil || w.input.helped)
+}
+
+// near reports whether the nearest cache holds the weights of so many units.
+func (w *persistent) near(units int) bool { return w.bytes(units) <= nearest() }
+
+// bytes are those of the weights of so many units.
+func (w *persistent) bytes(units int) int { return 4 * len(w.weights) * w.hidden * units }
