@@ -31,7 +31,7 @@ func (e *Engine) tilesOfRows(p *Product, b, next []float32, k, m, mEnd, n, nEnd 
 		t.Strips = end - s
 		t.Last = min(width, nEnd-n-(end-1)*width)
 		t.B = b[s*t.BStrip:]
-		later := next // a strip with each tile
+		later := next
 		if end < strips {
 			later = b[end*t.BStrip:]
 		}
@@ -42,10 +42,7 @@ func (e *Engine) tilesOfRows(p *Product, b, next []float32, k, m, mEnd, n, nEnd 
 				t.Rows++
 			}
 			t.A, t.C = p.A.Data[a:], p.C[c:]
-			t.Ahead = t.B
-			if i < t.Strips && i*t.BStrip < len(later) {
-				t.Ahead = later[i*t.BStrip:]
-			}
+			fetch(t, later, i, tiles)
 			e.k.Tile(t)
 			a += t.Rows * t.ARow
 			c += t.Rows * p.LdC
@@ -66,7 +63,7 @@ func (e *Engine) tilesOfStrips(p *Product, a, b []float32, m, mEnd, n, nEnd int,
 		t.Strips = end - s
 		t.Last = min(width, nEnd-n-(end-1)*width)
 		t.B = b[s*t.BStrip:]
-		t.Ahead = t.B
+		t.Ahead, t.AheadStep = t.B, 0
 		for row := m; row < mEnd; row += width {
 			rows := min(width, mEnd-row)
 			tiles := ceil(rows, e.k.MaxRows())
@@ -80,4 +77,22 @@ func (e *Engine) tilesOfStrips(p *Product, a, b []float32, m, mEnd, n, nEnd int,
 		}
 		s = end
 	}
+}
+
+// fetch has tile i of so many, which multiply with the same strips one after another, ask for its part of as many
+// strips of later: of memory that answers slowly, none is asked to answer all at once.
+func fetch(t *simd.Tile, later []float32, i, tiles int) {
+	each := max(1, tiles/t.Strips) // tiles that fetch a strip
+	if row := t.Format.RowFloats(); t.BStep == row {
+		each = min(each, row)
+	} else {
+		each = 1 // rows are apart
+	}
+	strip, part := i/each, i%each
+	at := strip*t.BStrip + part*t.K/each*t.BStep
+	if strip >= t.Strips || at >= len(later) {
+		t.Ahead, t.AheadStep = t.B, 0
+		return
+	}
+	t.Ahead, t.AheadStep = later[at:], ceil(t.BStep, each)
 }

@@ -18,7 +18,7 @@ TEXT ·tile1x1F16AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   136(AX), DI
+	MOVQ   144(AX), DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -85,10 +85,10 @@ sums:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -164,7 +164,7 @@ TEXT ·tile1x2F16AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -249,10 +249,10 @@ sums:
 	VADDPS     Y6, Y2, Y2
 	VADDPS     Y7, Y3, Y3
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -298,7 +298,7 @@ TEXT ·tile1x3F16AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -409,10 +409,10 @@ sums:
 	VADDPS     Y10, Y4, Y4
 	VADDPS     Y11, Y5, Y5
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -463,7 +463,7 @@ TEXT ·tile1x4F16AVX2(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(SI*2), DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -584,10 +584,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -643,7 +643,7 @@ TEXT ·tile1x5F16AVX2(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -791,10 +791,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -854,7 +854,7 @@ TEXT ·tile1x6F16AVX2(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1024,10 +1024,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -1089,7 +1089,7 @@ TEXT ·tile2x1F16AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1169,10 +1169,10 @@ sums:
 	VADDPS     Y6, Y2, Y2
 	VADDPS     Y7, Y3, Y3
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1222,7 +1222,7 @@ TEXT ·tile2x2F16AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1328,10 +1328,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1389,7 +1389,7 @@ TEXT ·tile2x3F16AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1529,10 +1529,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1598,7 +1598,7 @@ TEXT ·tile3x1F16AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1699,10 +1699,10 @@ sums:
 	VADDPS     Y10, Y4, Y4
 	VADDPS     Y11, Y5, Y5
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1760,7 +1760,7 @@ TEXT ·tile3x2F16AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1895,10 +1895,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1958,11 +1958,11 @@ done:
 // Requires: AVX, F16C, FMA3, MMX+
 TEXT ·tile4x1F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	PREFETCHT0 (CX)
@@ -1982,8 +1982,10 @@ fetched:
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	MOVQ   48(AX), R10
+	MOVQ   128(AX), R11
+	SHLQ   $0x02, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2012,7 +2014,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	VCVTPH2PS    (DI), Y8
 	VCVTPH2PS    16(DI), Y9
@@ -2030,7 +2032,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	VCVTPH2PS    (DI), Y8
 	VCVTPH2PS    16(DI), Y9
@@ -2048,7 +2050,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	VCVTPH2PS    (DI), Y8
 	VCVTPH2PS    16(DI), Y9
@@ -2066,7 +2068,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	SUBQ         $0x04, R9
 	JGE          loop
@@ -2092,17 +2094,17 @@ one:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	DECQ         R9
 	JNZ          one
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       mask<>+0(SB), DI
 	MOVQ       $0x00000010, R8
@@ -2159,11 +2161,11 @@ done:
 // Requires: AVX, F16C, FMA3, MMX+
 TEXT ·tile5x1F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -2186,8 +2188,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2222,7 +2226,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Y10
 	VCVTPH2PS    16(R8), Y11
@@ -2244,7 +2248,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Y10
 	VCVTPH2PS    16(R8), Y11
@@ -2266,7 +2270,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Y10
 	VCVTPH2PS    16(R8), Y11
@@ -2288,7 +2292,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -2318,17 +2322,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       (CX)(DX*4), DI
 	LEAQ       mask<>+0(SB), R8
@@ -2394,11 +2398,11 @@ done:
 // Requires: AVX, F16C, FMA3, MMX+
 TEXT ·tile6x1F16AVX2(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -2422,8 +2426,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2463,7 +2469,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Y12
 	VCVTPH2PS    16(R8), Y13
@@ -2488,7 +2494,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Y12
 	VCVTPH2PS    16(R8), Y13
@@ -2513,7 +2519,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Y12
 	VCVTPH2PS    16(R8), Y13
@@ -2538,7 +2544,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -2571,17 +2577,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       (CX)(DX*4), DI
 	LEAQ       mask<>+0(SB), R8
@@ -2666,7 +2672,7 @@ TEXT ·tile1x1BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), SI
 	SHLQ   $0x02, SI
 	ADDQ   SI, SI
-	MOVQ   136(AX), DI
+	MOVQ   144(AX), DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2770,10 +2776,10 @@ sums:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -2816,7 +2822,7 @@ TEXT ·tile1x2BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
 	ADDQ   DI, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2966,10 +2972,10 @@ sums:
 	VADDPS     Y6, Y2, Y2
 	VADDPS     Y7, Y3, Y3
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -3016,7 +3022,7 @@ TEXT ·tile1x3BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
 	ADDQ   DI, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3220,10 +3226,10 @@ sums:
 	VADDPS     Y10, Y4, Y4
 	VADDPS     Y11, Y5, Y5
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -3275,7 +3281,7 @@ TEXT ·tile1x4BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
 	ADDQ   R8, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3517,10 +3523,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -3577,7 +3583,7 @@ TEXT ·tile1x5BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
 	ADDQ   R9, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3873,10 +3879,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -3937,7 +3943,7 @@ TEXT ·tile1x6BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
 	ADDQ   R9, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4283,10 +4289,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -4349,7 +4355,7 @@ TEXT ·tile2x1BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
 	ADDQ   DI, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4472,10 +4478,10 @@ sums:
 	VADDPS     Y6, Y2, Y2
 	VADDPS     Y7, Y3, Y3
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -4526,7 +4532,7 @@ TEXT ·tile2x2BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
 	ADDQ   R8, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4707,10 +4713,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -4769,7 +4775,7 @@ TEXT ·tile2x3BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
 	ADDQ   R8, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5016,10 +5022,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -5086,7 +5092,7 @@ TEXT ·tile3x1BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
 	ADDQ   DI, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5236,10 +5242,10 @@ sums:
 	VADDPS     Y10, Y4, Y4
 	VADDPS     Y11, Y5, Y5
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -5298,7 +5304,7 @@ TEXT ·tile3x2BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
 	ADDQ   R8, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5518,10 +5524,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -5581,11 +5587,11 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile4x1BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	PREFETCHT0 (CX)
@@ -5606,8 +5612,11 @@ fetched:
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
 	ADDQ   R8, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	MOVQ   48(AX), R10
+	MOVQ   128(AX), R11
+	SHLQ   $0x02, R11
+	ADDQ   R11, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5657,7 +5666,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
 	VPSLLD       $0x10, Y8, Y8
@@ -5696,7 +5705,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	SUBQ         $0x04, R9
 	JGE          loop
@@ -5742,7 +5751,7 @@ rest:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	SUBQ         $0x02, R9
 
@@ -5769,17 +5778,17 @@ one:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	DECQ         R9
 	JNZ          one
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       mask<>+0(SB), DI
 	MOVQ       $0x00000010, R8
@@ -5836,11 +5845,11 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile5x1BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -5864,8 +5873,11 @@ fetched:
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
 	ADDQ   R9, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
+	ADDQ   R12, R12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5925,7 +5937,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y10
 	VPSLLD       $0x10, Y10, Y10
@@ -5972,7 +5984,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -6026,7 +6038,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x02, R10
 
@@ -6057,17 +6069,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       (CX)(DX*4), DI
 	LEAQ       mask<>+0(SB), R8
@@ -6133,11 +6145,11 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile6x1BF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -6162,8 +6174,11 @@ fetched:
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
 	ADDQ   R9, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
+	ADDQ   R12, R12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6231,7 +6246,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y12
 	VPSLLD       $0x10, Y12, Y12
@@ -6284,7 +6299,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -6344,7 +6359,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x02, R10
 
@@ -6378,17 +6393,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       (CX)(DX*4), DI
 	LEAQ       mask<>+0(SB), R8

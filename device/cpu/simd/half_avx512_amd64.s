@@ -16,7 +16,7 @@ TEXT ·tile1x1F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ         $0x02, SI
 	MOVQ         120(AX), SI
 	SHLQ         $0x02, SI
-	MOVQ         136(AX), DI
+	MOVQ         144(AX), DI
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -136,10 +136,10 @@ sums:
 	VPERMPS       Z9, Z13, Z9
 	VMULPS        Z12, Z9, Z0
 	MOVQ          72(AX), CX
-	MOVQ          128(AX), DX
+	MOVQ          136(AX), DX
 	SHLQ          $0x02, DX
-	MOVQ          160(AX), DX
-	MOVB          168(AX), AL
+	MOVQ          168(AX), DX
+	MOVB          176(AX), AL
 	MOVL          $0x0000ffff, BX
 	BZHIL         DX, BX, BX
 	KMOVW         BX, K1
@@ -194,7 +194,7 @@ TEXT ·tile1x2F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ         $0x02, SI
 	MOVQ         120(AX), DI
 	SHLQ         $0x02, DI
-	MOVQ         136(AX), R8
+	MOVQ         144(AX), R8
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -320,10 +320,10 @@ sums:
 	VPERMPS       Z9, Z13, Z9
 	VMULPS        Z12, Z9, Z1
 	MOVQ          72(AX), CX
-	MOVQ          128(AX), DX
+	MOVQ          136(AX), DX
 	SHLQ          $0x02, DX
-	MOVQ          160(AX), DX
-	MOVB          168(AX), AL
+	MOVQ          168(AX), DX
+	MOVB          176(AX), AL
 	MOVL          $0x0000ffff, BX
 	BZHIL         DX, BX, BX
 	KMOVW         BX, K1
@@ -350,7 +350,7 @@ TEXT ·tile1x3F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ         $0x02, SI
 	MOVQ         120(AX), DI
 	SHLQ         $0x02, DI
-	MOVQ         136(AX), R8
+	MOVQ         144(AX), R8
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -514,10 +514,10 @@ sums:
 	VPERMPS       Z13, Z17, Z13
 	VMULPS        Z16, Z13, Z2
 	MOVQ          72(AX), CX
-	MOVQ          128(AX), DX
+	MOVQ          136(AX), DX
 	SHLQ          $0x02, DX
-	MOVQ          160(AX), DX
-	MOVB          168(AX), AL
+	MOVQ          168(AX), DX
+	MOVB          176(AX), AL
 	MOVL          $0x0000ffff, BX
 	BZHIL         DX, BX, BX
 	KMOVW         BX, K1
@@ -547,7 +547,7 @@ TEXT ·tile1x4F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ         (SI)(SI*2), DI
 	MOVQ         120(AX), R8
 	SHLQ         $0x02, R8
-	MOVQ         136(AX), R9
+	MOVQ         144(AX), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -733,10 +733,10 @@ sums:
 	VPERMPS       Z9, Z13, Z9
 	VMULPS        Z12, Z9, Z3
 	MOVQ          72(AX), CX
-	MOVQ          128(AX), DX
+	MOVQ          136(AX), DX
 	SHLQ          $0x02, DX
-	MOVQ          160(AX), DX
-	MOVB          168(AX), AL
+	MOVQ          168(AX), DX
+	MOVB          176(AX), AL
 	MOVL          $0x0000ffff, BX
 	BZHIL         DX, BX, BX
 	KMOVW         BX, K1
@@ -769,7 +769,7 @@ TEXT ·tile1x5F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ         (BX)(SI*4), R8
 	MOVQ         120(AX), R9
 	SHLQ         $0x02, R9
-	MOVQ         136(AX), R10
+	MOVQ         144(AX), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -995,10 +995,10 @@ sums:
 	VPERMPS       Z11, Z15, Z11
 	VMULPS        Z14, Z11, Z4
 	MOVQ          72(AX), CX
-	MOVQ          128(AX), DX
+	MOVQ          136(AX), DX
 	SHLQ          $0x02, DX
-	MOVQ          160(AX), DX
-	MOVB          168(AX), AL
+	MOVQ          168(AX), DX
+	MOVB          176(AX), AL
 	MOVL          $0x0000ffff, BX
 	BZHIL         DX, BX, BX
 	KMOVW         BX, K1
@@ -1033,7 +1033,7 @@ TEXT ·tile1x6F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ         (BX)(SI*4), R8
 	MOVQ         120(AX), R9
 	SHLQ         $0x02, R9
-	MOVQ         136(AX), R10
+	MOVQ         144(AX), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -1293,10 +1293,10 @@ sums:
 	VPERMPS       Z13, Z17, Z13
 	VMULPS        Z16, Z13, Z5
 	MOVQ          72(AX), CX
-	MOVQ          128(AX), DX
+	MOVQ          136(AX), DX
 	SHLQ          $0x02, DX
-	MOVQ          160(AX), DX
-	MOVB          168(AX), AL
+	MOVQ          168(AX), DX
+	MOVB          176(AX), AL
 	MOVL          $0x0000ffff, BX
 	BZHIL         DX, BX, BX
 	KMOVW         BX, K1
@@ -1333,7 +1333,7 @@ TEXT ·tile1x7F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ         (BX)(SI*4), R8
 	MOVQ         120(AX), R9
 	SHLQ         $0x02, R9
-	MOVQ         136(AX), R10
+	MOVQ         144(AX), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -1627,10 +1627,10 @@ sums:
 	VPERMPS       Z15, Z19, Z15
 	VMULPS        Z18, Z15, Z6
 	MOVQ          72(AX), CX
-	MOVQ          128(AX), DX
+	MOVQ          136(AX), DX
 	SHLQ          $0x02, DX
-	MOVQ          160(AX), DX
-	MOVB          168(AX), AL
+	MOVQ          168(AX), DX
+	MOVB          176(AX), AL
 	MOVL          $0x0000ffff, BX
 	BZHIL         DX, BX, BX
 	KMOVW         BX, K1
@@ -1669,7 +1669,7 @@ TEXT ·tile1x8F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ         (BX)(SI*4), R8
 	MOVQ         120(AX), R9
 	SHLQ         $0x02, R9
-	MOVQ         136(AX), R10
+	MOVQ         144(AX), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -1997,10 +1997,10 @@ sums:
 	VPERMPS       Z17, Z21, Z17
 	VMULPS        Z20, Z17, Z7
 	MOVQ          72(AX), CX
-	MOVQ          128(AX), DX
+	MOVQ          136(AX), DX
 	SHLQ          $0x02, DX
-	MOVQ          160(AX), DX
-	MOVB          168(AX), AL
+	MOVQ          168(AX), DX
+	MOVB          176(AX), AL
 	MOVL          $0x0000ffff, BX
 	BZHIL         DX, BX, BX
 	KMOVW         BX, K1
@@ -2041,7 +2041,7 @@ TEXT ·tile2x1F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2108,10 +2108,10 @@ sums:
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2140,7 +2140,7 @@ TEXT ·tile2x2F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2220,10 +2220,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2256,7 +2256,7 @@ TEXT ·tile2x3F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2357,10 +2357,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2398,7 +2398,7 @@ TEXT ·tile2x4F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(DI*2), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2504,10 +2504,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2550,7 +2550,7 @@ TEXT ·tile2x5F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2678,10 +2678,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2728,7 +2728,7 @@ TEXT ·tile2x6F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2873,10 +2873,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2927,7 +2927,7 @@ TEXT ·tile2x7F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3089,10 +3089,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3147,7 +3147,7 @@ TEXT ·tile2x8F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3326,10 +3326,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3386,7 +3386,7 @@ TEXT ·tile3x1F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3470,10 +3470,10 @@ sums:
 	VADDPS   Z4, Z1, Z1
 	VADDPS   Z5, Z2, Z2
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3504,7 +3504,7 @@ TEXT ·tile3x2F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3605,10 +3605,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3645,7 +3645,7 @@ TEXT ·tile3x3F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3757,10 +3757,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3804,7 +3804,7 @@ TEXT ·tile3x4F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(DI*2), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3939,10 +3939,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3993,7 +3993,7 @@ TEXT ·tile3x5F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4156,10 +4156,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -4216,7 +4216,7 @@ TEXT ·tile3x6F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4402,10 +4402,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -4468,7 +4468,7 @@ TEXT ·tile3x7F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4677,10 +4677,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -4749,7 +4749,7 @@ TEXT ·tile3x8F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4981,10 +4981,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -5058,7 +5058,7 @@ TEXT ·tile4x1F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5143,10 +5143,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -5181,7 +5181,7 @@ TEXT ·tile4x2F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5287,10 +5287,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -5333,7 +5333,7 @@ TEXT ·tile4x3F16AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5468,10 +5468,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -5523,7 +5523,7 @@ TEXT ·tile4x4F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (R8)(R8*2), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5687,10 +5687,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -5751,7 +5751,7 @@ TEXT ·tile4x5F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(R8*4), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5949,10 +5949,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -6021,7 +6021,7 @@ TEXT ·tile4x6F16AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(R8*4), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6248,10 +6248,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -6315,11 +6315,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x1F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -6342,8 +6342,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6372,7 +6374,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -6388,7 +6390,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -6404,7 +6406,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -6420,7 +6422,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -6444,7 +6446,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -6456,10 +6458,10 @@ sums:
 	VADDPS   Z8, Z3, Z3
 	VADDPS   Z9, Z4, Z4
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6486,11 +6488,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x2F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -6518,8 +6520,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6554,7 +6558,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z10
 	VCVTPH2PS    (R8)(R9*1), Z11
@@ -6576,7 +6580,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z10
 	VCVTPH2PS    (R8)(R9*1), Z11
@@ -6598,7 +6602,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z10
 	VCVTPH2PS    (R8)(R9*1), Z11
@@ -6620,7 +6624,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -6650,17 +6654,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6697,11 +6701,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x3F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -6734,8 +6738,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6781,7 +6787,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z15
 	VCVTPH2PS    (R8)(R9*1), Z16
@@ -6809,7 +6815,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z15
 	VCVTPH2PS    (R8)(R9*1), Z16
@@ -6837,7 +6843,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z15
 	VCVTPH2PS    (R8)(R9*1), Z16
@@ -6865,7 +6871,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -6901,17 +6907,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6958,11 +6964,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x4F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -7001,8 +7007,10 @@ fetched:
 	LEAQ   (R9)(R9*2), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	MOVQ   48(AX), R13
+	MOVQ   128(AX), R14
+	SHLQ   $0x02, R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7059,7 +7067,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VCVTPH2PS    (R8), Z20
 	VCVTPH2PS    (R8)(R9*1), Z21
@@ -7093,7 +7101,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VCVTPH2PS    (R8), Z20
 	VCVTPH2PS    (R8)(R9*1), Z21
@@ -7127,7 +7135,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VCVTPH2PS    (R8), Z20
 	VCVTPH2PS    (R8)(R9*1), Z21
@@ -7161,7 +7169,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x04, R12
 	JGE          loop
@@ -7203,17 +7211,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	DECQ         R12
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7270,11 +7278,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x5F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -7319,8 +7327,10 @@ fetched:
 	LEAQ   (R8)(R9*4), R11
 	MOVQ   120(AX), R12
 	SHLQ   $0x02, R12
-	MOVQ   136(AX), R13
+	MOVQ   144(AX), R13
 	MOVQ   48(AX), R14
+	MOVQ   128(AX), R15
+	SHLQ   $0x02, R15
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7388,7 +7398,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -7429,7 +7439,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -7470,7 +7480,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -7511,7 +7521,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	SUBQ         $0x04, R13
@@ -7560,7 +7570,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	DECQ         R13
@@ -7568,10 +7578,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7638,11 +7648,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x1F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -7666,8 +7676,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7700,7 +7712,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -7718,7 +7730,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -7736,7 +7748,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -7754,7 +7766,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -7780,7 +7792,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -7793,10 +7805,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7825,11 +7837,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x2F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -7859,8 +7871,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7900,7 +7914,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z12
 	VCVTPH2PS    (R8)(R9*1), Z13
@@ -7925,7 +7939,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z12
 	VCVTPH2PS    (R8)(R9*1), Z13
@@ -7950,7 +7964,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z12
 	VCVTPH2PS    (R8)(R9*1), Z13
@@ -7975,7 +7989,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -8008,17 +8022,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8059,11 +8073,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x3F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -8099,8 +8113,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8153,7 +8169,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z18
 	VCVTPH2PS    (R8)(R9*1), Z19
@@ -8185,7 +8201,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z18
 	VCVTPH2PS    (R8)(R9*1), Z19
@@ -8217,7 +8233,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z18
 	VCVTPH2PS    (R8)(R9*1), Z19
@@ -8249,7 +8265,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -8289,17 +8305,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8352,11 +8368,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x4F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -8399,8 +8415,10 @@ fetched:
 	LEAQ   (R9)(R9*2), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	MOVQ   48(AX), R13
+	MOVQ   128(AX), R14
+	SHLQ   $0x02, R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8466,7 +8484,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VCVTPH2PS    (R8), Z24
 	VCVTPH2PS    (R8)(R9*1), Z25
@@ -8505,7 +8523,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VCVTPH2PS    (R8), Z24
 	VCVTPH2PS    (R8)(R9*1), Z25
@@ -8544,7 +8562,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VCVTPH2PS    (R8), Z24
 	VCVTPH2PS    (R8)(R9*1), Z25
@@ -8583,7 +8601,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x04, R12
 	JGE          loop
@@ -8630,17 +8648,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	DECQ         R12
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8705,11 +8723,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x1F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -8734,8 +8752,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8772,7 +8792,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -8792,7 +8812,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -8812,7 +8832,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -8832,7 +8852,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -8860,7 +8880,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -8874,10 +8894,10 @@ sums:
 	VADDPS   Z12, Z5, Z5
 	VADDPS   Z13, Z6, Z6
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8908,11 +8928,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x2F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -8944,8 +8964,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8990,7 +9012,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z14
 	VCVTPH2PS    (R8)(R9*1), Z15
@@ -9018,7 +9040,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z14
 	VCVTPH2PS    (R8)(R9*1), Z15
@@ -9046,7 +9068,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z14
 	VCVTPH2PS    (R8)(R9*1), Z15
@@ -9074,7 +9096,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -9110,17 +9132,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -9165,11 +9187,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x3F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -9208,8 +9230,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9269,7 +9293,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z21
 	VCVTPH2PS    (R8)(R9*1), Z22
@@ -9305,7 +9329,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z21
 	VCVTPH2PS    (R8)(R9*1), Z22
@@ -9341,7 +9365,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z21
 	VCVTPH2PS    (R8)(R9*1), Z22
@@ -9377,7 +9401,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -9421,17 +9445,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -9490,11 +9514,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x1F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -9520,8 +9544,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9554,7 +9580,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -9576,7 +9602,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -9598,7 +9624,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VCVTPH2PS    (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -9620,7 +9646,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -9650,17 +9676,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -9693,11 +9719,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x2F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -9731,8 +9757,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9782,7 +9810,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z16
 	VCVTPH2PS    (R8)(R9*1), Z17
@@ -9813,7 +9841,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z16
 	VCVTPH2PS    (R8)(R9*1), Z17
@@ -9844,7 +9872,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z16
 	VCVTPH2PS    (R8)(R9*1), Z17
@@ -9875,7 +9903,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -9914,17 +9942,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -9973,11 +10001,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x3F16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -10019,8 +10047,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10087,7 +10117,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z24
 	VCVTPH2PS    (R8)(R9*1), Z25
@@ -10127,7 +10157,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z24
 	VCVTPH2PS    (R8)(R9*1), Z25
@@ -10167,7 +10197,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VCVTPH2PS    (R8), Z24
 	VCVTPH2PS    (R8)(R9*1), Z25
@@ -10207,7 +10237,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -10255,17 +10285,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -10341,7 +10371,7 @@ TEXT ·tile1x1BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       SI, SI
-	MOVQ       136(AX), DI
+	MOVQ       144(AX), DI
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -10407,10 +10437,10 @@ sums:
 	VADDPS   Z3, Z1, Z1
 	VADDPS   Z1, Z0, Z0
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -10438,7 +10468,7 @@ TEXT ·tile1x2BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       DI, DI
-	MOVQ       136(AX), R8
+	MOVQ       144(AX), R8
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -10526,10 +10556,10 @@ sums:
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -10559,7 +10589,7 @@ TEXT ·tile1x3BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       DI, DI
-	MOVQ       136(AX), R8
+	MOVQ       144(AX), R8
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -10669,10 +10699,10 @@ sums:
 	VADDPS   Z4, Z1, Z1
 	VADDPS   Z5, Z2, Z2
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -10705,7 +10735,7 @@ TEXT ·tile1x4BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       R8, R8
-	MOVQ       136(AX), R9
+	MOVQ       144(AX), R9
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -10821,10 +10851,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -10860,7 +10890,7 @@ TEXT ·tile1x5BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -10998,10 +11028,10 @@ sums:
 	VADDPS   Z8, Z3, Z3
 	VADDPS   Z9, Z4, Z4
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -11039,7 +11069,7 @@ TEXT ·tile1x6BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -11195,10 +11225,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -11238,7 +11268,7 @@ TEXT ·tile1x7BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -11412,10 +11442,10 @@ sums:
 	VADDPS   Z12, Z5, Z5
 	VADDPS   Z13, Z6, Z6
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -11457,7 +11487,7 @@ TEXT ·tile1x8BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -11633,10 +11663,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -11678,7 +11708,7 @@ TEXT ·tile2x1BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       DI, DI
-	MOVQ       136(AX), R8
+	MOVQ       144(AX), R8
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -11765,10 +11795,10 @@ sums:
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -11798,7 +11828,7 @@ TEXT ·tile2x2BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       R8, R8
-	MOVQ       136(AX), R9
+	MOVQ       144(AX), R9
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -11905,10 +11935,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -11942,7 +11972,7 @@ TEXT ·tile2x3BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       R8, R8
-	MOVQ       136(AX), R9
+	MOVQ       144(AX), R9
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -12077,10 +12107,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -12119,7 +12149,7 @@ TEXT ·tile2x4BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -12266,10 +12296,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -12313,7 +12343,7 @@ TEXT ·tile2x5BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -12488,10 +12518,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -12539,7 +12569,7 @@ TEXT ·tile2x6BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -12738,10 +12768,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -12793,7 +12823,7 @@ TEXT ·tile2x7BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -13016,10 +13046,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -13075,7 +13105,7 @@ TEXT ·tile2x8BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -13322,10 +13352,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -13383,7 +13413,7 @@ TEXT ·tile3x1BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       DI, DI
-	MOVQ       136(AX), R8
+	MOVQ       144(AX), R8
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -13491,10 +13521,10 @@ sums:
 	VADDPS   Z4, Z1, Z1
 	VADDPS   Z5, Z2, Z2
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -13526,7 +13556,7 @@ TEXT ·tile3x2BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       R8, R8
-	MOVQ       136(AX), R9
+	MOVQ       144(AX), R9
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -13660,10 +13690,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -13701,7 +13731,7 @@ TEXT ·tile3x3BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       R8, R8
-	MOVQ       136(AX), R9
+	MOVQ       144(AX), R9
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -13855,10 +13885,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -13903,7 +13933,7 @@ TEXT ·tile3x4BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -14089,10 +14119,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -14144,7 +14174,7 @@ TEXT ·tile3x5BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -14366,10 +14396,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -14427,7 +14457,7 @@ TEXT ·tile3x6BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -14681,10 +14711,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -14748,7 +14778,7 @@ TEXT ·tile3x7BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -15034,10 +15064,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -15107,7 +15137,7 @@ TEXT ·tile3x8BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -15425,10 +15455,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -15503,7 +15533,7 @@ TEXT ·tile4x1BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       R8, R8
-	MOVQ       136(AX), R9
+	MOVQ       144(AX), R9
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -15616,10 +15646,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -15655,7 +15685,7 @@ TEXT ·tile4x2BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -15800,10 +15830,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -15847,7 +15877,7 @@ TEXT ·tile4x3BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -16032,10 +16062,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -16088,7 +16118,7 @@ TEXT ·tile4x4BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -16313,10 +16343,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -16378,7 +16408,7 @@ TEXT ·tile4x5BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R11
 	SHLQ       $0x02, R11
 	ADDQ       R11, R11
-	MOVQ       136(AX), R12
+	MOVQ       144(AX), R12
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -16647,10 +16677,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -16720,7 +16750,7 @@ TEXT ·tile4x6BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       120(AX), R11
 	SHLQ       $0x02, R11
 	ADDQ       R11, R11
-	MOVQ       136(AX), R12
+	MOVQ       144(AX), R12
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -17029,10 +17059,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -17096,11 +17126,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x1BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -17124,8 +17154,11 @@ fetched:
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	MOVQ       48(AX), R11
+	MOVQ       128(AX), R12
+	SHLQ       $0x02, R12
+	ADDQ       R12, R12
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -17169,7 +17202,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VPSLLD       $0x10, (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -17198,7 +17231,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -17234,7 +17267,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x02, R10
 
@@ -17258,7 +17291,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -17270,10 +17303,10 @@ sums:
 	VADDPS   Z8, Z3, Z3
 	VADDPS   Z9, Z4, Z4
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -17300,11 +17333,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x2BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -17333,8 +17366,11 @@ fetched:
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	MOVQ       48(AX), R12
+	MOVQ       128(AX), R13
+	SHLQ       $0x02, R13
+	ADDQ       R13, R13
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -17390,7 +17426,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VPSLLD       $0x10, (R8), Z10
 	VPSLLD       $0x10, (R8)(R9*1), Z11
@@ -17431,7 +17467,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -17479,7 +17515,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x02, R11
 
@@ -17510,17 +17546,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -17557,11 +17593,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x3BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -17595,8 +17631,11 @@ fetched:
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	MOVQ       48(AX), R12
+	MOVQ       128(AX), R13
+	SHLQ       $0x02, R13
+	ADDQ       R13, R13
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -17669,7 +17708,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VPSLLD       $0x10, (R8), Z15
 	VPSLLD       $0x10, (R8)(R9*1), Z16
@@ -17722,7 +17761,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -17782,7 +17821,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x02, R11
 
@@ -17820,17 +17859,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -17877,11 +17916,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x4BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -17921,8 +17960,11 @@ fetched:
 	MOVQ       120(AX), R11
 	SHLQ       $0x02, R11
 	ADDQ       R11, R11
-	MOVQ       136(AX), R12
+	MOVQ       144(AX), R12
 	MOVQ       48(AX), R13
+	MOVQ       128(AX), R14
+	SHLQ       $0x02, R14
+	ADDQ       R14, R14
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -18012,7 +18054,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VPSLLD       $0x10, (R8), Z20
 	VPSLLD       $0x10, (R8)(R9*1), Z21
@@ -18077,7 +18119,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x04, R12
 	JGE          loop
@@ -18149,7 +18191,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x02, R12
 
@@ -18194,17 +18236,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	DECQ         R12
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -18261,11 +18303,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x5BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -18311,8 +18353,11 @@ fetched:
 	MOVQ       120(AX), R12
 	SHLQ       $0x02, R12
 	ADDQ       R12, R12
-	MOVQ       136(AX), R13
+	MOVQ       144(AX), R13
 	MOVQ       48(AX), R14
+	MOVQ       128(AX), R15
+	SHLQ       $0x02, R15
+	ADDQ       R15, R15
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -18419,7 +18464,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -18497,7 +18542,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	SUBQ         $0x04, R13
@@ -18582,7 +18627,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	SUBQ         $0x02, R13
@@ -18635,7 +18680,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	DECQ         R13
@@ -18643,10 +18688,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -18713,11 +18758,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x1BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -18742,8 +18787,11 @@ fetched:
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	MOVQ       48(AX), R11
+	MOVQ       128(AX), R12
+	SHLQ       $0x02, R12
+	ADDQ       R12, R12
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -18793,7 +18841,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VPSLLD       $0x10, (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -18826,7 +18874,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -18866,7 +18914,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x02, R10
 
@@ -18892,7 +18940,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -18905,10 +18953,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -18937,11 +18985,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x2BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -18972,8 +19020,11 @@ fetched:
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	MOVQ       48(AX), R12
+	MOVQ       128(AX), R13
+	SHLQ       $0x02, R13
+	ADDQ       R13, R13
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -19037,7 +19088,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VPSLLD       $0x10, (R8), Z12
 	VPSLLD       $0x10, (R8)(R9*1), Z13
@@ -19084,7 +19135,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -19138,7 +19189,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x02, R11
 
@@ -19172,17 +19223,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -19223,11 +19274,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x3BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -19264,8 +19315,11 @@ fetched:
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	MOVQ       48(AX), R12
+	MOVQ       128(AX), R13
+	SHLQ       $0x02, R13
+	ADDQ       R13, R13
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -19349,7 +19403,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VPSLLD       $0x10, (R8), Z18
 	VPSLLD       $0x10, (R8)(R9*1), Z19
@@ -19410,7 +19464,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -19478,7 +19532,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x02, R11
 
@@ -19520,17 +19574,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -19583,11 +19637,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x4BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -19631,8 +19685,11 @@ fetched:
 	MOVQ       120(AX), R11
 	SHLQ       $0x02, R11
 	ADDQ       R11, R11
-	MOVQ       136(AX), R12
+	MOVQ       144(AX), R12
 	MOVQ       48(AX), R13
+	MOVQ       128(AX), R14
+	SHLQ       $0x02, R14
+	ADDQ       R14, R14
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -19736,7 +19793,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VPSLLD       $0x10, (R8), Z24
 	VPSLLD       $0x10, (R8)(R9*1), Z25
@@ -19811,7 +19868,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x04, R12
 	JGE          loop
@@ -19893,7 +19950,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x02, R12
 
@@ -19943,17 +20000,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	DECQ         R12
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -20018,11 +20075,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x1BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -20048,8 +20105,11 @@ fetched:
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	MOVQ       48(AX), R11
+	MOVQ       128(AX), R12
+	SHLQ       $0x02, R12
+	ADDQ       R12, R12
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -20105,7 +20165,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VPSLLD       $0x10, (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -20142,7 +20202,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -20186,7 +20246,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x02, R10
 
@@ -20214,7 +20274,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -20228,10 +20288,10 @@ sums:
 	VADDPS   Z12, Z5, Z5
 	VADDPS   Z13, Z6, Z6
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -20262,11 +20322,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x2BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -20299,8 +20359,11 @@ fetched:
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	MOVQ       48(AX), R12
+	MOVQ       128(AX), R13
+	SHLQ       $0x02, R13
+	ADDQ       R13, R13
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -20372,7 +20435,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VPSLLD       $0x10, (R8), Z14
 	VPSLLD       $0x10, (R8)(R9*1), Z15
@@ -20425,7 +20488,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -20485,7 +20548,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x02, R11
 
@@ -20522,17 +20585,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -20577,11 +20640,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x3BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -20621,8 +20684,11 @@ fetched:
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	MOVQ       48(AX), R12
+	MOVQ       128(AX), R13
+	SHLQ       $0x02, R13
+	ADDQ       R13, R13
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -20717,7 +20783,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VPSLLD       $0x10, (R8), Z21
 	VPSLLD       $0x10, (R8)(R9*1), Z22
@@ -20786,7 +20852,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -20862,7 +20928,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x02, R11
 
@@ -20908,17 +20974,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -20977,11 +21043,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x1BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -21008,8 +21074,11 @@ fetched:
 	MOVQ       120(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       R9, R9
-	MOVQ       136(AX), R10
+	MOVQ       144(AX), R10
 	MOVQ       48(AX), R11
+	MOVQ       128(AX), R12
+	SHLQ       $0x02, R12
+	ADDQ       R12, R12
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -21063,7 +21132,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VPSLLD       $0x10, (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -21104,7 +21173,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -21152,7 +21221,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x02, R10
 
@@ -21182,17 +21251,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -21225,11 +21294,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x2BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -21264,8 +21333,11 @@ fetched:
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	MOVQ       48(AX), R12
+	MOVQ       128(AX), R13
+	SHLQ       $0x02, R13
+	ADDQ       R13, R13
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -21345,7 +21417,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VPSLLD       $0x10, (R8), Z16
 	VPSLLD       $0x10, (R8)(R9*1), Z17
@@ -21404,7 +21476,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -21470,7 +21542,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x02, R11
 
@@ -21510,17 +21582,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -21569,11 +21641,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x3BF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -21616,8 +21688,11 @@ fetched:
 	MOVQ       120(AX), R10
 	SHLQ       $0x02, R10
 	ADDQ       R10, R10
-	MOVQ       136(AX), R11
+	MOVQ       144(AX), R11
 	MOVQ       48(AX), R12
+	MOVQ       128(AX), R13
+	SHLQ       $0x02, R13
+	ADDQ       R13, R13
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -21723,7 +21798,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VPSLLD       $0x10, (R8), Z24
 	VPSLLD       $0x10, (R8)(R9*1), Z25
@@ -21800,7 +21875,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -21884,7 +21959,7 @@ rest:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x02, R11
 
@@ -21934,17 +22009,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8

@@ -18,7 +18,7 @@ TEXT ·tile1x1PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   136(AX), DI
+	MOVQ   144(AX), DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -93,10 +93,10 @@ sums:
 	VADDPS   Z3, Z1, Z1
 	VADDPS   Z1, Z0, Z0
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -123,7 +123,7 @@ TEXT ·tile1x2PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -240,10 +240,10 @@ sums:
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -272,7 +272,7 @@ TEXT ·tile1x3PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -431,10 +431,10 @@ sums:
 	VADDPS   Z4, Z1, Z1
 	VADDPS   Z5, Z2, Z2
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -466,7 +466,7 @@ TEXT ·tile1x4PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(SI*2), DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -651,10 +651,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -689,7 +689,7 @@ TEXT ·tile1x5PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -917,10 +917,10 @@ sums:
 	VADDPS   Z8, Z3, Z3
 	VADDPS   Z9, Z4, Z4
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -957,7 +957,7 @@ TEXT ·tile1x6PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1223,10 +1223,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -1265,7 +1265,7 @@ TEXT ·tile1x7PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1569,10 +1569,10 @@ sums:
 	VADDPS   Z12, Z5, Z5
 	VADDPS   Z13, Z6, Z6
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -1613,7 +1613,7 @@ TEXT ·tile1x8PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1939,10 +1939,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -1983,7 +1983,7 @@ TEXT ·tile2x1PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2100,10 +2100,10 @@ sums:
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2132,7 +2132,7 @@ TEXT ·tile2x2PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2312,10 +2312,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2348,7 +2348,7 @@ TEXT ·tile2x3PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2599,10 +2599,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2640,7 +2640,7 @@ TEXT ·tile2x4PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(DI*2), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2946,10 +2946,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2992,7 +2992,7 @@ TEXT ·tile2x5PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3370,10 +3370,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3420,7 +3420,7 @@ TEXT ·tile2x6PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3865,10 +3865,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3919,7 +3919,7 @@ TEXT ·tile2x7PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4431,10 +4431,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -4489,7 +4489,7 @@ TEXT ·tile2x8PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5068,10 +5068,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -5128,7 +5128,7 @@ TEXT ·tile3x1PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5287,10 +5287,10 @@ sums:
 	VADDPS   Z4, Z1, Z1
 	VADDPS   Z5, Z2, Z2
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -5321,7 +5321,7 @@ TEXT ·tile3x2PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5572,10 +5572,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -5612,7 +5612,7 @@ TEXT ·tile3x3PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5949,10 +5949,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -5996,7 +5996,7 @@ TEXT ·tile3x4PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(DI*2), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6431,10 +6431,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -6485,7 +6485,7 @@ TEXT ·tile3x5PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7023,10 +7023,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -7083,7 +7083,7 @@ TEXT ·tile3x6PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7719,10 +7719,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -7785,7 +7785,7 @@ TEXT ·tile3x7PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8519,10 +8519,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -8591,7 +8591,7 @@ TEXT ·tile3x8PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9423,10 +9423,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -9500,7 +9500,7 @@ TEXT ·tile4x1PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9685,10 +9685,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -9723,7 +9723,7 @@ TEXT ·tile4x2PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10029,10 +10029,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -10075,7 +10075,7 @@ TEXT ·tile4x3PairsAVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10510,10 +10510,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -10565,7 +10565,7 @@ TEXT ·tile4x4PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (R8)(R8*2), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11129,10 +11129,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -11193,7 +11193,7 @@ TEXT ·tile4x5PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(R8*4), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11891,10 +11891,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -11963,7 +11963,7 @@ TEXT ·tile4x6PairsAVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(R8*4), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12790,10 +12790,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -12857,11 +12857,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x1PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -12884,8 +12884,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12939,7 +12941,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -12980,7 +12982,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -13021,7 +13023,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -13062,7 +13064,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -13111,7 +13113,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -13123,10 +13125,10 @@ sums:
 	VADDPS   Z8, Z3, Z3
 	VADDPS   Z9, Z4, Z4
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -13153,11 +13155,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x2PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -13185,8 +13187,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -13271,7 +13275,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z10
 	VMOVUPS      (R8)(R9*1), Z11
@@ -13343,7 +13347,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z10
 	VMOVUPS      (R8)(R9*1), Z11
@@ -13415,7 +13419,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z10
 	VMOVUPS      (R8)(R9*1), Z11
@@ -13487,7 +13491,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -13567,17 +13571,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -13614,11 +13618,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x3PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -13651,8 +13655,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -13773,7 +13779,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z15
 	VMOVUPS      (R8)(R9*1), Z16
@@ -13876,7 +13882,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z15
 	VMOVUPS      (R8)(R9*1), Z16
@@ -13979,7 +13985,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z15
 	VMOVUPS      (R8)(R9*1), Z16
@@ -14082,7 +14088,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -14193,17 +14199,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -14250,11 +14256,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x4PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -14293,8 +14299,10 @@ fetched:
 	LEAQ   (R9)(R9*2), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	MOVQ   48(AX), R13
+	MOVQ   128(AX), R14
+	SHLQ   $0x02, R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -14451,7 +14459,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z20
 	VMOVUPS      (R8)(R9*1), Z21
@@ -14585,7 +14593,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z20
 	VMOVUPS      (R8)(R9*1), Z21
@@ -14719,7 +14727,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z20
 	VMOVUPS      (R8)(R9*1), Z21
@@ -14853,7 +14861,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x04, R12
 	JGE          loop
@@ -14995,17 +15003,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	DECQ         R12
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -15062,11 +15070,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x5PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -15111,8 +15119,10 @@ fetched:
 	LEAQ   (R8)(R9*4), R11
 	MOVQ   120(AX), R12
 	SHLQ   $0x02, R12
-	MOVQ   136(AX), R13
+	MOVQ   144(AX), R13
 	MOVQ   48(AX), R14
+	MOVQ   128(AX), R15
+	SHLQ   $0x02, R15
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -15305,7 +15315,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -15471,7 +15481,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -15637,7 +15647,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -15803,7 +15813,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	SUBQ         $0x04, R13
@@ -15977,7 +15987,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	DECQ         R13
@@ -15985,10 +15995,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -16055,11 +16065,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x1PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -16083,8 +16093,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -16147,7 +16159,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -16195,7 +16207,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -16243,7 +16255,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -16291,7 +16303,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -16347,7 +16359,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -16360,10 +16372,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -16392,11 +16404,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x2PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -16426,8 +16438,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -16527,7 +16541,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z12
 	VMOVUPS      (R8)(R9*1), Z13
@@ -16612,7 +16626,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z12
 	VMOVUPS      (R8)(R9*1), Z13
@@ -16697,7 +16711,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z12
 	VMOVUPS      (R8)(R9*1), Z13
@@ -16782,7 +16796,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -16875,17 +16889,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -16926,11 +16940,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x3PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -16966,8 +16980,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -17110,7 +17126,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z18
 	VMOVUPS      (R8)(R9*1), Z19
@@ -17232,7 +17248,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z18
 	VMOVUPS      (R8)(R9*1), Z19
@@ -17354,7 +17370,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z18
 	VMOVUPS      (R8)(R9*1), Z19
@@ -17476,7 +17492,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -17606,17 +17622,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -17669,11 +17685,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x4PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -17716,8 +17732,10 @@ fetched:
 	LEAQ   (R9)(R9*2), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	MOVQ   48(AX), R13
+	MOVQ   128(AX), R14
+	SHLQ   $0x02, R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -17903,7 +17921,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -18062,7 +18080,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -18221,7 +18239,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -18380,7 +18398,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x04, R12
 	JGE          loop
@@ -18547,17 +18565,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	DECQ         R12
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -18622,11 +18640,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x1PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -18651,8 +18669,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -18724,7 +18744,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -18779,7 +18799,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -18834,7 +18854,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -18889,7 +18909,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -18952,7 +18972,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -18966,10 +18986,10 @@ sums:
 	VADDPS   Z12, Z5, Z5
 	VADDPS   Z13, Z6, Z6
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -19000,11 +19020,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x2PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -19036,8 +19056,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -19152,7 +19174,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z14
 	VMOVUPS      (R8)(R9*1), Z15
@@ -19250,7 +19272,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z14
 	VMOVUPS      (R8)(R9*1), Z15
@@ -19348,7 +19370,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z14
 	VMOVUPS      (R8)(R9*1), Z15
@@ -19446,7 +19468,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -19552,17 +19574,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -19607,11 +19629,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x3PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -19650,8 +19672,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -19816,7 +19840,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z21
 	VMOVUPS      (R8)(R9*1), Z22
@@ -19957,7 +19981,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z21
 	VMOVUPS      (R8)(R9*1), Z22
@@ -20098,7 +20122,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z21
 	VMOVUPS      (R8)(R9*1), Z22
@@ -20239,7 +20263,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -20388,17 +20412,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -20457,11 +20481,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x1PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -20487,8 +20511,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -20561,7 +20587,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -20623,7 +20649,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -20685,7 +20711,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -20747,7 +20773,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -20817,17 +20843,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -20860,11 +20886,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x2PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -20898,8 +20924,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -21029,7 +21057,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z16
 	VMOVUPS      (R8)(R9*1), Z17
@@ -21140,7 +21168,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z16
 	VMOVUPS      (R8)(R9*1), Z17
@@ -21251,7 +21279,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z16
 	VMOVUPS      (R8)(R9*1), Z17
@@ -21362,7 +21390,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -21481,17 +21509,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -21540,11 +21568,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x3PairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -21586,8 +21614,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -21774,7 +21804,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -21934,7 +21964,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -22094,7 +22124,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -22254,7 +22284,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -22422,17 +22452,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8

@@ -56,11 +56,12 @@ const MaxRows = 8
 type Tile struct {
 	A          []float32 // [Rows, K] through ARow and ACol
 	B          []float32 // [Strips, K, StripWidth] through BStrip and BStep
-	Ahead      []float32 // [K] through BStep: lines to fetch into L2 meanwhile; B for none
+	Ahead      []float32 // [K] through AheadStep: lines to fetch into L2 meanwhile; B with a step of 0 for none
 	C          []float32 // [Rows, (Strips-1)·StripWidth+Last] through CRow
 	ARow, ACol int
 	BStrip     int // from strip to strip: StripWidth where B is not packed
 	BStep      int // from k to k+1: Format.RowFloats() where B is packed
+	AheadStep  int // of what is fetched: BStep, or less where several tiles fetch a part of a strip each
 	CRow       int
 	K          int // ≥ 1
 	Rows       int // 1 … Kernels.MaxRows()

@@ -18,7 +18,7 @@ TEXT ·tile1x1AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   136(AX), DI
+	MOVQ   144(AX), DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -75,10 +75,10 @@ sums:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -154,7 +154,7 @@ TEXT ·tile1x2AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -219,10 +219,10 @@ sums:
 	VADDPS     Y6, Y2, Y2
 	VADDPS     Y7, Y3, Y3
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -268,7 +268,7 @@ TEXT ·tile1x3AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -349,10 +349,10 @@ sums:
 	VADDPS     Y10, Y4, Y4
 	VADDPS     Y11, Y5, Y5
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -403,7 +403,7 @@ TEXT ·tile1x4AVX2(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(SI*2), DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -484,10 +484,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -543,7 +543,7 @@ TEXT ·tile1x5AVX2(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -641,10 +641,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -704,7 +704,7 @@ TEXT ·tile1x6AVX2(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -814,10 +814,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), DX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), DX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -879,7 +879,7 @@ TEXT ·tile2x1AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -959,10 +959,10 @@ sums:
 	VADDPS     Y6, Y2, Y2
 	VADDPS     Y7, Y3, Y3
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1012,7 +1012,7 @@ TEXT ·tile2x2AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1118,10 +1118,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1179,7 +1179,7 @@ TEXT ·tile2x3AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1319,10 +1319,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1388,7 +1388,7 @@ TEXT ·tile3x1AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1489,10 +1489,10 @@ sums:
 	VADDPS     Y10, Y4, Y4
 	VADDPS     Y11, Y5, Y5
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1550,7 +1550,7 @@ TEXT ·tile3x2AVX2(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1685,10 +1685,10 @@ one:
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1748,11 +1748,11 @@ done:
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile4x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	PREFETCHT0 (CX)
@@ -1772,8 +1772,10 @@ fetched:
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	MOVQ   48(AX), R10
+	MOVQ   128(AX), R11
+	SHLQ   $0x02, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1802,7 +1804,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
@@ -1820,7 +1822,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
@@ -1838,7 +1840,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
@@ -1856,7 +1858,7 @@ loop:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	SUBQ         $0x04, R9
 	JGE          loop
@@ -1882,17 +1884,17 @@ one:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, CX
 	PREFETCHT1   (R10)
-	ADDQ         R8, R10
+	ADDQ         R11, R10
 	ADDQ         R8, DI
 	DECQ         R9
 	JNZ          one
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       mask<>+0(SB), DI
 	MOVQ       $0x00000010, R8
@@ -1949,11 +1951,11 @@ done:
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile5x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -1976,8 +1978,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2012,7 +2016,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y10
 	VMOVUPS      32(R8), Y11
@@ -2034,7 +2038,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y10
 	VMOVUPS      32(R8), Y11
@@ -2056,7 +2060,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y10
 	VMOVUPS      32(R8), Y11
@@ -2078,7 +2082,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -2108,17 +2112,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       (CX)(DX*4), DI
 	LEAQ       mask<>+0(SB), R8
@@ -2184,11 +2188,11 @@ done:
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile6x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -2212,8 +2216,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2253,7 +2259,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
@@ -2278,7 +2284,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
@@ -2303,7 +2309,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
@@ -2328,7 +2334,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -2361,17 +2367,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       160(AX), BX
-	MOVB       168(AX), AL
+	MOVQ       168(AX), BX
+	MOVB       176(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       (CX)(DX*4), DI
 	LEAQ       mask<>+0(SB), R8

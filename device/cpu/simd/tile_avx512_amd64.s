@@ -18,7 +18,7 @@ TEXT ·tile1x1AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   136(AX), DI
+	MOVQ   144(AX), DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -63,10 +63,10 @@ sums:
 	VADDPS   Z3, Z1, Z1
 	VADDPS   Z1, Z0, Z0
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -93,7 +93,7 @@ TEXT ·tile1x2AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -150,10 +150,10 @@ sums:
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -182,7 +182,7 @@ TEXT ·tile1x3AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, SI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -251,10 +251,10 @@ sums:
 	VADDPS   Z4, Z1, Z1
 	VADDPS   Z5, Z2, Z2
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -286,7 +286,7 @@ TEXT ·tile1x4AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(SI*2), DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -351,10 +351,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -389,7 +389,7 @@ TEXT ·tile1x5AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -467,10 +467,10 @@ sums:
 	VADDPS   Z8, Z3, Z3
 	VADDPS   Z9, Z4, Z4
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -507,7 +507,7 @@ TEXT ·tile1x6AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -593,10 +593,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -635,7 +635,7 @@ TEXT ·tile1x7AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -729,10 +729,10 @@ sums:
 	VADDPS   Z12, Z5, Z5
 	VADDPS   Z13, Z6, Z6
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -773,7 +773,7 @@ TEXT ·tile1x8AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (BX)(SI*4), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -859,10 +859,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), DX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -903,7 +903,7 @@ TEXT ·tile2x1AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -970,10 +970,10 @@ sums:
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1002,7 +1002,7 @@ TEXT ·tile2x2AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1082,10 +1082,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1118,7 +1118,7 @@ TEXT ·tile2x3AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1219,10 +1219,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1260,7 +1260,7 @@ TEXT ·tile2x4AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(DI*2), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1366,10 +1366,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1412,7 +1412,7 @@ TEXT ·tile2x5AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1540,10 +1540,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1590,7 +1590,7 @@ TEXT ·tile2x6AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1735,10 +1735,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1789,7 +1789,7 @@ TEXT ·tile2x7AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1951,10 +1951,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2009,7 +2009,7 @@ TEXT ·tile2x8AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2188,10 +2188,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2248,7 +2248,7 @@ TEXT ·tile3x1AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   136(AX), R8
+	MOVQ   144(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2332,10 +2332,10 @@ sums:
 	VADDPS   Z4, Z1, Z1
 	VADDPS   Z5, Z2, Z2
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2366,7 +2366,7 @@ TEXT ·tile3x2AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2467,10 +2467,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2507,7 +2507,7 @@ TEXT ·tile3x3AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, DI
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2619,10 +2619,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2666,7 +2666,7 @@ TEXT ·tile3x4AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(DI*2), R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2801,10 +2801,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2855,7 +2855,7 @@ TEXT ·tile3x5AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3018,10 +3018,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3078,7 +3078,7 @@ TEXT ·tile3x6AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3264,10 +3264,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3330,7 +3330,7 @@ TEXT ·tile3x7AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3539,10 +3539,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3611,7 +3611,7 @@ TEXT ·tile3x8AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (SI)(DI*4), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3843,10 +3843,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3920,7 +3920,7 @@ TEXT ·tile4x1AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   136(AX), R9
+	MOVQ   144(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4005,10 +4005,10 @@ sums:
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4043,7 +4043,7 @@ TEXT ·tile4x2AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4149,10 +4149,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4195,7 +4195,7 @@ TEXT ·tile4x3AVX512(SB), NOSPLIT, $0-8
 	SHLQ   $0x02, R8
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4330,10 +4330,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4385,7 +4385,7 @@ TEXT ·tile4x4AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (R8)(R8*2), R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4549,10 +4549,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4613,7 +4613,7 @@ TEXT ·tile4x5AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(R8*4), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4811,10 +4811,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4883,7 +4883,7 @@ TEXT ·tile4x6AVX512(SB), NOSPLIT, $0-8
 	LEAQ   (DI)(R8*4), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5110,10 +5110,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -5177,11 +5177,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -5204,8 +5204,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5234,7 +5236,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -5250,7 +5252,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -5266,7 +5268,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z10
 	VBROADCASTSS (CX), Z11
@@ -5282,7 +5284,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -5306,7 +5308,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -5318,10 +5320,10 @@ sums:
 	VADDPS   Z8, Z3, Z3
 	VADDPS   Z9, Z4, Z4
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -5348,11 +5350,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -5380,8 +5382,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5416,7 +5420,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z10
 	VMOVUPS      (R8)(R9*1), Z11
@@ -5438,7 +5442,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z10
 	VMOVUPS      (R8)(R9*1), Z11
@@ -5460,7 +5464,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z10
 	VMOVUPS      (R8)(R9*1), Z11
@@ -5482,7 +5486,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -5512,17 +5516,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -5559,11 +5563,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -5596,8 +5600,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5643,7 +5649,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z15
 	VMOVUPS      (R8)(R9*1), Z16
@@ -5671,7 +5677,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z15
 	VMOVUPS      (R8)(R9*1), Z16
@@ -5699,7 +5705,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z15
 	VMOVUPS      (R8)(R9*1), Z16
@@ -5727,7 +5733,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -5763,17 +5769,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -5820,11 +5826,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -5863,8 +5869,10 @@ fetched:
 	LEAQ   (R9)(R9*2), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	MOVQ   48(AX), R13
+	MOVQ   128(AX), R14
+	SHLQ   $0x02, R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5921,7 +5929,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z20
 	VMOVUPS      (R8)(R9*1), Z21
@@ -5955,7 +5963,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z20
 	VMOVUPS      (R8)(R9*1), Z21
@@ -5989,7 +5997,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z20
 	VMOVUPS      (R8)(R9*1), Z21
@@ -6023,7 +6031,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x04, R12
 	JGE          loop
@@ -6065,17 +6073,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	DECQ         R12
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6132,11 +6140,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x5AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -6181,8 +6189,10 @@ fetched:
 	LEAQ   (R8)(R9*4), R11
 	MOVQ   120(AX), R12
 	SHLQ   $0x02, R12
-	MOVQ   136(AX), R13
+	MOVQ   144(AX), R13
 	MOVQ   48(AX), R14
+	MOVQ   128(AX), R15
+	SHLQ   $0x02, R15
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6250,7 +6260,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -6291,7 +6301,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -6332,7 +6342,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	VBROADCASTSS (CX), Z25
@@ -6373,7 +6383,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	SUBQ         $0x04, R13
@@ -6422,7 +6432,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R14)
-	ADDQ         R12, R14
+	ADDQ         R15, R14
 	ADDQ         R12, R8
 	ADDQ         R12, R11
 	DECQ         R13
@@ -6430,10 +6440,10 @@ one:
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6500,11 +6510,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -6528,8 +6538,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6562,7 +6574,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -6580,7 +6592,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -6598,7 +6610,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z12
 	VBROADCASTSS (CX), Z13
@@ -6616,7 +6628,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -6642,7 +6654,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -6655,10 +6667,10 @@ sums:
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6687,11 +6699,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -6721,8 +6733,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6762,7 +6776,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z12
 	VMOVUPS      (R8)(R9*1), Z13
@@ -6787,7 +6801,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z12
 	VMOVUPS      (R8)(R9*1), Z13
@@ -6812,7 +6826,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z12
 	VMOVUPS      (R8)(R9*1), Z13
@@ -6837,7 +6851,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -6870,17 +6884,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6921,11 +6935,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -6961,8 +6975,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7015,7 +7031,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z18
 	VMOVUPS      (R8)(R9*1), Z19
@@ -7047,7 +7063,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z18
 	VMOVUPS      (R8)(R9*1), Z19
@@ -7079,7 +7095,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z18
 	VMOVUPS      (R8)(R9*1), Z19
@@ -7111,7 +7127,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -7151,17 +7167,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7214,11 +7230,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -7261,8 +7277,10 @@ fetched:
 	LEAQ   (R9)(R9*2), R10
 	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   136(AX), R12
+	MOVQ   144(AX), R12
 	MOVQ   48(AX), R13
+	MOVQ   128(AX), R14
+	SHLQ   $0x02, R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7328,7 +7346,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -7367,7 +7385,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -7406,7 +7424,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -7445,7 +7463,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	SUBQ         $0x04, R12
 	JGE          loop
@@ -7492,17 +7510,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R13)
-	ADDQ         R11, R13
+	ADDQ         R14, R13
 	ADDQ         R11, R8
 	DECQ         R12
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7567,11 +7585,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -7596,8 +7614,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7634,7 +7654,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -7654,7 +7674,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -7674,7 +7694,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z14
 	VBROADCASTSS (CX), Z15
@@ -7694,7 +7714,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -7722,7 +7742,7 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -7736,10 +7756,10 @@ sums:
 	VADDPS   Z12, Z5, Z5
 	VADDPS   Z13, Z6, Z6
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7770,11 +7790,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -7806,8 +7826,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7852,7 +7874,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z14
 	VMOVUPS      (R8)(R9*1), Z15
@@ -7880,7 +7902,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z14
 	VMOVUPS      (R8)(R9*1), Z15
@@ -7908,7 +7930,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z14
 	VMOVUPS      (R8)(R9*1), Z15
@@ -7936,7 +7958,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -7972,17 +7994,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8027,11 +8049,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -8070,8 +8092,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8131,7 +8155,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z21
 	VMOVUPS      (R8)(R9*1), Z22
@@ -8167,7 +8191,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z21
 	VMOVUPS      (R8)(R9*1), Z22
@@ -8203,7 +8227,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z21
 	VMOVUPS      (R8)(R9*1), Z22
@@ -8239,7 +8263,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -8283,17 +8307,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8352,11 +8376,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -8382,8 +8406,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   136(AX), R10
+	MOVQ   144(AX), R10
 	MOVQ   48(AX), R11
+	MOVQ   128(AX), R12
+	SHLQ   $0x02, R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8416,7 +8442,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -8438,7 +8464,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -8460,7 +8486,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Z8
 	VBROADCASTSS (CX), Z9
@@ -8482,7 +8508,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -8512,17 +8538,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R11)
-	ADDQ         R9, R11
+	ADDQ         R12, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8555,11 +8581,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -8593,8 +8619,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8644,7 +8672,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z16
 	VMOVUPS      (R8)(R9*1), Z17
@@ -8675,7 +8703,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z16
 	VMOVUPS      (R8)(R9*1), Z17
@@ -8706,7 +8734,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z16
 	VMOVUPS      (R8)(R9*1), Z17
@@ -8737,7 +8765,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -8776,17 +8804,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8835,11 +8863,11 @@ store:
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ       t+0(FP), AX
-	MOVB       168(AX), CL
+	MOVB       176(AX), CL
 	TESTB      CL, CL
 	JZ         fetched
 	MOVQ       72(AX), CX
-	MOVQ       128(AX), DX
+	MOVQ       136(AX), DX
 	SHLQ       $0x02, DX
 	LEAQ       (DX)(DX*2), BX
 	LEAQ       (CX)(DX*4), SI
@@ -8881,8 +8909,10 @@ fetched:
 	SHLQ   $0x02, R9
 	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   136(AX), R11
+	MOVQ   144(AX), R11
 	MOVQ   48(AX), R12
+	MOVQ   128(AX), R13
+	SHLQ   $0x02, R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8949,7 +8979,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -8989,7 +9019,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -9029,7 +9059,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -9069,7 +9099,7 @@ loop:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	SUBQ         $0x04, R11
 	JGE          loop
@@ -9117,17 +9147,17 @@ one:
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	PREFETCHT1   (R12)
-	ADDQ         R10, R12
+	ADDQ         R13, R12
 	ADDQ         R10, R8
 	DECQ         R11
 	JNZ          one
 
 sums:
 	MOVQ     72(AX), CX
-	MOVQ     128(AX), DX
+	MOVQ     136(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     160(AX), BX
-	MOVB     168(AX), AL
+	MOVQ     168(AX), BX
+	MOVB     176(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8

@@ -41,7 +41,8 @@ type shape struct {
 	A, B        rows
 	acol, bstep reg.GPVirtual
 	ahead       reg.GPVirtual // where memory is asked for; nil: nowhere
-	mask        operand.Op    // of upper halves
+	aheadStep   reg.GPVirtual
+	mask        operand.Op // of upper halves
 }
 
 func (a tiler) tile(m, strips int, format string) {
@@ -78,7 +79,10 @@ func (a *shape) write(strips int) {
 	}
 	k := a.field(t, "K")
 	if tall { // there is no later tile of low ones to fetch for
-		a.ahead = a.sliceField(t, "Ahead")
+		a.ahead, a.aheadStep = a.sliceField(t, "Ahead"), a.bytes(t, "AheadStep")
+		if a.paired() {
+			a.ADDQ(a.aheadStep, a.aheadStep)
+		}
 	}
 	for i := range a.sets * a.m * a.n {
 		a.zero(a.phys(i))
@@ -208,7 +212,7 @@ func (a *shape) step(set int, part part16) {
 	}
 	if a.ahead != nil {
 		a.PREFETCHT1(operand.Mem{Base: a.ahead})
-		a.ADDQ(a.bstep, a.ahead)
+		a.ADDQ(a.aheadStep, a.ahead)
 	}
 	a.advance(a.B, a.bstep)
 }
