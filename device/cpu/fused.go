@@ -70,6 +70,17 @@ func (w *fusedCell) run(row, from, to int, s *scratch) {
 	w.kernel.Run(v, to-from)
 }
 
+// A shape is what the scratch of a product depends on.
+type shape struct {
+	m, n, k                int
+	transA, transB, packed bool
+}
+
+func shapeOf(op schedule.Gemm) shape {
+	m, n, k := op.Sizes()
+	return shape{m, n, k, op.TransA, op.TransB, op.B.M.Packed}
+}
+
 // newScratch is what one worker needs for s.
 func (pl *planner) newScratch(s *schedule.Schedule, f simd.Format, k knob.Params) scratch {
 	n := pl.needs(s, f, k)
@@ -152,9 +163,15 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 		most.gemm = max(most.gemm, pl.gemm.ScratchLen(&p, 1))
 		most.inputs, most.tiles = max(most.inputs, k*block), max(most.tiles, tilesOf(n, op.Hidden(), block))
 	}
+	products := map[shape]bool{}
 	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Gemm:
+			of := shapeOf(op)
+			if products[of] { // as that of another step
+				continue
+			}
+			products[of] = true
 			p := pl.product(op, f)
 			most.gemm = max(most.gemm, pl.gemm.ScratchLen(&p, 1))
 			if pl.pieces(op, f) > 1 {

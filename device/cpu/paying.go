@@ -72,7 +72,8 @@ func (c *crew) payingBands(cost int64, hidden, members int) int {
 	return ceil(strips, ceil(strips, n))
 }
 
-// least is the number of workers, of so many, by which the time of the busiest and the hand-over are least.
+// least is the number of workers, of so many, by which the time of the busiest and the hand-over are least: all, unless
+// fewer save a tenth.
 func (c *crew) least(members int, busiest func(n int) float64) int {
 	if members <= watched || members >= len(c.handovers) {
 		return members
@@ -82,6 +83,9 @@ func (c *crew) least(members int, busiest func(n int) float64) int {
 		if took := busiest(n) + c.handovers[n]; took < least {
 			best, least = n, took
 		}
+	}
+	if busiest(members)+c.handovers[members] < 1.1*least {
+		return members
 	}
 	return best
 }

@@ -1,9 +1,12 @@
 package cpu
 
 import (
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -201,3 +204,29 @@ func TestLateHelpersAreNotOvertaken(t *testing.T) {
 type adder []counter
 
 func (a adder) share(part, _ int, _ *scratch) { a[part].Add(1) }
+
+// TestScansAreEvenlyShared draws scans at random: among any number of workers that take part, the busiest has little more than the mean.
+func TestScansAreEvenlyShared(t *testing.T) {
+	rng := rand.New(rand.NewPCG(34, 5))
+	size := func(most float64) int { return int(math.Exp(rng.Float64() * math.Log(most))) }
+	for _, workers := range []int{2, 3, 5, 6, 7, 12, 16, 24, 48, 64} {
+		pl := crowded(t, workers)
+		for range 100 {
+			steps, batch, hidden := 64+size(5000), size(70), size(2000)
+			w := pl.newScan(&schedule.Sequence{Cell: cell.Linear, Steps: steps, State: []schedule.View{{M: &schedule.Matrix{Rows: (steps + 1) * batch, Cols: hidden}, Rows: (steps + 1) * batch, Cols: hidden}}}, fused.Inference, fused.Compose)
+			w.settle(workers, 1+rng.IntN(workers), nil)
+			if w.batch != batch || w.hidden != hidden {
+				t.Fatalf("a scan of %d × %d", w.batch, w.hidden)
+			}
+			n := groups(w.most, w.cut)
+			most := 0
+			for part := range n {
+				c := w.piece(part, n)
+				most = max(most, c.rows*c.units)
+			}
+			if ratio := float64(most*n) / float64(batch*hidden); ratio > 1.25 && w.most/n < w.most {
+				t.Errorf("%d of %d workers, %d sequences of %d units: the busiest has %.2f times the mean", w.most, workers, batch, hidden, ratio)
+			}
+		}
+	}
+}

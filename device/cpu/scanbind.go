@@ -49,7 +49,7 @@ func (pl *planner) scanOf(op schedule.Op, k knob.Params) *scan {
 			l.at = append(l.at, place{moves: w.movement(ref), state: slices.Index(w.carried, ref.Index)})
 		}
 	}
-	w.settle(pl.workers, k)
+	w.settle(pl.workers, pl.paying(cost(op), pl.workers), k)
 	return w
 }
 
@@ -164,12 +164,12 @@ func (p *binder) stepped(s *schedule.Sequence, ref cell.Ref) matrix {
 	return p.matrix(s.State[ref.Index].Band(s.Batch(), rows))
 }
 
-// settle settles how many of all workers take part in w, and how they share it.
-func (w *scan) settle(all int, k knob.Params) {
+// settle settles how many of all workers take part in w, of whom some pay, and how they share it.
+func (w *scan) settle(all, paying int, k knob.Params) {
 	w.stream = w.stepBytes(&w.step)*w.steps > max(cpuid.CPU.Cache.L3, leastL3)
 	cut := min(k["scansplit"], all)
 	if w.most = min(k["scanworkers"], all); w.most == 0 {
-		if w.most = all; w.stream && !activates(w.step.Program()) {
+		if w.most = paying; w.stream && !activates(w.step.Program()) {
 			w.most = (all + 1) / 2
 		}
 		if cut > 0 && w.most%cut > 0 {
