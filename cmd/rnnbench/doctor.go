@@ -247,6 +247,13 @@ func printHierarchy(line func(name, format string, args ...any), m *model.Machin
 			line("  barrier", "%s for all workers; %s", quantity.SI(l.C, "s"), exchange)
 		}
 	}
+	if n := len(m.Meetings); n > 1 {
+		var few []string
+		for _, x := range m.Meetings[:n-1] {
+			few = append(few, fmt.Sprintf("%s for %d", quantity.SI(x.Seconds, "s"), x.Parts))
+		}
+		line("", "%s", strings.Join(few, ", "))
+	}
 	each := float64(m.Parts())
 	var rates []string
 	for i, l := range m.Levels {

@@ -89,3 +89,19 @@ func TestExchangeUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestDoctorTopology prints the topology on a line, and barriers of fewer workers than all where there are some.
+func TestDoctorTopology(t *testing.T) {
+	m := &model.Machine{Levels: []model.Level{{Name: "L2", P: 1, B: 1}, {Name: "L3", P: 16, B: 1, C: 2e-6, X: 1e9}},
+		Meetings: []model.Meeting{{Parts: 2, Seconds: 2e-7}, {Parts: 8, Seconds: 9e-7}, {Parts: 16, Seconds: 2e-6}}}
+	d := diagnosis{Device: results.Device{Name: "x", Facts: map[string]string{"workers": "16", "simd": "avx2", "topology": "16 cores, 2 clusters of 8 cores that share 32 MiB of L3"}}, machine: m}
+	var b bytes.Buffer
+	if err := d.print(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"topology     16 cores, 2 clusters of 8 cores", "barrier    2.00 µs for all workers", "200 ns for 2, 900 ns for 8\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in:\n%s", want, b.String())
+		}
+	}
+}
