@@ -95,6 +95,7 @@ func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
 			"waiting: for sums that the backward pass does not hide",
 		},
 	}
+	t.Notes = append(t.Notes, "machine: "+here.Source)
 	for _, l := range here.Links {
 		t.Notes = append(t.Notes, fmt.Sprintf("%s: %s and %s a step; %s", l.Name, quantity.SI(l.B, "B/s"), quantity.SI(l.L, "s"), l.Source))
 	}

@@ -42,7 +42,7 @@ func TestIterationOver(t *testing.T) {
 // TestLinks: the machines that the program knows name their links and sources, files read
 // back, and what makes no sense is refused.
 func TestLinks(t *testing.T) {
-	for _, name := range []string{"titanx", "h200"} {
+	for _, name := range []string{"titanx", "h100", "h200"} {
 		m, err := model.Load(name)
 		if err != nil {
 			t.Fatal(err)

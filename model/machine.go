@@ -172,12 +172,18 @@ func (m *Machine) Private() int {
 var files embed.FS
 
 // Builtin lists the machines that the program knows, oldest first.
-func Builtin() []string { return []string{"k40", "k80", "titanx", "m40", "xeon", "h200"} }
+func Builtin() []string { return []string{"k40", "k80", "titanx", "m40", "xeon", "h100", "h200"} }
+
+// other are words of a device's name that tell a smaller card of the same name, with other links.
+var other = []string{"pcie", "nvl"}
 
 // Find returns the machine that the program knows for a device of that name, nil
 // if there is none.
 func Find(device string) (*Machine, error) {
 	words := strings.Fields(strings.ToLower(device))
+	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(other, w) }) {
+		return nil, nil
+	}
 	for _, name := range Builtin() {
 		if slices.Contains(words, name) {
 			return Load(name)

@@ -293,6 +293,18 @@ func TestMoreIsNeverSlower(t *testing.T) {
 	}
 }
 
+// TestFind: a card with the name of a machine but other links is not that machine.
+func TestFind(t *testing.T) {
+	for device, want := range map[string]string{
+		"NVIDIA H100 80GB HBM3": "H100", "NVIDIA H200": "H200", "NVIDIA H100 PCIe": "", "NVIDIA H100 NVL": "", "NVIDIA A100-SXM4-40GB": "",
+	} {
+		m, err := model.Find(device)
+		if err != nil || (m == nil) != (want == "") || m != nil && m.Name != want {
+			t.Errorf("%s: %+v, %v", device, m, err)
+		}
+	}
+}
+
 func TestFiles(t *testing.T) {
 	for _, name := range model.Builtin() {
 		m := load(t, name)
