@@ -2,6 +2,7 @@ package results
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -44,6 +45,19 @@ type Device struct {
 	// Machine is what the device's memories and workers give each other, for
 	// models of its speed; absent: not measured.
 	Machine json.RawMessage `json:"machine,omitempty"`
+}
+
+// OtherRivals names the rivals that two devices have in different versions, or with other
+// knobs.
+func OtherRivals(a, b Device) (names []string) {
+	for fact, was := range a.Facts {
+		name, rival := strings.CutPrefix(fact, RivalFact)
+		if is, both := b.Facts[fact]; rival && both && was != is {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // OnGPU reports whether a device's key is that of a GPU.

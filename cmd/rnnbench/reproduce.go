@@ -145,6 +145,9 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if from != "" {
 		return reportFrom(p, e, runPath(from, c.Dir), f.format)
 	}
+	if len(f.rivals) > 0 && e.Rivals == "" {
+		return usage(fmt.Errorf("%s compares no rivals, so --rival has no meaning: omit it", e.ID), "rnnbench reproduce rivals-cpu, and rivals-gpu, take --rival; so does sweep")
+	}
 	size := experiments.Full
 	if quick {
 		size = experiments.Quick

@@ -74,6 +74,7 @@ func TestRival(t *testing.T) {
 		{"sweep -H 3 --rival nothere.toml", exitUsage, "nothere.toml"},
 		{"reproduce rivals-cpu --quick", exitNoDevice, "rivals-cpu compares with rivals, but none that runs on"},
 		{"reproduce rivals-gpu --quick" + with, exitNoDevice, "rivals-gpu compares with rivals on a GPU"},
+		{"reproduce appleyard-table1 --quick" + with, exitUsage, "appleyard-table1 compares no rivals, so --rival has no meaning"},
 		{"sweep -H 3 --impl example", exitUsage, `unknown technique "example"`},
 		{"sweep -H 3 --impl example:fast=1" + with, exitUsage, `unknown knob "fast"`},
 		{"sweep -H 3 --impl absent --rival " + absent, exitNoDevice, "absent cannot be started"},
@@ -91,4 +92,38 @@ func TestRival(t *testing.T) {
 		t.Fatal(err)
 	}
 	rnnbench(t, tinyGrid+" --rival taken.toml").want(t, exitUsage, nil, []string{"a rival is called naive, as a technique is: give it another name"})
+}
+
+// TestCompareRivals: runs with a rival are compared as others are, also in turns, and a new
+// version of the rival is told.
+func TestCompareRivals(t *testing.T) {
+	file, _ := exampleRival(t)
+	t.Chdir(t.TempDir())
+	grid := " --rival " + file + " --cell rnn-tanh -H 13 -B 3 -T 5 --impl naive,example --threads 1" + quickly
+	rnnbench(t, "sweep --out old"+grid).want(t, exitDone, nil, nil)
+	if err := os.CopyFS("new", os.DirFS("old")); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob("new/*/manifest.json")
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := strings.Replace(string(text), `"rival example": "1"`, `"rival example": "2"`, 1)
+	if err := os.WriteFile(found[0], []byte(newer), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "compare old new --min-effect 900%").want(t, exitDone, []string{"naive", "example"}, []string{"rival example changed between ", "it was 1, then 2"})
+	rnnbench(t, "compare old new --min-effect 900% --where impl=example -o csv").want(t, exitDone, []string{",example,"}, nil)
+
+	if testing.Short() {
+		t.Skip("turns start many processes; the suite without -short runs them")
+	}
+	t.Setenv(beProgram, "1")
+	self := os.Args[0]
+	rnnbench(t, "compare --ab old="+self+" new="+self+" --runs 3 --min-effect 900% --out turns -- sweep"+grid).want(t, exitDone,
+		[]string{"new against old: ", "example"}, []string{"run 6 of 6: ", ", 2 records; took "})
 }

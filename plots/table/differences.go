@@ -24,6 +24,9 @@ func Differences(a, b results.Set) []string {
 		}
 		const telling = 0.1 // what a peak moves from one run to the next
 		e := b.Manifest.Devices[i]
+		for _, name := range results.OtherRivals(d, e) {
+			list = append(list, fmt.Sprintf("rival %s changed between %s and %s: it was %s, then %s", name, a.Label, b.Label, d.Facts[results.RivalFact+name], e.Facts[results.RivalFact+name]))
+		}
 		for _, v := range []struct {
 			name, unit string
 			was, is    *float64

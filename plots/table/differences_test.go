@@ -15,6 +15,10 @@ func TestDifferences(t *testing.T) {
 		s.Manifest.Devices = []results.Device{{Key: "cpu-x", Name: "a processor", Peak: &peak}}
 		return s
 	}
+	rival := func(s results.Set, version string) results.Set {
+		s.Manifest.Devices[0].Facts = map[string]string{results.RivalFact + "pytorch": version}
+		return s
+	}
 	for _, c := range []struct {
 		b    results.Set
 		want string
@@ -23,8 +27,10 @@ func TestDifferences(t *testing.T) {
 		{set("b", "go1", 80e9), "a processor changed between a and b: its peak was 100 GFLOP/s, then 80.0 GFLOP/s"},
 		{set("b", "go2", 100e9), "the environments of a and b differ: "},
 		{results.Set{Label: "b"}, ""},
+		{rival(set("b", "go1", 95e9), "1 compile=0,1"), ""},
+		{rival(set("b", "go1", 95e9), "2 compile=0,1"), "rival pytorch changed between a and b: it was 1 compile=0,1, then 2 compile=0,1"},
 	} {
-		got := strings.Join(Differences(set("a", "go1", 100e9), c.b), "\n")
+		got := strings.Join(Differences(rival(set("a", "go1", 100e9), "1 compile=0,1"), c.b), "\n")
 		if !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%q, want %q", got, c.want)
 		}

@@ -35,7 +35,7 @@ func manifest(index int) results.Manifest {
 	p.Shard = &results.Shard{Index: index, Count: 3, Of: "run", Points: 6, Records: 6, Own: 2, Control: at(8)}
 	return results.Manifest{
 		Argv: []string{"rnnbench", "sweep", "--shard", fmt.Sprintf("%d/3", index)}, Plan: p,
-		Devices: []results.Device{{Key: "cpu-x", Facts: map[string]string{"simd": "avx2"}}},
+		Devices: []results.Device{{Key: "cpu-x", Facts: map[string]string{"simd": "avx2", "rival pytorch": "1"}}},
 	}
 }
 
@@ -161,6 +161,7 @@ func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*results.Manifest){
 		"the plan is abc (six points; shard 1/3) in one and def": func(m *results.Manifest) { m.Plan.Hash = "def" },
 		"the device is cpu-x in one and cpu-y in the other":      func(m *results.Manifest) { m.Devices[0].Key = "cpu-y" },
+		"rival pytorch is 1 in one and 2 in the other":           func(m *results.Manifest) { m.Devices[0].Facts["rival pytorch"] = "2" },
 		"the instruction set is avx2 in one and avx512":          func(m *results.Manifest) { m.Devices[0].Facts["simd"] = "avx512" },
 		"the version of rnnbench is  in one and 2 in the other":  func(m *results.Manifest) { m.Environment.Tool.Version = "2" },
 		"the number of shards is 3 in one and 4 in the other":    func(m *results.Manifest) { m.Plan.Shard.Count = 4 },

@@ -141,6 +141,9 @@ func (g *Group) check() error {
 			return differ("the device", m.Devices[0].Key, n.Devices[0].Key)
 		case m.Devices[0].Facts["simd"] != n.Devices[0].Facts["simd"]:
 			return differ("the instruction set", m.Devices[0].Facts["simd"], n.Devices[0].Facts["simd"])
+		case results.OtherRivals(m.Devices[0], n.Devices[0]) != nil:
+			name := results.RivalFact + results.OtherRivals(m.Devices[0], n.Devices[0])[0]
+			return differ(name, m.Devices[0].Facts[name], n.Devices[0].Facts[name])
 		case version(m) != version(n):
 			return differ("the version of rnnbench", version(m), version(n))
 		case a.Of != b.Of:
