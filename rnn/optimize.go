@@ -201,31 +201,47 @@ func (p *Matrices) gradients() [][]*schedule.Matrix {
 	return groups
 }
 
-// mostBands is how many workers, or blocks of a GPU, sum the squares of a gradient at most.
-const mostBands = 64
+// Squares of all gradients are summed in about mostBands bands at most, of bandElements or more:
+// so many blocks of a GPU share them, and each block of an update adds so many sums.
+const (
+	mostBands    = 1024
+	bandElements = 4096
+)
+
+// bands is in how many parts the squares of each gradient are summed.
+func bands(params []parameter) (each []int, sum int) {
+	total := 0
+	for _, v := range params {
+		total += v.grad.Elements()
+	}
+	long := max(bandElements, (total+mostBands-1)/mostBands)
+	for _, v := range params {
+		n := min(v.grad.Rows, (v.grad.Elements()+long-1)/long)
+		each, sum = append(each, n), sum+n
+	}
+	return each, sum
+}
 
 // update appends what changes the parameters.
 func (p *Plan) update(o Optimizer) {
 	u := &Updates{Rates: p.Matrix("rates", 1, schedule.RateColumns)}
-	params, bands := p.parameters(), 0
-	for _, v := range params {
-		bands += min(v.grad.Rows, mostBands)
-	}
+	params := p.parameters()
 	var squares schedule.View
 	if o.Norm {
-		u.Squares = p.Matrix("squares", 1, bands)
+		parts, all := bands(params)
+		u.Squares = p.Matrix("squares", 1, all)
 		squares = u.Squares.All()
 		at := 0
-		for _, v := range params {
-			n := min(v.grad.Rows, mostBands)
-			p.Do(0, schedule.Squares{A: v.grad.All(), Out: squares.Columns(at, n)})
+		for i, v := range params {
+			n := parts[i]
+			p.Do(0, schedule.Squares{A: v.grad.All(), Out: squares.Columns(at, n), Rows: o.rows(p, v.value)})
 			at += n
 		}
 	}
 	for _, v := range params {
 		one := Trained{Name: v.name, Param: v.value, Used: v.value, Grad: v.grad}
 		op := schedule.Update{
-			Rule: o.Rule, Grad: v.grad.All(), Rates: u.Rates.All(), Squares: squares,
+			Rule: o.Rule, Grad: v.grad.All(), Rates: u.Rates.All(), Squares: squares, Rows: o.rows(p, v.value),
 			Beta1: float32(o.Beta1), Beta2: float32(o.Beta2), Epsilon: float32(o.Epsilon),
 		}
 		if p.Precision == BF16 || p.Precision == FP16 {
@@ -236,18 +252,20 @@ func (p *Plan) update(o Optimizer) {
 			m := p.Matrix(fmt.Sprintf("%s moment %d", v.value.Name, i+1), v.value.Rows, v.value.Cols)
 			one.Moment, op.Moment = append(one.Moment, m), append(op.Moment, m.All())
 		}
-		if op.Param = one.Param.All(); isTable(p, v.value) && o.Replicas <= 1 && o.moments() == 0 && op.Copy.Empty() {
-			op.Rows = p.X.All()
-		}
+		op.Param = one.Param.All()
 		p.Do(0, op)
 		u.Trained = append(u.Trained, one)
 	}
 	p.Updates = u
 }
 
-// isTable reports whether a run reads and changes only those rows of a parameter that its symbols name.
-func isTable(p *Plan, param *schedule.Matrix) bool {
-	return p.OneHot && len(p.Layer) > 0 && param == p.Layer[0].W && p.X.Rows <= param.Rows
+// rows names, if param is a table of symbols, the rows that a run reads, outside of which the
+// gradient is 0: those of its symbols, unless there are others' gradients in the sum.
+func (o Optimizer) rows(p *Plan, param *schedule.Matrix) (symbols schedule.View) {
+	if p.OneHot && len(p.Layer) > 0 && param == p.Layer[0].W && p.X.Rows <= param.Rows && o.Replicas <= 1 {
+		return p.X.All()
+	}
+	return schedule.View{}
 }
 
 // Rates are those of iteration t, which counts from 1: a learning rate and the largest norm

@@ -122,6 +122,7 @@ func (p *binder) bind() error {
 		}
 	}
 	p.turnBack()
+	p.zeroTables()
 	for i, j := range p.device.besides(p.schedule, p.teams == 1) {
 		first, second := p.nodes[i].work.(*product), p.nodes[j].work.(*product)
 		if second.Sums != nil {

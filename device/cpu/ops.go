@@ -372,10 +372,14 @@ type scatter struct {
 	kernels           *simd.Kernels
 	index, src, table matrix
 	program           *program
+	zeroing           *zeroing // of the table ahead; nil: it is an ordinary one
 }
 
 // share splits columns, so that equal indices add in the order of rows.
 func (w *scatter) share(part, parts int, _ *scratch) {
+	if part == 0 && w.zeroing != nil {
+		w.zeroing.note(w)
+	}
 	from, to := span(w.src.cols, line, part, parts)
 	for i := range w.src.rows {
 		if at, ok := w.program.index(w.index.row(i)[0], w.table.rows); ok {

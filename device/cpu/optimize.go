@@ -8,26 +8,28 @@ import (
 // A squares is a schedule.Squares: each share has bands of its own.
 type squares struct {
 	kernels *simd.Kernels
-	bands   []matrix
-	out     matrix
+	a, out  matrix
+	rows    *touched // outside of which all is zero; nil: not known
 }
 
 func (p *binder) squares(op schedule.Squares) work {
-	w := &squares{kernels: p.device.kernels, out: p.matrix(op.Out)}
-	for i := range op.Out.Cols {
-		w.bands = append(w.bands, p.matrix(op.Band(i)))
-	}
-	return w
+	return &squares{kernels: p.device.kernels, a: p.matrix(op.A), out: p.matrix(op.Out), rows: p.touched(op.Rows, op.A.Rows)}
 }
 
 // share adds row after row in double precision: a band has millions of elements.
 func (w *squares) share(part, parts int, _ *scratch) {
-	from, to := span(len(w.bands), 1, part, parts)
+	from, to := span(w.out.cols, 1, part, parts)
+	first := func(band int) int { return w.a.rows * band / w.out.cols }
+	if w.rows != nil {
+		w.rows.mark(first(from), first(to))
+		defer w.rows.forget(first(from), first(to))
+	}
 	for b := from; b < to; b++ {
-		band := &w.bands[b]
 		sum := 0.0
-		for i := range band.rows {
-			sum += float64(w.kernels.Squares(band.row(i)))
+		for i := first(b); i < first(b+1); i++ {
+			if w.rows == nil || w.rows.named[i] {
+				sum += float64(w.kernels.Squares(w.a.row(i)))
+			}
 		}
 		w.out.data[b] = float32(sum)
 	}
@@ -40,10 +42,12 @@ type update struct {
 	param, also, grad matrix
 	first, second     matrix // moments
 	rates, squares    matrix
-	index             matrix // of the rows that change, if others do not
-	changed           []bool // by row, while there is an index
-	program           *program
+	rows              *touched  // outside of which gradients are zero; nil: not known
+	zeros             []float32 // the gradient of a row outside; nil: it does not change
 }
+
+// leastRow is the length of rows that are worth a look at which are touched.
+const leastRow = 4 * line
 
 func (p *binder) update(op schedule.Update) work {
 	w := &update{
@@ -56,11 +60,16 @@ func (p *binder) update(op schedule.Update) work {
 	if len(op.Moment) > 1 {
 		w.second = p.matrix(op.Moment[1])
 	}
-	if w.index = p.matrix(op.Rows); w.index.data != nil {
-		w.changed, w.program = make([]bool, w.param.rows), p.program
-		return w
+	alone := op.Alone()
+	if alone || op.Param.Cols >= leastRow {
+		w.rows = p.touched(op.Rows, op.Param.Rows)
 	}
-	flatten(&w.param, &w.also, &w.grad, &w.first, &w.second)
+	switch {
+	case w.rows == nil:
+		flatten(&w.param, &w.also, &w.grad, &w.first, &w.second)
+	case !alone:
+		w.zeros = make([]float32, op.Param.Cols)
+	}
 	return w
 }
 
@@ -80,8 +89,12 @@ func flatten(all ...*matrix) {
 func (w *update) share(part, parts int, s *scratch) {
 	scale := w.scale()
 	s.step.Set(scale, w.rates.data[schedule.Rate], w.op.Beta1, w.op.Beta2, w.rates.data[schedule.Root], w.op.Epsilon)
-	if w.index.data != nil {
-		w.rows(part, parts, scale, &s.step)
+	switch {
+	case w.zeros != nil:
+		w.every(part, parts, scale, &s.step)
+		return
+	case w.rows != nil:
+		w.some(part, parts, scale, &s.step)
 		return
 	}
 	from, to := span(w.param.rows*w.param.cols, line, part, parts)
@@ -98,26 +111,45 @@ func (w *update) share(part, parts int, s *scratch) {
 	}
 }
 
-// rows changes each row that the index names, once. A share takes every so manyth row: words that
+// some changes each row that is touched, once. A share takes every so manyth row: words that
 // are frequent have low numbers.
-func (w *update) rows(part, parts int, scale float32, by *simd.Coefficients) {
-	each := func(f func(row int)) {
-		for i := range w.index.rows {
-			if row, ok := w.program.index(w.index.row(i)[0], w.param.rows); ok && row%parts == part {
-				f(row)
-			}
-		}
-	}
+func (w *update) some(part, parts int, scale float32, by *simd.Coefficients) {
 	if scale == 0 {
 		return
 	}
-	each(func(row int) {
-		if !w.changed[row] {
-			w.changed[row] = true
+	own := func(f func(row int)) {
+		w.rows.each(func(row int) {
+			if row%parts == part {
+				f(row)
+			}
+		})
+	}
+	own(func(row int) {
+		if !w.rows.named[row] {
+			w.rows.named[row] = true
 			w.change(row, 0, w.param.cols, by)
 		}
 	})
-	each(func(row int) { w.changed[row] = false })
+	own(func(row int) { w.rows.named[row] = false })
+}
+
+// every changes all rows, and reads gradients of those that are touched.
+func (w *update) every(part, parts int, scale float32, by *simd.Coefficients) {
+	from, to := span(w.param.rows, 1, part, parts)
+	w.rows.mark(from, to)
+	defer w.rows.forget(from, to)
+	for row := from; row < to; row++ {
+		grad := w.zeros
+		if w.rows.named[row] {
+			grad = w.grad.row(row)
+		}
+		if scale != 0 {
+			w.step(row, 0, w.param.cols, grad, by)
+		}
+		if w.also.data != nil {
+			copy(w.also.row(row), w.param.row(row))
+		}
+	}
 }
 
 // scale is what gradients are multiplied by; 0: nothing changes.
@@ -137,13 +169,18 @@ func (w *update) scale() float32 {
 
 // change moves n elements of a row.
 func (w *update) change(row, col, n int, by *simd.Coefficients) {
+	w.step(row, col, n, w.grad.row(row)[col:][:n], by)
+}
+
+// step moves n elements of a row by their gradient.
+func (w *update) step(row, col, n int, grad []float32, by *simd.Coefficients) {
 	of := func(m *matrix) []float32 { return m.row(row)[col:][:n] }
 	switch {
 	case w.op.Rule == schedule.Adam:
-		w.kernels.Adam(of(&w.param), of(&w.first), of(&w.second), of(&w.grad), by)
+		w.kernels.Adam(of(&w.param), of(&w.first), of(&w.second), grad, by)
 	case w.first.data != nil:
-		w.kernels.Momentum(of(&w.param), of(&w.first), of(&w.grad), by)
+		w.kernels.Momentum(of(&w.param), of(&w.first), grad, by)
 	default:
-		w.kernels.Descend(of(&w.param), of(&w.grad), by)
+		w.kernels.Descend(of(&w.param), grad, by)
 	}
 }

@@ -44,6 +44,8 @@ type program struct {
 	counters []*counter // that operations have
 	barriers []*barrier // likewise
 
+	zeroed map[int]*zeroing // by matrix
+
 	badIndex atomic.Bool
 }
 
@@ -104,6 +106,9 @@ func (p *program) barrier(first, n int) *barrier {
 
 // Write implements device.Program.
 func (p *program) Write(m *schedule.Matrix, src []float32) error {
+	if w := p.zeroed[m.ID]; w != nil {
+		w.known = false
+	}
 	return p.move(m, src, func(mem []float32) { copy(mem, src) })
 }
 
@@ -216,6 +221,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 // reset forgets what a failed sample left in the counters.
 func (p *program) reset() {
 	p.runs = 0
+	p.unknown()
 	p.begun.Store(0)
 	for s := range p.progress {
 		p.progress[s].Store(0)

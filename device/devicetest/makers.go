@@ -66,9 +66,19 @@ func simpleMakers() map[string]maker {
 			rows, cols := t.size(), t.size()
 			return schedule.Squares{A: t.place(rows, cols), Out: t.place(1, 1+t.rng.IntN(rows))}
 		},
-		"update sgd":  func(t *trial) schedule.Op { return t.update(schedule.SGD, t.rng.IntN(2)) },
-		"update rows": func(t *trial) schedule.Op { return t.updateRows() },
-		"update adam": func(t *trial) schedule.Op { return t.update(schedule.Adam, 2) },
+		"squares rows": func(t *trial) schedule.Op {
+			table, index := t.table(t.size())
+			return schedule.Squares{A: table, Out: t.place(1, 1+t.rng.IntN(table.Rows)), Rows: index}
+		},
+		"update sgd": func(t *trial) schedule.Op { return t.update(schedule.SGD, t.rng.IntN(2)) },
+		"update rows": func(t *trial) schedule.Op {
+			op := t.update(schedule.SGD, 0)
+			op.Copy = schedule.View{}
+			return t.sparse(op)
+		},
+		"update momentum rows": func(t *trial) schedule.Op { return t.sparse(t.update(schedule.SGD, t.rng.IntN(2))) },
+		"update adam":          func(t *trial) schedule.Op { return t.update(schedule.Adam, 2) },
+		"update adam rows":     func(t *trial) schedule.Op { return t.sparse(t.update(schedule.Adam, 2)) },
 		"allreduce": func(t *trial) schedule.Op { // alone: sums over several replicas need as many devices
 			return schedule.AllReduce{Sums: []schedule.View{t.place(t.size(), t.size()), t.place(t.size(), t.size())}, Replicas: 1}
 		},
@@ -128,13 +138,32 @@ func (t *trial) update(rule schedule.Rule, moments int) schedule.Update {
 	return op
 }
 
-// updateRows changes some rows of a table, some of them named more than once.
-func (t *trial) updateRows() schedule.Update {
-	op := t.update(schedule.SGD, 0)
-	n, cols := t.size(), op.Param.Cols
-	op.Param, op.Grad, op.Copy, op.Rows = t.place(5, cols), t.place(5, cols), schedule.View{}, t.index(n)
-	t.b.Do(0, schedule.Map{Op: cell.Zero, Out: op.Grad})
-	t.b.Do(0, schedule.Scatter{Index: op.Rows, Src: t.place(n, cols), Table: op.Grad})
+// table is one that is zero outside of some rows, with the column that names these, some more
+// than once.
+func (t *trial) table(cols int) (table, index schedule.View) {
+	n := t.size()
+	table, index = t.place(5, cols), t.index(n)
+	t.b.Do(0, schedule.Map{Op: cell.Zero, Out: table})
+	t.b.Do(0, schedule.Scatter{Index: index, Src: t.place(n, cols), Table: table})
+	return table, index
+}
+
+// sparse is op of parameters of 5 rows, of which some have a gradient. Rows are long in some
+// trials: a device may look at which these are there alone.
+func (t *trial) sparse(op schedule.Update) schedule.Update {
+	cols := t.size()
+	if t.flip() {
+		cols += 64
+	}
+	op.Param = t.place(5, cols)
+	op.Grad, op.Rows = t.table(cols)
+	for i := range op.Moment {
+		op.Moment[i] = t.place(5, cols)
+		t.b.Do(0, schedule.Map{Op: cell.Mul, Out: op.Moment[i], A: op.Moment[i], B: op.Moment[i]})
+	}
+	if !op.Copy.Empty() {
+		op.Copy = t.place(5, cols)
+	}
 	return op
 }
 

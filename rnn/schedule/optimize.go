@@ -34,8 +34,10 @@ const clipEpsilon = 1e-6
 
 // Squares sets column i of the row Out, of k columns, to the sum of squares of the i-th of
 // k bands of A's rows: from row rows·i/k on. The bands let workers share it.
+// Rows, if there is one, is a column of row numbers, as a Scatter's Index: in all other rows A is 0,
+// so that a device may leave them alone.
 type Squares struct {
-	A, Out View
+	A, Out, Rows View
 }
 
 // Band is the i-th band of A's rows.
@@ -49,7 +51,7 @@ func (s Squares) Band(i int) View {
 // Copy, if there is one, becomes what Param is then: parameters in 16 bits lie beside
 // those in single precision. Rates is a row of RateColumns.
 // Rows, if there is one, is a column of row numbers, as a Scatter's Index: in all other rows Grad
-// is 0. By SGD without a moment these do not change, so that a device may leave them alone.
+// is 0, so that a device need not read it there. Where Alone, these rows do not change either.
 type Update struct {
 	Rule                  Rule
 	Param, Copy, Grad     View
@@ -60,12 +62,12 @@ type Update struct {
 }
 
 func (s Squares) Name() string   { return "squares" }
-func (s Squares) Reads() []View  { return []View{s.A} }
+func (s Squares) Reads() []View  { return some([]View{s.A, s.Rows}) }
 func (s Squares) Writes() []View { return []View{s.Out} }
 func (s Squares) FLOPs() int64   { return 2 * int64(s.A.Rows) * int64(s.A.Cols) }
 func (s Squares) String() string { return fmt.Sprintf("squares %v of %v", s.Out, s.A) }
 func (s Squares) check() error {
-	if s.Out.Rows != 1 || s.Out.Cols > s.A.Rows {
+	if s.Out.Rows != 1 || s.Out.Cols > s.A.Rows || !s.Rows.Empty() && s.Rows.Cols != 1 {
 		return misfit(s)
 	}
 	if s.Out.Overlaps(s.A) {
@@ -73,6 +75,10 @@ func (s Squares) check() error {
 	}
 	return nil
 }
+
+// Alone reports whether rows of which the gradient is 0 do not change: by SGD without a moment,
+// unless they have a copy.
+func (u Update) Alone() bool { return u.Rule == SGD && len(u.Moment) == 0 && u.Copy.Empty() }
 
 func (u Update) Name() string { return "update" }
 func (u Update) Reads() []View {
@@ -106,8 +112,8 @@ func (u Update) check() error {
 	if u.Rates.Rows != 1 || u.Rates.Cols != RateColumns || !u.Squares.Empty() && u.Squares.Rows != 1 {
 		return misfit(u)
 	}
-	if !u.Rows.Empty() && (u.Rows.Cols != 1 || u.Rule != SGD || len(u.Moment) > 0 || !u.Copy.Empty()) {
-		return fmt.Errorf("schedule: %v: rows beside a column of numbers change too", u)
+	if !u.Rows.Empty() && u.Rows.Cols != 1 {
+		return misfit(u)
 	}
 	switch {
 	case u.Rule == SGD && len(u.Moment) <= 1, u.Rule == Adam && len(u.Moment) == 2:

@@ -113,7 +113,7 @@ func newUpdateForm(t *launch.Target, op schedule.Update) updateForm {
 	if len(op.Moment) > 1 {
 		f.second = t.Element(op.Moment[1])
 	}
-	if op.Rule == schedule.SGD && f.moments == 0 && f.copies == 0 {
+	if op.Alone() {
 		f.rows, f.index = op.Rows, t.Element(op.Rows)
 	}
 	return f
