@@ -19,6 +19,7 @@ const stage6 = "cudnnstyle"
 var appleyardFig2 = Experiment{
 	ID: "appleyard-fig2", Title: "Forward and backward passes of single-gate RNN, GRU and LSTM, four layers",
 	Source: "Appleyard et al. 2016, Figure 2",
+	Unlike: "cuDNN of today in place of cuDNN 5",
 	Parts: func(s Size, on Target) []Part {
 		hidden, batch, steps := appleyardGrid(s)
 		rungs := ladder(4)

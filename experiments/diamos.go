@@ -62,6 +62,7 @@ func rate(r *results.Record) (table.Cell, float64) {
 var diamosFig4 = Experiment{
 	ID: "diamos-fig4", Title: "Persistent layer over time steps: the cost of start-up",
 	Source: "Diamos et al. 2016, Figure 4",
+	Unlike: "rates include the input product",
 	Parts: func(s Size, on Target) []Part {
 		p := diamosLayer(s)
 		var pts []results.Point

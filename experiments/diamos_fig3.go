@@ -29,6 +29,7 @@ const largeLayer = "cudnnstyle, large layer"
 var diamosFig3 = Experiment{
 	ID: "diamos-fig3", Title: "Persistent layer versus matrix products over minibatch, forward pass",
 	Source: "Diamos et al. 2016, Figure 3",
+	Unlike: "the recurrent product alone has an input of 16 features, not none",
 	Parts: func(s Size, on Target) []Part {
 		p := diamosLayer(s)
 		batch := []int{1, 2, 4, 8, 16, 32, 64}

@@ -48,6 +48,7 @@ func fig5Batches() []int { return []int{4, 8, 16, 32, 64} }
 var diamosFig5 = Experiment{
 	ID: "diamos-fig5", Title: "Data-parallel training of 48 layers over 1 to 128 devices, minibatch 512",
 	Source: "Diamos et al. 2016, Figure 5 and section 5.1.3",
+	Unlike: "one device's part is measured, and sums over devices are computed",
 	Parts: func(size Size, on Target) []Part {
 		var list []results.Point
 		for _, b := range fig5Batches() {

@@ -61,6 +61,7 @@ func (s stack) point(size Size) results.Point {
 var diamosSpeech = Experiment{
 	ID: "diamos-speech", Title: "Very deep speech models: training throughput of the stacks, without word error rates",
 	Source: "Diamos et al. 2016, Tables 1, 2 and 3 and Figure 8",
+	Unlike: "throughput of the stacks alone: the data are private",
 	Parts: func(size Size, on Target) []Part {
 		var list []results.Point
 		for _, s := range stacks() {

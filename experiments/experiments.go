@@ -39,6 +39,10 @@ type Experiment struct {
 	Title  string
 	Source string // authors, year and number of the table or figure
 
+	// Unlike says in what the measurement differs from the paper's besides the machine;
+	// "": in nothing, or there is no paper.
+	Unlike string
+
 	// Parts lists what is swept. Trainings lists what is trained afterwards. Either may be nil,
 	// and both where the experiment is counted or computed alone.
 	Parts     func(Size, Target) []Part
@@ -77,6 +81,9 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 	}
 	rep.Reduced = on.Reduced
 	rep.doubt(recs)
+	if s := QualityOf(recs).String(); s != "" {
+		rep.Findings = append(rep.Findings, s)
+	}
 	if e.Model != nil {
 		if err := e.predict(rep, d, recs); err != nil {
 			return nil, err

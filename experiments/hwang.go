@@ -64,6 +64,7 @@ func languageModel(cell string, s Size) (p results.Point, frames int) {
 var hwangFig3 = Experiment{
 	ID: "hwang-fig3", Title: "Training a language model over the number of streams, with and without parallelism across steps",
 	Source: "Hwang & Sung 2015, Figure 3",
+	Unlike: "random words, not the paper's text",
 	Parts: func(s Size, on Target) []Part {
 		var points []results.Point
 		for _, cell := range []string{"rnn-tanh", "lstm-c"} {

@@ -62,6 +62,7 @@ const wordOptimizer = "sgd:lr=2:clip=0.1"
 var hwangTrain = Experiment{
 	ID: "hwang-train", Title: "Learning a language model over the number of streams, by truncated backpropagation",
 	Source: "Hwang & Sung 2015, section 4",
+	Unlike: "the text is documentation and source of Go, not news",
 	Parts: func(s Size, on Target) []Part { // the pass alone, which whole training is set beside
 		points, _ := wordModels(s)
 		parallel, _ := trainSpecs(on)

@@ -84,6 +84,7 @@ func stepByStep(label string) grid.Spec {
 var martinFig1 = Experiment{
 	ID: "martin-fig1", Title: "Training throughput of LS-LSTM and LSTM over length and minibatch",
 	Source: "Martin & Cundy 2017, Figure 1",
+	Unlike: "no embedding, one softmax, forward and backward alone",
 	Parts: func(s Size, on Target) []Part {
 		var scan, serial, lstm []results.Point
 		for _, row := range martinLengths(on) {

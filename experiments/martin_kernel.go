@@ -36,6 +36,7 @@ const serialKernel = "serial kernel"
 var martinKernel = Experiment{
 	ID: "martin-kernel", Title: "The recurrence of a layer, serial and parallel, over length and channels",
 	Source: "Martin & Cundy 2017, sections 2.1 and 2.3",
+	Unlike: "gates and the product with one input are included",
 	Parts: func(s Size, on Target) []Part {
 		hidden, steps := []int{16, 64, 256, 1024}, []int{256, 1024, 4096, 16384, 65536}
 		if s == Quick {

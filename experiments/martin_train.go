@@ -107,6 +107,7 @@ func (n martinNetwork) training(s Size, on Target) results.TrainingPlan {
 var martinTrain = Experiment{
 	ID: "martin-train", Title: "Training an LS-LSTM and LSTMs to forecast events: loss over time",
 	Source: "Martin & Cundy 2017, Table 1 and Figure 2",
+	Unlike: "events of a generated camera, not of N-MNIST; minutes, not hours",
 	Parts: func(s Size, on Target) []Part {
 		var parts []Part
 		for _, n := range martinNetworks(s) {

@@ -63,6 +63,7 @@ func (w wholePoint) spec(on Target) grid.Spec {
 var martinFig1Training = Experiment{
 	ID: "martin-fig1-training", Title: "Whole training of LS-LSTM and LSTM: embedding, output layer, feeding and update included",
 	Source: "Martin & Cundy 2017, Figure 1",
+	Unlike: "events of a generated camera, not of N-MNIST; at most 2048 steps",
 	Parts: func(s Size, on Target) (parts []Part) {
 		for _, w := range wholePoints(s, on) {
 			pass := w.spec(on)

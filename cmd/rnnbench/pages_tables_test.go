@@ -22,34 +22,89 @@ const recordedPage = "../../results/README.md"
 // say, in Markdown.
 func claimsOf(t *testing.T, machine string) string {
 	t.Helper()
-	p := &program{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 	var list []report.Reproduction
 	for _, e := range experiments.All() {
-		dir := filepath.Join("../../results", machine, e.ID)
-		if _, err := os.Stat(filepath.Join(dir, "records.jsonl")); err != nil {
+		found := recordedAt(t, machine, e)
+		if found == nil {
 			continue
 		}
-		r := report.Reproduction{Experiment: e}
-		if err := read(p, &r, dir); err != nil {
-			t.Fatal(err)
-		}
-		e.ID = fmt.Sprintf("%s, %s", e.ID, r.Set.Manifest.Started.Format("2006-01-02"))
-		r.Experiment = e
+		r := *found
+		r.Experiment.ID = fmt.Sprintf("%s, %s", e.ID, r.Set.Manifest.Started.Format("2006-01-02"))
 		list = append(list, r)
 	}
 	if len(list) == 0 {
 		t.Fatalf("%s has no records of %s", recordedPage, machine)
 	}
-	var b bytes.Buffer
-	if err := report.Verdicts(list).Write(&b, "markdown", table.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	text := regexp.MustCompile("-{4,}").ReplaceAllString(regexp.MustCompile(" {2,}").ReplaceAllString(b.String(), " "), "---")
+	text := narrow(t, report.Verdicts(list))
 	for _, r := range list {
 		id, date, _ := strings.Cut(r.Experiment.ID, ", ")
 		text = strings.Replace(text, r.Experiment.ID, fmt.Sprintf("[%s](%s/%s/report.md), %s", id, machine, id, date), 1)
 	}
 	return text
+}
+
+// recordedAt is what a machine has of an experiment; nil: nothing.
+func recordedAt(t *testing.T, machine string, e experiments.Experiment) *report.Reproduction {
+	t.Helper()
+	dir := filepath.Join("../../results", machine, e.ID)
+	if _, err := os.Stat(filepath.Join(dir, "records.jsonl")); err != nil {
+		return nil
+	}
+	p := &program{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	r := &report.Reproduction{Experiment: e}
+	if err := read(p, r, dir); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// narrow is a table in Markdown without what aligns its columns.
+func narrow(t *testing.T, of *table.Table) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := of.Write(&b, "markdown", table.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile("-{4,}").ReplaceAllString(regexp.MustCompile(" {2,}").ReplaceAllString(b.String(), " "), "---")
+}
+
+// everything stands in place of a machine for the table of all experiments.
+const everything = "every experiment"
+
+// secondRuns is the folder of a machine that has second runs, of another day.
+const secondRuns = "again"
+
+// coverage is the table of all experiments in Markdown. Of several CPUs the one with the newest
+// record counts.
+func coverage(t *testing.T) string {
+	t.Helper()
+	machines, err := filepath.Glob("../../results/*-*")
+	if err != nil || len(machines) < 2 {
+		t.Fatalf("%d machines, %v", len(machines), err)
+	}
+	var list []report.Recording
+	for _, e := range experiments.All() {
+		x := report.Recording{Experiment: e}
+		for _, dir := range machines {
+			machine := filepath.Base(dir)
+			found := recordedAt(t, machine, e)
+			if found == nil {
+				continue
+			}
+			r := &report.Recorded{Reproduction: *found}
+			if more := recordedAt(t, filepath.Join(machine, secondRuns), e); more != nil {
+				r.Again = more.Set.Records
+			}
+			switch {
+			case !strings.HasPrefix(machine, "cpu-"):
+				x.GPU = r
+			case x.CPU == nil || r.Set.Manifest.Started.After(x.CPU.Set.Manifest.Started):
+				x.CPU = r
+			}
+		}
+		list = append(list, x)
+	}
+	return narrow(t, report.Coverage(list))
 }
 
 // TestRecordedTables holds the page's tables to the records that they are made from.
@@ -72,7 +127,11 @@ func TestRecordedTables(t *testing.T) {
 		if !named || !closed {
 			t.Fatalf("%s: a table begins with %q and does not end", recordedPage, begin+machine)
 		}
-		text.WriteString(begin + machine + " -->\n" + claimsOf(t, machine) + end)
+		made := coverage
+		if machine != everything {
+			made = func(t *testing.T) string { return claimsOf(t, machine) }
+		}
+		text.WriteString(begin + machine + " -->\n" + made(t) + end)
 		rest = after
 		tables++
 	}

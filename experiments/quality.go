@@ -1,0 +1,113 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+)
+
+// A Quality says how well records were measured.
+type Quality struct {
+	Records             int // with a time
+	Least, Median, Most int // rounds of a record
+	Throttled           int // records during which the device's clock was held down
+	Half, Widest        float64
+	Unknown             int // records of too few rounds for an interval
+}
+
+// QualityOf is that of the newest records that have a time. Trainings have no rounds and are
+// left out.
+func QualityOf(recs []results.Record) Quality {
+	var q Quality
+	var rounds []int
+	var halves []float64
+	for _, r := range quantity.Latest(recs) {
+		if r.Status != results.OK || r.Stats == nil || r.Training != nil {
+			continue
+		}
+		rounds = append(rounds, r.Stats.N)
+		if slices.Contains(r.Warnings, results.WarnThrottled) {
+			q.Throttled++
+		}
+		if w, ok := r.Stats.HalfWidth(); ok {
+			halves = append(halves, w)
+		} else {
+			q.Unknown++
+		}
+	}
+	if q.Records = len(rounds); q.Records == 0 {
+		return q
+	}
+	slices.Sort(rounds)
+	slices.Sort(halves)
+	q.Least, q.Median, q.Most = rounds[0], rounds[len(rounds)/2], rounds[len(rounds)-1]
+	if n := len(halves); n > 0 {
+		q.Half, q.Widest = halves[n/2], halves[n-1]
+	}
+	return q
+}
+
+// Rounds spells how many there are: "6", or "2 to 6, median 6".
+func (q Quality) Rounds() string {
+	if q.Records == 0 {
+		return ""
+	}
+	if q.Least == q.Most {
+		return fmt.Sprint(q.Median)
+	}
+	return fmt.Sprintf("%d to %d, median %d", q.Least, q.Most, q.Median)
+}
+
+// String is the quality in sentences; empty where there is no record.
+func (q Quality) String() string {
+	if q.Records == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("Measured in one run: %s; rounds: %s.", quantity.Plural(q.Records, "record"), q.Rounds())
+	if q.Unknown < q.Records {
+		s += fmt.Sprintf(" Intervals of medians are ±%.1f %% in the median record, and ±%.1f %% at most.", 100*q.Half, 100*q.Widest)
+	}
+	if q.Unknown > 0 {
+		s += fmt.Sprintf(" %d of %d have too few rounds for an interval.", q.Unknown, q.Records)
+	}
+	if q.Throttled > 0 {
+		s += fmt.Sprintf(" The clock was throttled during %d (%.0f %%).", q.Throttled, 100*float64(q.Throttled)/float64(q.Records))
+	}
+	return s
+}
+
+// A Repeat says how far two runs of one experiment are from each other.
+type Repeat struct {
+	Pairs        int     // records of both
+	Typical, Far float64 // difference of medians, of half of the pairs at most and of all; 0.05: 5 %
+}
+
+// RepeatOf sets the times of two runs beside each other.
+func RepeatOf(a, b []results.Record) Repeat {
+	var r Repeat
+	var far []float64
+	for _, x := range quantity.Latest(a) {
+		if x.Seconds() <= 0 || x.Training != nil {
+			continue
+		}
+		if y := find(b, x.Impl.Label, func(p results.Point) bool { return p == x.Point }); y != nil && y.Seconds() > 0 && y.Training == nil {
+			far = append(far, math.Expm1(math.Abs(math.Log(x.Seconds()/y.Seconds()))))
+		}
+	}
+	slices.Sort(far)
+	if r.Pairs = len(far); r.Pairs > 0 {
+		r.Typical, r.Far = far[(r.Pairs-1)/2], far[r.Pairs-1]
+	}
+	return r
+}
+
+// String is the difference in a phrase; empty where there is no pair.
+func (r Repeat) String() string {
+	if r.Pairs == 0 {
+		return ""
+	}
+	return fmt.Sprintf("two runs differ by %.1f %% (median of %d), %.1f %% at most", 100*r.Typical, r.Pairs, 100*r.Far)
+}

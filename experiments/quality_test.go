@@ -1,0 +1,49 @@
+package experiments_test
+
+import (
+	"testing"
+
+	"rnnbench/experiments"
+	"rnnbench/results"
+)
+
+// timed is a record with a median, in so many rounds; half is half of its interval, 0 for none.
+func timed(label string, seconds, half float64, rounds int, warnings ...string) results.Record {
+	r := results.Record{Status: results.OK, Point: results.Point{Cell: "lstm"}, Impl: results.Impl{Name: label, Label: label}, Stats: &results.Stats{N: rounds, Median: seconds}, Warnings: warnings}
+	if half > 0 {
+		lo, hi := seconds*(1-half), seconds*(1+half)
+		r.Stats.Lo, r.Stats.Hi = &lo, &hi
+	}
+	return r
+}
+
+// TestQuality holds what is said of rounds, intervals and clocks.
+func TestQuality(t *testing.T) {
+	training := timed("learns", 1, 0, 1)
+	training.Training = &results.Training{}
+	failed := timed("fails", 1, 0, 9)
+	failed.Status, failed.Stats = results.Failed, nil
+	recs := []results.Record{timed("a", 1, 0.02, 6), timed("b", 2, 0.1, 6, results.WarnThrottled), timed("c", 1, 0, 2), training, failed}
+	const want = "Measured in one run: 3 records; rounds: 2 to 6, median 6. Intervals of medians are ±10.0 % in the median record, and ±10.0 % at most. 1 of 3 have too few rounds for an interval. The clock was throttled during 1 (33 %)."
+	if s := experiments.QualityOf(recs).String(); s != want {
+		t.Errorf("%q, want %q", s, want)
+	}
+	if s := experiments.QualityOf(recs[3:]).String(); s != "" {
+		t.Errorf("of no times: %q", s)
+	}
+	if s := experiments.QualityOf(recs[:1]).String(); s != "Measured in one run: 1 record; rounds: 6. Intervals of medians are ±2.0 % in the median record, and ±2.0 % at most." {
+		t.Errorf("of one: %q", s)
+	}
+}
+
+// TestRepeat holds what is said of two runs.
+func TestRepeat(t *testing.T) {
+	a := []results.Record{timed("a", 1, 0, 6), timed("b", 2, 0, 6), timed("c", 1, 0, 6), timed("alone", 1, 0, 6)}
+	b := []results.Record{timed("a", 1.1, 0, 6), timed("b", 1.6, 0, 6), timed("c", 1.01, 0, 6)}
+	if s := experiments.RepeatOf(a, b).String(); s != "two runs differ by 10.0 % (median of 3), 25.0 % at most" {
+		t.Errorf("%q", s)
+	}
+	if s := experiments.RepeatOf(a[3:], b).String(); s != "" {
+		t.Errorf("of no pair: %q", s)
+	}
+}

@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"rnnbench/experiments"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+// A Recording is an experiment with its records on a CPU and on a GPU; nil: there are none.
+type Recording struct {
+	Experiment experiments.Experiment
+	CPU, GPU   *Recorded
+}
+
+// Recorded is a run of an experiment, maybe with one more of another day.
+type Recorded struct {
+	Reproduction
+	Again []results.Record // nil: there is none
+}
+
+// Coverage is the table of what is recorded of every experiment, and how.
+func Coverage(list []Recording) *table.Table {
+	t := &table.Table{
+		Columns: []table.Column{
+			{Name: "Experiment", Key: "experiment"}, {Name: "Present", Key: "present"}, {Name: "Unlike the paper", Key: "unlike"}, {Name: "CPU", Key: "cpu"}, {Name: "GPU", Key: "gpu"},
+			{Name: "Rounds", Key: "rounds"}, {Name: "Throttled", Key: "throttled"}, {Name: "Runs differ by", Key: "repeat"}, {Name: "Commit", Key: "commit"},
+		},
+	}
+	for _, x := range list {
+		present := "no"
+		if x.CPU != nil || x.GPU != nil {
+			present = "yes"
+		}
+		unlike := x.Experiment.Unlike
+		switch {
+		case unlike == "" && ofPaper(x.Experiment):
+			unlike = "nothing"
+		case unlike == "":
+			unlike = "no paper"
+		}
+		both := func(of func(*Recorded) string) table.Cell {
+			var words []string
+			for _, r := range []*Recorded{x.CPU, x.GPU} {
+				if r == nil {
+					continue
+				}
+				if s := of(r); s != "" {
+					words = append(words, s)
+				}
+			}
+			return table.Text(strings.Join(words, "; "))
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Text(x.Experiment.ID), table.Text(present), table.Text(unlike), table.Text(x.CPU.state()), table.Text(x.GPU.state()),
+			both(func(r *Recorded) string { return r.quality().Rounds() }), both((*Recorded).throttled), both((*Recorded).repeat), both((*Recorded).commit)})
+	}
+	return t
+}
+
+// ofPaper reports whether a paper has the experiment.
+func ofPaper(e experiments.Experiment) bool {
+	return !strings.HasPrefix(e.Source, "rnnbench") && !strings.HasPrefix(e.Source, "DeepBench")
+}
+
+// state is when r was measured, and how much of it.
+func (r *Recorded) state() string {
+	if r == nil {
+		return "–"
+	}
+	m := r.Set.Manifest
+	words := m.Started.Format("2006-01-02")
+	switch {
+	case m.Plan.Records == 0:
+		words += ", computed"
+	case r.Report != nil && r.Report.Reduced:
+		words += ", reduced size"
+	}
+	n := 0
+	for _, c := range m.Counts {
+		n += c
+	}
+	if n < m.Plan.Records {
+		words += fmt.Sprintf(", %d of %d records", n, m.Plan.Records)
+	}
+	return words
+}
+
+func (r *Recorded) quality() experiments.Quality { return experiments.QualityOf(r.Set.Records) }
+
+// throttled is the share of records during which the clock was held down; "" for none.
+func (r *Recorded) throttled() string {
+	q := r.quality()
+	if q.Throttled == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", 100*float64(q.Throttled)/float64(q.Records))
+}
+
+// repeat says how far the two runs are from each other.
+func (r *Recorded) repeat() string { return experiments.RepeatOf(r.Set.Records, r.Again).String() }
+
+// commit names the program. Early versions did not.
+func (r *Recorded) commit() string {
+	t := r.Set.Manifest.Environment.Tool
+	if t.Revision == "" {
+		return "earlier program"
+	}
+	s := t.Revision[:min(len(t.Revision), 10)]
+	if t.Dirty != nil && *t.Dirty {
+		s += " and changes"
+	}
+	return s
+}
