@@ -210,7 +210,7 @@ func TestControlCharacters(t *testing.T) {
 
 // TestPapers makes the page of what is recorded of this project's experiments.
 func TestPapers(t *testing.T) {
-	sets, _, err := results.ReadAll([]string{"../results/cpu-intel-xeon-2t/appleyard-table1", "../results/cpu-intel-xeon-2t/appleyard-fig2"})
+	sets, _, err := results.ReadAll([]string{"../results/testdata/runs/appleyard-table1", "../results/testdata/runs/appleyard-fig2"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -328,7 +328,7 @@ func TestBoundHoldsOnRecords(t *testing.T) {
 
 // TestReplayOfRecords searches among the recorded ladder of Appleyard's steps.
 func TestReplayOfRecords(t *testing.T) {
-	_, recs, _, err := results.Read("../results/cpu-intel-xeon-2t/appleyard-table1")
+	_, recs, _, err := results.Read("../results/testdata/runs/appleyard-table1")
 	if err != nil {
 		t.Fatal(err)
 	}
