@@ -73,7 +73,7 @@ func (pl *planner) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, or
 // That of a small layer of one gate takes less time than a worker needs to read what another has written.
 func (pl *planner) helps(op schedule.Persistent, f simd.Format, k knob.Params) bool {
 	bands := min(pl.workers, ceil(op.Hidden(), line))
-	if most := pl.most(op, f, k, true); most > 0 {
+	if most := pl.most(op, f, k, pl.workers, true); most > 0 {
 		bands = min(bands, most)
 	}
 	if k["bands"] == 0 && pl.weights(op, f) <= nearest() { // as forms has it

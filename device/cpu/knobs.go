@@ -10,7 +10,7 @@ import (
 
 // declined returns an error for knob settings that no operation of s can use.
 func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) error {
-	if err := pl.seated(k); err != nil {
+	if err := seated(pl, k); err != nil {
 		return err
 	}
 	scans, cut := false, false

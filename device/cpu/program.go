@@ -221,7 +221,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 // reset forgets what a failed sample left in the counters.
 func (p *program) reset() {
 	p.runs = 0
-	p.unknown()
+	forget(p.zeroed)
 	p.begun.Store(0)
 	for s := range p.progress {
 		p.progress[s].Store(0)

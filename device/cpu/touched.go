@@ -101,9 +101,9 @@ func (p *binder) zeroTables() {
 	}
 }
 
-// unknown has all tables be zeroed as a whole in the next run.
-func (p *program) unknown() {
-	for _, w := range p.zeroed {
+// forget has all tables be zeroed as a whole in the next run.
+func forget(zeroed map[int]*zeroing) {
+	for _, w := range zeroed {
 		w.known = false
 	}
 }

@@ -34,7 +34,7 @@ func workerKnob(workers int) []knob.Knob {
 }
 
 // seated declines more teams than there are workers.
-func (pl *planner) seated(k knob.Params) error {
+func seated(pl *planner, k knob.Params) error {
 	if n := k["teams"]; n > pl.workers {
 		return fmt.Errorf("cpu: teams=%d: %w: more teams than workers (%d): set fewer teams", n, schedule.ErrKnob, pl.workers)
 	}
