@@ -74,7 +74,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		fs.IntVar(&f.want.Batches, "held-out", 4, "evaluate `N` held-out minibatches with each record; 0: none")
 	})
 	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(fs *pflag.FlagSet) {
-		for _, name := range []string{"hidden", "batch", "steps", "layers", "history"} {
+		for _, name := range []string{"hidden", "batch", "steps", "layers", "history", "heads"} {
 			f.add(fs, name, "LIST", map[string]string{"hidden": "H", "batch": "B", "steps": "T"}[name])
 		}
 		f.add(fs, "cell", "LIST", "")

@@ -54,6 +54,11 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 			o := all[(i+j)%len(all)]
 			p.Direction = rnn.Direction((i + j) % len(rnn.Directions()))
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })
+			if c.Recurrent > 0 && precision == rnn.FP32 {
+				q, once := p, o
+				q.Hidden, q.Heads = 15, 3
+				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })
+			}
 			o.Carry, p.Direction = true, rnn.FromFirst
 			p.Batch, p.History = 2, []int{4, 6, 13, 0}[(i+j)%4] // fewer steps than are new, as many, more, none
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })
