@@ -302,9 +302,13 @@ func (w *persistent) run(rows fused.Span, from, to, band, bands int, s *scratch)
 			w.meet(band, bands)
 		}
 		g.A.Data = w.through.at(step, rows.From)
-		for i, weights := range w.weights {
-			g.Again = i > 0
-			g.Packed, g.C = gemm.Columns(weights, g.Format, w.hidden, from), s.products[i*n:]
+		for k := range gates {
+			i := k
+			if step%2 > 0 { // the gate that was read last is still in a cache
+				i = gates - 1 - k
+			}
+			g.Again = k > 0
+			g.Packed, g.C = gemm.Columns(w.weights[i], g.Format, w.hidden, from), s.products[i*n:]
 			w.program.device.gemm.Run(&g, 0, 1, s.gemm)
 		}
 		w.cells(step, rows, from, to, s.products, gates, s)
