@@ -120,6 +120,30 @@ func TestStepsOfNothing(t *testing.T) {
 	})
 }
 
+// TestAdamExtremes: mean squares from the smallest to beyond the largest number, and of nothing, make
+// steps as double precision does.
+func TestAdamExtremes(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		var by Coefficients
+		by.Set(1, 0.5, 0.5, 0.5, 1, 1e-8)
+		for _, g := range []float32{0, 1e-25, -1e-18, 1e-10, 1, -1e10, 1e18, 3e19} {
+			const n = 19
+			param, first, second, grad := make([]float32, n), make([]float32, n), make([]float32, n), slices.Repeat([]float32{g}, n)
+			k.Adam(param, first, second, grad, &by)
+			square := min(0.5*float64(g)*float64(g), math.MaxFloat32)
+			if square < 0x1p-126 { // a denormal number is 0
+				square = 0
+			}
+			want := -0.5 * 0.5 * float64(g) / (math.Sqrt(square) + 1e-8)
+			for i, v := range param {
+				if infinite := square == math.MaxFloat32 && v == 0; !infinite && !(math.Abs(float64(v)-want) <= 0x1p-20*math.Abs(want)) {
+					t.Fatalf("gradient %g: element %d is %g, not %g", g, i, v, want)
+				}
+			}
+		}
+	})
+}
+
 // TestSquares: sums of squares of any number of elements, infinite where they are too large.
 func TestSquares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))

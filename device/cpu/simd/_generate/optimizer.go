@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/mmcloughlin/avo/operand"
@@ -51,11 +52,33 @@ var rules = []rule{
 			a.VMULPS(by[byBeta2], v[2], v[2])
 			t := a.do(a.VMULPS, by[byRest2], g)
 			a.VFMADD231PS(t, g, v[2])
-			a.VSQRTPS(v[2], t)
+			t = a.rootOf(v[2])
 			a.VFMADD213PS(by[byEpsilon], by[byRoot], t) // t = root·t + ε
-			a.VDIVPS(t, v[1], t)
-			a.VFNMADD231PS(by[byRate], t, v[0])
+			mean := a.vec()
+			a.VMOVAPS(v[1], mean)
+			a.VFNMADD231PS(by[byRate], a.divide(mean, t), v[0])
 		}},
+}
+
+// rootOf returns √x of x that is not negative; where x is infinite, it may be that of the largest number.
+func (a elements) rootOf(x reg.VecVirtual) reg.VecVirtual {
+	if !a.wide() {
+		v := a.vec()
+		a.VSQRTPS(x, v)
+		return v
+	}
+	const greater = 0x1e // _CMP_GT_OQ
+	// 1/√x within 2⁻¹⁴ and one Newton step, within 2⁻²⁷: a third of the cycles of a root. 1/√0 is
+	// taken for 0.
+	most, k, y := a.load(a.float(math.MaxFloat32)), a.K(), a.vec()
+	a.VMINPS(x, most, most)
+	a.VCMPPS(operand.U8(greater), a.float(0), most, k)
+	a.VRSQRT14PS_Z(most, k, y)
+	root, left := a.do(a.VMULPS, most, y), a.load(a.float(0.5))
+	a.VMULPS(left, y, y)
+	a.VFNMADD231PS(root, y, left) // left = ½ − root·y
+	a.VFMADD231PS(root, left, root)
+	return root
 }
 
 // A stepper writes steps of optimisers.
