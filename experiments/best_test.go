@@ -1,0 +1,130 @@
+package experiments_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/experiments"
+	"rnnbench/results"
+	"rnnbench/rnn/cell"
+)
+
+// TestRivalsAtTheirBest: at full size on a GPU every algorithm of cuDNN runs as a graph and launched by the host,
+// at each point of the experiments that quote it. What is compiled for each layer may be missing
+// where its weights do not fit on chip.
+func TestRivalsAtTheirBest(t *testing.T) {
+	for _, id := range []string{"appleyard-table1", "appleyard-fig1", "appleyard-fig2", "diamos-fig3", "diamos-speech", "cudnn-stacks", "cudnn-fp32", "cudnn-bf16", "cudnn-fp16", "cudnn-train"} {
+		e, err := experiments.Lookup(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		quoted := 0
+		for _, part := range e.Parts(experiments.Full, gpu) {
+			forms := map[[2]int]bool{}
+			for _, s := range part.Specs {
+				if s.Name == "cudnn" {
+					forms[[2]int{s.Knobs["algorithm"], s.Knobs["graph"]}] = true
+				}
+			}
+			if len(forms) == 0 {
+				continue // of products of a large layer, or of one layer
+			}
+			quoted++
+			for algorithm := range 4 {
+				for graph := range 2 {
+					p := part.Points[0]
+					large := 4*cell.Lookup(p.Cell).Recurrent*p.Hidden*p.Hidden > 32<<20
+					if !forms[[2]int{algorithm, graph}] && !(algorithm == 2 && large) {
+						t.Errorf("%s: %v: algorithm %d with graph=%d is missing", id, p, algorithm, graph)
+					}
+				}
+			}
+		}
+		if quoted == 0 {
+			t.Errorf("%s does not measure cuDNN", id)
+		}
+	}
+}
+
+// TestPlain: products in fp32 are also measured by multiply-adds alone, and no others; the report sets both beside
+// cuDNN, and one of records without them says nothing of it.
+func TestPlain(t *testing.T) {
+	for _, id := range []string{"cudnn-stacks", "cudnn-fp32", "cudnn-bf16", "cudnn-train"} {
+		e, err := experiments.Lookup(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range e.Parts(experiments.Full, gpu) {
+			n := 0
+			for _, s := range part.Specs {
+				if strings.HasSuffix(s.Label, "plain FMA") {
+					n++
+					if s.Knobs["split"] != 2 || s.Knobs["narrow"] != 2 || s.Name == "persistent" && s.Knobs["tensor"] != 2 {
+						t.Errorf("%s: %s has %v", id, s.Label, s.Knobs)
+					}
+				}
+			}
+			for _, p := range part.Points {
+				if (n > 0) != (p.Precision == "fp32") {
+					t.Errorf("%s: %v has %d forms by multiply-adds alone", id, p, n)
+				}
+			}
+		}
+	}
+	all := planned(t, "cudnn-fp32", gpu)
+	const words = "fp32 by multiply-adds alone"
+	if s := about(report(t, "cudnn-fp32", all, gpu), words); !strings.Contains(s, "as fast as cuDNN's fastest algorithm") {
+		t.Errorf("%q", s)
+	}
+	old := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return strings.HasSuffix(r.Impl.Label, "plain FMA") })
+	if s := about(report(t, "cudnn-fp32", old, gpu), words); s != "" {
+		t.Errorf("without such records: %q", s)
+	}
+}
+
+// TestBarrierAlone: the latency of a barrier is set beside that of a launch where the device has both,
+// and is not measured where it has not.
+func TestBarrierAlone(t *testing.T) {
+	e, err := experiments.Lookup("diamos-barrier")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := synthetic(e, gpu)
+	claim := func(facts map[string]string) experiments.Claim {
+		rep, err := e.On(results.Device{Key: "cuda-synthetic", Facts: facts}, recs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(rep.Claims, func(c experiments.Claim) bool { return strings.HasPrefix(c.Paper, "a barrier has about a tenth") })
+		if i < 0 {
+			t.Fatalf("%+v", rep.Claims)
+		}
+		return rep.Claims[i]
+	}
+	if c := claim(map[string]string{"barrier": "500 ns", "launches": "5.00 µs", "in a graph": "1.00 µs"}); c.Outcome != experiments.Agrees || !strings.Contains(c.Here, "10.00×") {
+		t.Errorf("%+v", c)
+	}
+	if c := claim(nil); c.Outcome != experiments.Unmeasured || c.Verdict() != "not measured" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestLongBeatsMany: one long sequence is set beside many short ones where both were measured.
+func TestLongBeatsMany(t *testing.T) {
+	record := func(label, cell string, steps, batch int, seconds float64) results.Record {
+		return results.Record{Status: results.OK, Device: "cuda-synthetic", Impl: results.Impl{Name: "scan", Label: label}, Stats: &results.Stats{N: 6, Median: seconds},
+			Point: results.Point{Cell: cell, Pass: "train", Layers: 2, Steps: steps, Batch: batch, Precision: "fp32"}}
+	}
+	scan, lstm := record("LS-LSTM, scan", "ls-lstm", 8192, 1, 8.192e-3), record("LSTM", "lstm", 256, 256, 131.072e-3)
+	for _, c := range []struct {
+		recs []results.Record
+		want experiments.Outcome
+	}{{[]results.Record{scan, lstm}, experiments.Agrees}, {[]results.Record{scan}, experiments.Unmeasured}} {
+		rep := report(t, "martin-fig1", c.recs, gpu)
+		i := slices.IndexFunc(rep.Claims, func(c experiments.Claim) bool { return strings.Contains(c.Paper, "8192 events") })
+		if i < 0 || rep.Claims[i].Outcome != c.want {
+			t.Errorf("%d records: %+v, want %s", len(c.recs), rep.Claims, c.want)
+		}
+	}
+}
