@@ -166,6 +166,7 @@ func TestUsageErrors(t *testing.T) {
 		{"submit slurm --shards 2 -- train --data coppy", `there is no task "coppy": choose one of copy`},
 		{"submit slurm --shards 2 -- train --optimizer adam:lr=0", "--optimizer: "},
 		{"tune --objective joules", `unknown objective "joules": choose among time, energy`},
+		{"tune --objective energy --cache cold", "energy is counted while runs follow each other"},
 		{"tune --objective energy --regret", "--regret compares times: omit --objective energy"},
 		{"tune --objective energy --from out", "--from searches recorded times: omit --objective energy"},
 		{"sweep --objective energy --auto race", "--auto race measures times: with --objective energy, use --auto predict"},

@@ -37,6 +37,7 @@ submit status says which shards are done. With --retry it submits those again th
 or are missing; they go on where they were.`,
 		Example: `  rnnbench submit slurm --shards 16 --partition gpu --gres gpu:1 --time 2h -- sweep --preset deepbench-infer --device cuda:0
   rnnbench submit slurm --shards 16 --dry-run -- tune --preset deepbench-infer
+  rnnbench submit slurm --shards 8 --gres gpu:1 -- train --data text --cell lstm,gru -H 256:1024:x2 --device cuda:0
   rnnbench submit slurm --group h100=8:gpu:h100:1 --group a100=16:gpu:a100:1 -- reproduce diamos-fig3 --device cuda:0
   rnnbench submit kubernetes --shards 16 --image registry.example/rnnbench:1 --claim results -- sweep --preset quick
   rnnbench submit status out/nightly --retry`,

@@ -47,6 +47,7 @@ func TestTrainShards(t *testing.T) {
 
 // brief has control points measured in no time.
 func brief(t *testing.T) {
+	t.Helper()
 	for name, value := range map[string]string{"ROUNDS": "6", "MAX_ROUNDS": "6", "WARMUP": "0s", "MIN_TIME": "0s"} {
 		t.Setenv("RNNBENCH_"+name, value)
 	}

@@ -158,6 +158,9 @@ func (f *tuneFlags) knobs() (int, error) {
 
 // candidates has the request name techniques that may win.
 func (f *tuneFlags) candidates(c *config.Config) error {
+	if f.objective() != "" && c.Measure.Cache == "cold" {
+		return errors.New("energy is counted while runs follow each other, so caches are hot: omit --cache cold or --objective energy")
+	}
 	r := &c.Grid
 	for _, list := range r.Impl {
 		for word := range strings.SplitSeq(list, ",") {
