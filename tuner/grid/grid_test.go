@@ -13,7 +13,7 @@ import (
 
 func words() Vocabulary {
 	return Vocabulary{
-		Cells:      []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c"},
+		Cells:      []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c", "mingru", "rg-lru", "slstm"},
 		Passes:     []string{"forward", "train"},
 		Precisions: []string{"fp32", "tf32", "bf16", "fp16"},
 		Impls:      []string{"naive", "cudnnstyle", "persistent", "scan", "scc"},
@@ -168,7 +168,7 @@ func TestMistakes(t *testing.T) {
 func TestProduct(t *testing.T) {
 	r := Request{Axes: axes{"hidden": "64,128,64", "batch": "1,2", "cell": "all"}, Impl: []string{"naive,scan"}}
 	points := mustPoints(t, r)
-	if len(points) != 24 {
+	if len(points) != 36 {
 		t.Fatalf("%d points", len(points))
 	}
 	want := results.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: 64, Input: 64, Batch: 1, Steps: 50, Layers: 1, Precision: "fp32"}
@@ -179,11 +179,11 @@ func TestProduct(t *testing.T) {
 		t.Errorf("the order is %v", points)
 	}
 	line, err := mustGrid(t, r).Summary()
-	if want := "48 points = 6 cell × 2 hidden × 2 batch × 2 techniques"; err != nil || line != want {
+	if want := "72 points = 9 cell × 2 hidden × 2 batch × 2 techniques"; err != nil || line != want {
 		t.Errorf("got %q, %v", line, err)
 	}
 	r.Where = []string{"batch<2"}
-	if line, _ := mustGrid(t, r).Summary(); !strings.HasSuffix(line, "techniques; 24 excluded by conditions") {
+	if line, _ := mustGrid(t, r).Summary(); !strings.HasSuffix(line, "techniques; 36 excluded by conditions") {
 		t.Errorf("got %q", line)
 	}
 	if line, _ := mustGrid(t, Request{Impl: []string{"naive"}}).Summary(); line != "1 point" {
@@ -333,7 +333,7 @@ func TestSpecs(t *testing.T) {
 
 func TestPresets(t *testing.T) {
 	sizes := map[string]int{"deepbench-train": 53, "deepbench-infer": 69, "deepbench-device": 3, "appleyard": 20, "persistent-rnn": 15, "hwang": 55, "martin": 53,
-		"benchdnn-train": 11, "benchdnn-infer": 11, "quick": 16}
+		"benchdnn-train": 11, "benchdnn-infer": 11, "quick": 16, "production": 17, "production-quick": 13}
 	for _, p := range Presets() {
 		points := mustPoints(t, Request{Presets: []string{p.Name}})
 		if len(points) != sizes[p.Name] {
