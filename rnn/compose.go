@@ -2,7 +2,6 @@ package rnn
 
 import (
 	"fmt"
-	"slices"
 
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -264,21 +263,17 @@ func (c *composer) below() {
 // sum sets to to the sum of what stacks have for one that reads backwards, or does not. Those of the
 // opposite way come first: flips do not add.
 func (c *composer) sum(to schedule.View, from []*stack, backwards bool, of func(*stack) schedule.View) {
-	first := slices.Clone(from)
-	slices.SortStableFunc(first, func(a, b *stack) int {
-		switch {
-		case a.backwards == b.backwards:
-			return 0
-		case a.backwards != backwards:
-			return -1
-		}
-		return 1
-	})
-	for i, s := range first {
-		if i == 0 {
-			c.bring(to, of(s), s.backwards != backwards)
-		} else {
-			c.Do(0, schedule.Map{Op: cell.Add, Out: to, A: to, B: of(s)})
+	begun := false
+	for _, flipped := range []bool{true, false} {
+		for _, s := range from {
+			switch {
+			case (s.backwards != backwards) != flipped:
+			case begun:
+				c.Do(0, schedule.Map{Op: cell.Add, Out: to, A: to, B: of(s)})
+			default:
+				c.bring(to, of(s), flipped)
+				begun = true
+			}
 		}
 	}
 }
