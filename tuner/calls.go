@@ -168,11 +168,17 @@ func worse(a, b rnn.Deviation) rnn.Deviation {
 // inputs are those of the calls that are timed, in turns: 4 MiB at most.
 func (v *verification) inputs(p *rnn.Plan) []float32 { return rnn.CallInputs(p, v.data, 1<<20) }
 
-// CheckCalls refuses settings that make no sense where calls are timed one by one.
+// CheckCalls refuses points with calls that make no sense, and settings that make none where calls
+// are timed one by one.
 func CheckCalls(tasks []Task, m config.Measure) error {
 	for _, t := range tasks {
+		if t.Point.Calls == 0 {
+			continue
+		}
+		if _, err := Problem(t.Point); err != nil {
+			return fmt.Errorf("%v: %w", t.Point, err)
+		}
 		switch {
-		case t.Point.Calls == 0:
 		case m.Cache == "cold":
 			return errors.New("calls follow one another at once, so that caches stay filled: use --cache hot with --calls")
 		case m.Energy:

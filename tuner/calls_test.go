@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cpu"
 	"rnnbench/results"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -20,9 +21,19 @@ func served() results.Point {
 	return results.Point{Cell: "lstm", Pass: "forward", Hidden: 9, Input: 7, Batch: 3, Steps: 1, Calls: 120, Layers: 2, Precision: "fp32"}
 }
 
+// single is a device of one worker: on a busy machine, each call would wait for a second one.
+func single(t *testing.T) *cpu.Device {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
 // TestCallsAreTimed: each call is timed alone, and a record keeps their percentiles.
 func TestCallsAreTimed(t *testing.T) {
-	s := &tuner.Sweep{Device: open(t), Settings: quick()}
+	s := &tuner.Sweep{Device: single(t), Settings: quick()}
 	several := served()
 	several.Steps, several.Output = 3, 4
 	recs, err := sweep(t, s, context.Background(), []results.Point{served(), several}, specs(t, "naive", "cudnnstyle", "scan"))
@@ -80,7 +91,7 @@ func (p sluggard) Run(n int) (device.Sample, error) {
 func TestCallsEndInTime(t *testing.T) {
 	m := quick()
 	m.PointTimeout, m.Verify = 5*time.Millisecond, false
-	s := &tuner.Sweep{Device: sluggish{open(t)}, Settings: m}
+	s := &tuner.Sweep{Device: sluggish{single(t)}, Settings: m}
 	p := served()
 	p.Calls = 1000
 	recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive"))
@@ -121,7 +132,7 @@ func (p *amnesiac) Run(n int) (device.Sample, error) {
 func TestForgottenStatesAreFound(t *testing.T) {
 	for _, budget := range []float64{1e9, 5e5} { // whole, and the first calls whole and the rest step by step
 		tuner.SetReferenceFLOPs(t, budget)
-		s := &tuner.Sweep{Device: forgetful{open(t)}, Settings: quick()}
+		s := &tuner.Sweep{Device: forgetful{single(t)}, Settings: quick()}
 		recs, err := sweep(t, s, context.Background(), []results.Point{served()}, specs(t, "naive"))
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +147,7 @@ func TestForgottenStatesAreFound(t *testing.T) {
 // sequence, and all of them step by step.
 func TestLongServiceIsCheckedStepwise(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 5e5)
-	s := &tuner.Sweep{Device: open(t), Settings: quick()}
+	s := &tuner.Sweep{Device: single(t), Settings: quick()}
 	recs, err := sweep(t, s, context.Background(), []results.Point{served()}, specs(t, "naive", "persistent"))
 	if err != nil {
 		t.Fatal(err)
