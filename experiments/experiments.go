@@ -319,6 +319,7 @@ func All() []Experiment {
 		energyExperiment,
 		trainSmoke,
 		deepbench,
+		production,
 		cudnnStacks,
 		cudnnFP32,
 		cudnnBF16,

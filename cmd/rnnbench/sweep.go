@@ -54,7 +54,7 @@ Every call is timed alone.`,
   rnnbench sweep --preset deepbench-train --where 'mem<=8GiB' --budget 30m --dry-run
   rnnbench sweep --config nightly.toml -o csv > nightly.csv
   rnnbench sweep --resume out
-  rnnbench sweep --preset deepbench --shard 3/16    # what one job of many runs`,
+  rnnbench sweep --preset deepbench-train --shard 3/16    # what one job of many runs`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

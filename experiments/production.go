@@ -1,0 +1,168 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/cell"
+	"rnnbench/tuner/grid"
+)
+
+var production = Experiment{
+	ID: "production", Title: "Layers that people run, with every technique that runs them",
+	Source: "rnnbench's preset production: the configurations of basecallers, speech, audio, agents and language models",
+	Parts: func(s Size, on Target) []Part {
+		preset := "production"
+		if s == Quick {
+			preset = "production-quick"
+		}
+		g, err := grid.New(grid.Request{Presets: []string{preset}, Impl: []string{"naive"}}, grid.Vocabulary{Impls: []string{"naive"}, Cells: cellNames()})
+		if err != nil {
+			return nil // the preset is the package's own, and tested there
+		}
+		all, err := g.Points()
+		if err != nil {
+			return nil
+		}
+		var parts []Part
+		for _, p := range all {
+			specs := slices.DeleteFunc(append(usual(on), spec("scan", "scan", nil)), func(s grid.Spec) bool { return !runs(s.Name, p, on) })
+			same := func(q Part) bool {
+				return slices.EqualFunc(q.Specs, specs, func(a, b grid.Spec) bool { return a.Label == b.Label })
+			}
+			if i := slices.IndexFunc(parts, same); i >= 0 {
+				parts[i].Points = append(parts[i].Points, p)
+			} else {
+				parts = append(parts, Part{Points: []results.Point{p}, Specs: specs})
+			}
+		}
+		var fitting []Part
+		for _, part := range parts {
+			fitting = append(fitting, onChip(part.Points, part.Specs)...)
+		}
+		return fitting
+	},
+	Report: reportProduction,
+}
+
+// runs reports whether a technique runs a layer: linear recurrences have no weights to keep on chip, and
+// the vendor's library has neither their cells, nor heads, nor here other directions than forward.
+func runs(technique string, p results.Point, on Target) bool {
+	linear := cell.Lookup(p.Cell).Recurrent == 0
+	switch technique {
+	case "naive":
+		return on.GPU || p.Precision == "fp32"
+	case "persistent":
+		return !linear
+	case "scan":
+		return linear
+	case "cudnn":
+		return (p.Cell == "lstm" || p.Cell == "gru") && p.Direction == "" && p.Heads == 0
+	}
+	return true
+}
+
+// cellNames lists all cells.
+func cellNames() (names []string) {
+	for _, c := range cell.All() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// reportProduction has a row for each layer: the time of a run or, where calls were timed, of a call.
+func reportProduction(recs []results.Record, on Target) (*Report, error) {
+	rep := &Report{}
+	names := labels(recs)
+	t := &table.Table{Title: "Time of a run; of layers with calls, the median call", Columns: []table.Column{{Name: "Layer", Key: "layer"}, {Name: "Precision", Key: "precision"}}}
+	for _, n := range names {
+		t.Columns = append(t.Columns, table.Column{Name: n, Key: strings.NewReplacer(" ", "_", ",", "").Replace(n) + "_s", Right: true})
+	}
+	t.Columns = append(t.Columns, table.Column{Name: "fastest", Key: "fastest"}, table.Column{Name: "p99", Key: "p99_s", Right: true})
+	won := map[string]int{}
+	for _, p := range points(recs) {
+		here := func(q results.Point) bool { return q == p }
+		best := fastest(recs, names, here)
+		if best == nil {
+			continue
+		}
+		won[best.Impl.Label]++
+		row := []table.Cell{table.Text(strings.TrimSuffix(p.String(), " "+p.Precision)), table.Text(p.Precision)}
+		for _, n := range names {
+			row = append(row, seconds(find(recs, n, here)))
+		}
+		p99 := missing()
+		if best.Latency != nil {
+			p99 = table.Number(best.Latency.P99, quantity.SI(best.Latency.P99, "s"))
+		}
+		t.Rows = append(t.Rows, append(row, table.Text(best.Impl.Label), p99))
+	}
+	if len(t.Rows) == 0 {
+		return nil, fmt.Errorf("experiments: no records of production's layers")
+	}
+	rep.Tables = append(rep.Tables, t)
+	var parts []string
+	for _, n := range names {
+		if won[n] > 0 {
+			parts = append(parts, fmt.Sprintf("%s at %d", n, won[n]))
+		}
+	}
+	finding := fmt.Sprintf("the fastest technique is %s, of %d layers", strings.Join(parts, ", "), len(t.Rows))
+	rep.Findings = append(rep.Findings, "Inference: "+finding+".")
+	rep.yardstick(finding)
+	if on.GPU {
+		rep.Findings = append(rep.Findings, "cuDNN runs here only layers that read from the first step, without heads, and cells that it has.")
+		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
+	}
+	rep.add("production", overSlowest(recs, names, on), nil)
+	return rep, nil
+}
+
+// seconds is the time of a record as a cell.
+func seconds(r *results.Record) table.Cell {
+	if r == nil {
+		return missing()
+	}
+	return table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))
+}
+
+// overSlowest draws how many times as fast as the slowest technique of each layer the others are.
+func overSlowest(recs []results.Record, names []string, on Target) plots.Figure {
+	ch := &plots.Chart{Title: "Layers that people run: speed-up over the slowest technique", Subtitle: on.Name,
+		Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in depth, direction, minibatch, time steps and precision."},
+		X:     plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over the slowest technique", Scale: plots.Log, Format: times}}
+	for _, p := range points(recs) {
+		here := func(q results.Point) bool { return q == p }
+		slowest := 0.0
+		for _, n := range names {
+			if r := find(recs, n, here); r != nil {
+				slowest = max(slowest, r.Seconds())
+			}
+		}
+		i := slices.IndexFunc(ch.Panels, func(q plots.Panel) bool { return q.Title == p.Cell })
+		if i < 0 {
+			i = len(ch.Panels)
+			panel := plots.Panel{Title: p.Cell, Guides: []plots.Guide{{Y0: 1, Y1: 1}}}
+			for _, n := range names {
+				panel.Series = append(panel.Series, plots.Series{Label: n, Scatter: true})
+			}
+			ch.Panels = append(ch.Panels, panel)
+		}
+		x := float64(p.Hidden)
+		for k, n := range names {
+			if r := find(recs, n, here); r != nil {
+				ch.Panels[i].Series[k].Points = append(ch.Panels[i].Series[k].Points, plots.Point{X: x, Y: slowest / r.Seconds()})
+			}
+		}
+		if !slices.Contains(ch.X.Places, x) {
+			ch.X.Places = append(ch.X.Places, x)
+		}
+	}
+	slices.Sort(ch.X.Places)
+	return ch
+}
