@@ -70,9 +70,10 @@ func TestReproduce(t *testing.T) {
 	}
 
 	// An experiment that measures nothing is a run as well.
-	rnnbench(t, "reproduce diamos-memory --out counted").want(t, exitDone, []string{"215 MB", "about 9"}, []string{"diamos-memory.svg"})
-	rnnbench(t, "reproduce diamos-memory --out dry --dry-run").want(t, exitDone, nil, []string{"nothing to measure"})
-	rnnbench(t, "reproduce diamos-memory --from counted").want(t, exitDone, []string{"215 MB"}, []string{"diamos-memory.svg"})
+	const figure2 = "hwang-graph-lstm-c-fig2.svg"
+	rnnbench(t, "reproduce hwang-graph --out counted").want(t, exitDone, []string{"peepholes"}, []string{figure2})
+	rnnbench(t, "reproduce hwang-graph --out dry --dry-run").want(t, exitDone, nil, []string{"nothing to measure"})
+	rnnbench(t, "reproduce hwang-graph --from counted").want(t, exitDone, []string{"peepholes"}, []string{figure2})
 }
 
 // TestReproduceNeedsGPU has a processor asked for what only a GPU can show.
