@@ -68,7 +68,7 @@ func TestUsageErrors(t *testing.T) {
 		{"sweep --calls -5", `--calls: "-5" is not a size`},
 		{"sweep --calls 100 --cache cold", "use --cache hot with --calls"},
 		{"sweep --calls 100 --energy", "omit --energy or --calls"},
-		{"tune --calls 100 --cache cold", "use --cache hot with --calls"},
+		{"tune --no-wisdom --calls 100 --cache cold", "use --cache hot with --calls"},
 		{"export --calls 100 -H 3 -f x.npz", "export writes the answer of one run: omit --calls"},
 		{"train --calls 100", "train has no flag --calls"},
 		{"sweep --energy --cache cold", "use --cache hot with --energy"},
