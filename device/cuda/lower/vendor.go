@@ -110,6 +110,9 @@ func (l *Plan) house(s *schedule.Schedule, networks map[driver.Network]Network, 
 		if !ok {
 			continue
 		}
+		if n := len(st.First); n > len(driver.NetworkRun{}.First) {
+			return fmt.Errorf("cuda: %w: cuDNN keeps two states, and %v has %d", schedule.ErrCell, st.Cell, n)
+		}
 		z := networks[st.network(l.Elements[st.X.M.ID], s.Precision)].Sizes
 		for _, p := range st.spaces() {
 			if err := l.houseSpace(p, z); err != nil {
