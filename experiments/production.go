@@ -136,33 +136,13 @@ func overSlowest(recs []results.Record, names []string, on Target) plots.Figure 
 	ch := &plots.Chart{Title: "Layers that people run: speed-up over the slowest technique", Subtitle: on.Name,
 		Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in depth, direction, minibatch, time steps and precision."},
 		X:     plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over the slowest technique", Scale: plots.Log, Format: times}}
-	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
-		slowest := 0.0
+	layerMarks(ch, recs, names, func(p results.Point) (slowest float64) {
 		for _, n := range names {
-			if r := find(recs, n, here); r != nil {
+			if r := find(recs, n, func(q results.Point) bool { return q == p }); r != nil {
 				slowest = max(slowest, r.Seconds())
 			}
 		}
-		i := slices.IndexFunc(ch.Panels, func(q plots.Panel) bool { return q.Title == p.Cell })
-		if i < 0 {
-			i = len(ch.Panels)
-			panel := plots.Panel{Title: p.Cell, Guides: []plots.Guide{{Y0: 1, Y1: 1}}}
-			for _, n := range names {
-				panel.Series = append(panel.Series, plots.Series{Label: n, Scatter: true})
-			}
-			ch.Panels = append(ch.Panels, panel)
-		}
-		x := float64(p.Hidden)
-		for k, n := range names {
-			if r := find(recs, n, here); r != nil {
-				ch.Panels[i].Series[k].Points = append(ch.Panels[i].Series[k].Points, plots.Point{X: x, Y: slowest / r.Seconds()})
-			}
-		}
-		if !slices.Contains(ch.X.Places, x) {
-			ch.X.Places = append(ch.X.Places, x)
-		}
-	}
-	slices.Sort(ch.X.Places)
+		return slowest
+	})
 	return ch
 }

@@ -315,42 +315,6 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	return rep, nil
 }
 
-// overNaive draws how many times as fast as naive each technique is, a mark for
-// each layer and a panel for each cell: layers that differ in all of their sizes
-// make no lines.
-func overNaive(recs []results.Record, on Target, title string) plots.Figure {
-	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in minibatch, time steps and pass."},
-		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over naive", Scale: plots.Log, Format: times}}
-	names := slices.DeleteFunc(labels(recs), func(n string) bool { return n == "naive" })
-	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
-		base := find(recs, "naive", here)
-		if base == nil {
-			continue
-		}
-		i := slices.IndexFunc(ch.Panels, func(q plots.Panel) bool { return q.Title == p.Cell })
-		if i < 0 {
-			i = len(ch.Panels)
-			panel := plots.Panel{Title: p.Cell, Guides: []plots.Guide{{Y0: 1, Y1: 1}}}
-			for _, n := range names {
-				panel.Series = append(panel.Series, plots.Series{Label: n, Scatter: true})
-			}
-			ch.Panels = append(ch.Panels, panel)
-		}
-		x := float64(p.Hidden)
-		for k, n := range names {
-			if r := find(recs, n, here); r != nil {
-				ch.Panels[i].Series[k].Points = append(ch.Panels[i].Series[k].Points, plots.Point{X: x, Y: base.Seconds() / r.Seconds()})
-			}
-		}
-		if !slices.Contains(ch.X.Places, x) {
-			ch.X.Places = append(ch.X.Places, x)
-		}
-	}
-	slices.Sort(ch.X.Places)
-	return ch
-}
-
 // ratioBars draws the last column of the table of reportVendor, a bar a precision.
 func ratioBars(t *table.Table, on Target, notes []string) plots.Figure {
 	b := &plots.Bars{Title: "Speed-up over cuDNN's fastest algorithm", Subtitle: on.Name, Notes: append([]string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster."}, notes...),

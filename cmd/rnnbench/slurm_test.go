@@ -66,8 +66,8 @@ func TestSlurm(t *testing.T) {
 	if asleep := points * 3 * nap; one < asleep {
 		t.Errorf("one node took %v, less than the %v that its points sleep", one, asleep)
 	}
-	if ratio < 3 { // 3.7 to 3.8 on two idle processors
-		t.Errorf("four nodes are %.2f times as fast as one, less than 3 times", ratio)
+	if ratio < 3.6 {
+		t.Errorf("four nodes are %.2f times as fast as one, less than 3.6 times", ratio)
 	}
 }
 

@@ -89,18 +89,51 @@ func hybrid(capacity bool) (cpus []cpu) {
 
 // TestMachines reads machines of many kinds.
 func TestMachines(t *testing.T) {
+	for _, test := range machines() {
+		t.Run(test.name, func(t *testing.T) {
+			got := Read(test.fs, test.allowed)
+			if got.String() != test.text {
+				t.Errorf("it is %s\nwant %s", got, test.text)
+			}
+			if n := got.Default(); n != test.workers {
+				t.Errorf("%d workers by default, want %d", n, test.workers)
+			}
+			ids := func(seats []int) (all []int) {
+				for _, i := range seats {
+					all = append(all, got.Processors[i].ID)
+				}
+				return all
+			}
+			if filled := ids(to(len(got.Processors))); !slices.Equal(filled[:len(test.filled)], test.filled) {
+				t.Errorf("filled: %v, want %v", filled, test.filled)
+			}
+			if seats := ids(got.Seats(test.n)); len(seats) < len(test.seats) || !slices.Equal(seats[:len(test.seats)], test.seats) {
+				t.Errorf("seats: %v, want %v", seats, test.seats)
+			}
+			if c := got.Clusters(test.n); !slices.Equal(c, test.clusters) {
+				t.Errorf("clusters: %v, want %v", c, test.clusters)
+			}
+		})
+	}
+}
+
+// A machine is a tree of /sys with what is to be read of it.
+type machine struct {
+	name     string
+	fs       fstest.MapFS
+	allowed  []int
+	text     string
+	workers  int   // by default
+	filled   []int // the first processors to fill
+	n        int   // workers
+	seats    []int // processors of the first of them
+	clusters []int // of them
+}
+
+// machines are a core to two sockets, with and without clusters, masks and quotas.
+func machines() []machine {
 	two := []cpu{{siblings: "0", sharers: "0-1"}, {siblings: "1", sharers: "0-1"}}
-	for _, test := range []struct {
-		name     string
-		fs       fstest.MapFS
-		allowed  []int
-		text     string
-		workers  int   // by default
-		filled   []int // the first processors to fill
-		n        int   // workers
-		seats    []int // processors of the first of them
-		clusters []int // of them
-	}{
+	return []machine{
 		{
 			name: "one core", fs: tree("8192K", []cpu{{siblings: "0", sharers: "0"}}, nil), allowed: to(1),
 			text: "1 core", workers: 1, filled: to(1), n: 1, seats: to(1), clusters: []int{1},
@@ -158,31 +191,6 @@ func TestMachines(t *testing.T) {
 			fs:   tree("33792K", two, map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/x", "sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us": "50000", "sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us": "100000"}),
 			text: "2 cores, one cluster that shares 33 MiB of L3, a quota of 0.5 processors", workers: 1, filled: to(2), n: 1, seats: to(1), clusters: []int{1},
 		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := Read(test.fs, test.allowed)
-			if got.String() != test.text {
-				t.Errorf("it is %s\nwant %s", got, test.text)
-			}
-			if n := got.Default(); n != test.workers {
-				t.Errorf("%d workers by default, want %d", n, test.workers)
-			}
-			ids := func(seats []int) (all []int) {
-				for _, i := range seats {
-					all = append(all, got.Processors[i].ID)
-				}
-				return all
-			}
-			if filled := ids(to(len(got.Processors))); !slices.Equal(filled[:len(test.filled)], test.filled) {
-				t.Errorf("filled: %v, want %v", filled, test.filled)
-			}
-			if seats := ids(got.Seats(test.n)); len(seats) < len(test.seats) || !slices.Equal(seats[:len(test.seats)], test.seats) {
-				t.Errorf("seats: %v, want %v", seats, test.seats)
-			}
-			if c := got.Clusters(test.n); !slices.Equal(c, test.clusters) {
-				t.Errorf("clusters: %v, want %v", c, test.clusters)
-			}
-		})
 	}
 }
 

@@ -1,0 +1,57 @@
+package experiments
+
+import (
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+)
+
+// overNaive draws how many times as fast as naive each technique is, a mark for
+// each layer and a panel for each cell: layers that differ in all of their sizes
+// make no lines.
+func overNaive(recs []results.Record, on Target, title string) plots.Figure {
+	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in minibatch, time steps and pass."},
+		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over naive", Scale: plots.Log, Format: times}}
+	names := slices.DeleteFunc(labels(recs), func(n string) bool { return n == "naive" })
+	layerMarks(ch, recs, names, func(p results.Point) float64 {
+		base := find(recs, "naive", func(q results.Point) bool { return q == p })
+		if base == nil {
+			return 0
+		}
+		return base.Seconds()
+	})
+	return ch
+}
+
+// layerMarks draws how many times as fast as base each technique is, in a panel for each cell. A layer
+// whose base is 0 is left out.
+func layerMarks(ch *plots.Chart, recs []results.Record, names []string, base func(results.Point) float64) {
+	for _, p := range points(recs) {
+		here := func(q results.Point) bool { return q == p }
+		over := base(p)
+		if over == 0 {
+			continue
+		}
+		i := slices.IndexFunc(ch.Panels, func(q plots.Panel) bool { return q.Title == p.Cell })
+		if i < 0 {
+			i = len(ch.Panels)
+			panel := plots.Panel{Title: p.Cell, Guides: []plots.Guide{{Y0: 1, Y1: 1}}}
+			for _, n := range names {
+				panel.Series = append(panel.Series, plots.Series{Label: n, Scatter: true})
+			}
+			ch.Panels = append(ch.Panels, panel)
+		}
+		x := float64(p.Hidden)
+		for k, n := range names {
+			if r := find(recs, n, here); r != nil {
+				ch.Panels[i].Series[k].Points = append(ch.Panels[i].Series[k].Points, plots.Point{X: x, Y: over / r.Seconds()})
+			}
+		}
+		if !slices.Contains(ch.X.Places, x) {
+			ch.X.Places = append(ch.X.Places, x)
+		}
+	}
+	slices.Sort(ch.X.Places)
+}
