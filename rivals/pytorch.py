@@ -185,7 +185,7 @@ class Rival:
         arrays = {"output": self.output}
         last = self.last if isinstance(self.last, tuple) else (self.last,)
         for s, first, state in zip(self.states, self.start, last):
-            arrays[f"{s}_n"] = state
+            arrays[f"{s}_n"] = state.reshape(first.shape)  # torch.compile of 2.11 adds a dimension
             if self.train:
                 arrays[f"grad_{s}_0"] = first.grad
         if self.train:

@@ -70,10 +70,13 @@ func (n *network) timed(op schedule.Op, run, count bool) {
 	}
 }
 
+// copyColumns are those of the matrices that are copied: whole lines of memory, whatever the scan's channels.
+const copyColumns = 64
+
 // copyAsMuch copies as many values as the scans read and write: half of them are read.
 func (n *network) copyAsMuch() {
-	if rows := int(n.values) / 2 / n.Hidden; rows > 0 {
-		from, to := n.Matrix("from", rows, n.Hidden), n.Matrix("to", rows, n.Hidden)
+	if rows := (int(n.values)/2 + copyColumns - 1) / copyColumns; rows > 0 {
+		from, to := n.Matrix("from", rows, copyColumns), n.Matrix("to", rows, copyColumns)
 		n.Do(0, schedule.Map{Op: cell.Copy, Out: to.All(), A: from.All()})
 	}
 }
