@@ -278,10 +278,7 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 	defer stop()
 	start := time.Now()
 	j.show, j.skip, j.emit = show, run.Done, run.Append
-	err := j.run(ctx)
-	if err == nil {
-		err = trainRest(ctx, p, j.bench, networks, run, j.measure, start)
-	}
+	err := j.sweepAndTrain(ctx, p, networks, run)
 	show.Close()
 	took := time.Since(start)
 

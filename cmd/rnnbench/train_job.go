@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/train/training"
-	"rnnbench/tuner"
-	"rnnbench/tuner/config"
 	"rnnbench/tuner/plan"
 )
 
@@ -21,19 +20,26 @@ func (b *bench) newTraining(p *program, networks []plan.Network, seed uint64, ru
 	}
 }
 
-// trainRest trains what the run lacks of networks, in what is left of the budget since start.
-func trainRest(ctx context.Context, p *program, b *bench, networks []plan.Network, run *results.Run, m config.Measure, start time.Time) error {
+// sweepAndTrain measures and trains what the run lacks, within the budget.
+func (j *job) sweepAndTrain(ctx context.Context, p *program, networks []plan.Network, run *results.Run) error {
 	_, before, _, err := results.Read(run.Dir())
-	if err != nil || len(networks) == 0 {
+	if err != nil {
 		return err
 	}
-	j := b.newTraining(p, networks, m.Seed, run, before)
-	if m.Budget > 0 {
-		if j.Budget = m.Budget - time.Since(start); j.Budget <= 0 {
-			return tuner.ErrBudget
-		}
+	if !slices.ContainsFunc(networks, func(n plan.Network) bool { return !n.Finished(n.Latest(before)) }) {
+		return j.run(ctx)
 	}
-	return j.Do(ctx)
+	sweep := func(budget time.Duration) error {
+		some := *j
+		some.measure.Budget = budget
+		return some.run(ctx)
+	}
+	train := func(budget time.Duration) error {
+		t := j.bench.newTraining(p, networks, j.measure.Seed, run, before)
+		t.Budget = budget
+		return t.Do(ctx)
+	}
+	return training.Divide(j.measure.Budget, time.Now, sweep, train)
 }
 
 // unfinished counts the networks that are still to be trained.

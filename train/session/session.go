@@ -25,6 +25,10 @@ type Session struct {
 	Checkpoint string         // file, which the session goes on from where there is one
 	Emit       func(*results.Record) error
 
+	// Over, where set, reports whether the time for this part of the training is over. It is
+	// asked after each iteration.
+	Over func() bool
+
 	// Reference is where each loss may lie, without a curve, if the plan compares them.
 	Reference *results.Comparison
 
@@ -40,7 +44,11 @@ type mark struct {
 	took       time.Duration
 }
 
-// Run trains until the plan says stop, or ctx ends: then it keeps a checkpoint too.
+// ErrOver ends a session whose time is over. A session with the same checkpoint goes on from there.
+var ErrOver = errors.New("session: the time for this part of the training is over")
+
+// Run trains until the plan says stop, or ctx ends: then it keeps a checkpoint too. Where its time
+// is over, it also writes a record.
 func (s *Session) Run(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -59,10 +67,14 @@ func (s *Session) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if s.due() {
+		over := s.Over != nil && s.Over()
+		if s.due() || over && s.Reference == nil { // a comparison begins anew
 			if err := s.report(); err != nil {
 				return err
 			}
+		}
+		if over && !s.done() {
+			return ErrOver
 		}
 	}
 	return nil

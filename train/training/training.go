@@ -35,6 +35,7 @@ type Job struct {
 	// Budget is how long Do may take, setting up included; 0: no limit. Networks that are not
 	// finished get an equal share each of what is left, so that all of them go on.
 	Budget time.Duration
+	Now    func() time.Time // tells how much of the budget is left; nil: time.Now
 
 	bands map[string]*results.Comparison // that were computed, by the point and what is learnt
 
@@ -53,7 +54,10 @@ const leastShare = 100 * time.Millisecond
 
 // Do trains all. It returns tuner.ErrBudget if the budget ended before a network was finished.
 func (j *Job) Do(ctx context.Context) error {
-	start := time.Now()
+	if j.Now == nil {
+		j.Now = time.Now
+	}
+	start := j.Now()
 	spent := false
 	for i, n := range j.Networks {
 		checkpoint := results.Checkpoint(j.Run.Dir(), n.Number)
@@ -91,13 +95,13 @@ func (j *Job) share(start time.Time, i int) time.Duration {
 			unfinished++
 		}
 	}
-	return max(leastShare, (j.Budget-time.Since(start))/time.Duration(unfinished))
+	return max(leastShare, (j.Budget-j.Now().Sub(start))/time.Duration(unfinished))
 }
 
 // one trains a network, and reports whether its share of the budget ended first. What is
 // declined or breaks becomes a record; an error ends the run.
 func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share time.Duration, last **results.Record) (over bool, err error) {
-	start := time.Now()
+	start := j.Now()
 	l, err := j.LayOut(n.Point, n.Spec)
 	if err != nil {
 		return false, err
@@ -124,9 +128,11 @@ func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share 
 	if err == nil {
 		defer s.Trainer.Close()
 		s.Emit, s.Checkpoint = emit, checkpoint
-		limited, cancel := within(ctx, share, start)
-		defer cancel(nil)
-		if err = s.Run(limited); context.Cause(limited) == tuner.ErrBudget && ctx.Err() == nil && errors.Is(err, context.Canceled) {
+		if share > 0 {
+			end := j.Now().Add(max(leastShare, share-j.Now().Sub(start)))
+			s.Over = func() bool { return !j.Now().Before(end) }
+		}
+		if err = s.Run(ctx); errors.Is(err, session.ErrOver) {
 			return true, nil
 		}
 	}
@@ -145,16 +151,6 @@ func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share 
 		return false, emit(declined(r, results.Failed, results.ReasonOOM, err.Error()))
 	}
 	return false, emit(declined(r, results.Failed, results.ReasonError, err.Error()))
-}
-
-// within ends a context after a share of the budget that began at start; 0: never.
-func within(ctx context.Context, share time.Duration, start time.Time) (context.Context, context.CancelCauseFunc) {
-	limited, cancel := context.WithCancelCause(ctx)
-	if share == 0 {
-		return limited, cancel
-	}
-	clock := time.AfterFunc(max(leastShare, share-time.Since(start)), func() { cancel(tuner.ErrBudget) })
-	return limited, func(err error) { clock.Stop(); cancel(err) }
 }
 
 // record is what all records of a network have in common.
