@@ -41,6 +41,19 @@ type Training struct {
 	Stop       string  `json:"stop"`     // limit that ended training: "iterations", "time" or "loss"; "": it goes on
 
 	Comparison *Comparison `json:"comparison"` // with double precision; nil: none
+	Beside     *Beside     `json:"beside"`     // nil: the pass was not timed
+}
+
+// Beside is training set beside forward and backward alone: now and then some iterations are
+// followed by as many passes of such weights and such a minibatch. The pass has embedding and output
+// layer, but neither feeding nor update.
+type Beside struct {
+	Pairs          int     `json:"pairs"`       // of iterations and passes since the record before
+	Ratio          float64 `json:"ratio"`       // median of iteration over pass, pair by pair
+	Iteration      float64 `json:"iteration_s"` // median, with feeding, update and a part of reading the loss
+	Pass           float64 `json:"pass_s"`      // median
+	LeastIteration float64 `json:"iteration_min_s"`
+	LeastPass      float64 `json:"pass_min_s"`
 }
 
 // Trainings is the newest record of each network among recs, in the order in which they began.
@@ -110,6 +123,9 @@ type TrainingPlan struct {
 	// sequences, so that networks of other batches are evaluated on the same data; 0: as training.
 	HeldBatch int `json:"held_batch,omitempty"`
 
+	// Beside times forward and backward alone in turns with the training: see Training.
+	Beside bool `json:"beside,omitempty"`
+
 	// Reference holds the loss of each iteration to training in double precision, which takes time:
 	// networks must be small. Such a training has one record and no checkpoint.
 	Reference bool `json:"reference,omitempty"`
@@ -140,6 +156,9 @@ func (p *TrainingPlan) Options() string {
 	text := fmt.Sprintf("--iterations %d --time %gs --loss %g --every %d --held-out %d", p.Iterations, p.Time, p.Loss, p.Every, p.Batches)
 	if p.Replicas > 0 {
 		text += fmt.Sprintf(" --replicas %d", p.Replicas)
+	}
+	if p.Beside {
+		text += " --beside"
 	}
 	return text
 }

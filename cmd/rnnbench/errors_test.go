@@ -37,6 +37,7 @@ func TestUsageErrors(t *testing.T) {
 		{"sweep --direction both --history 3 --pass train", "set history to 0"},
 		{"train --direction both --history 3", "set history to 0"},
 		{"train --data events -T 30", "set steps to 31, or lower burnin"},
+		{"train --beside --replicas 2 -B 4", "omit one of --beside and --replicas"},
 		{"sweep -H abc", `--hidden: "abc" is not a size`},
 		{"sweep --dry-run=maybe", `--dry-run: "maybe" must be true or false`},
 		{"sweep H=512,B=3", "did you mean --point H=512,B=3?"},

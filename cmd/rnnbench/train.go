@@ -72,6 +72,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		fs.IntVar(&f.want.Every, "every", 0, "write a record and a checkpoint every `N` iterations (default: 20 records)")
 		fs.IntVar(&f.want.Replicas, "replicas", 0, "train by `N` processes that share each minibatch: on a CPU each on its part of the cores, on GPUs one on each from --device on; 0: by one device")
 		fs.IntVar(&f.want.Batches, "held-out", 4, "evaluate `N` held-out minibatches with each record; 0: none")
+		fs.BoolVar(&f.want.Beside, "beside", false, "time forward and backward alone, in turns with the training")
 	})
 	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(fs *pflag.FlagSet) {
 		for _, name := range []string{"hidden", "batch", "steps", "layers", "history", "heads"} {
@@ -128,7 +129,7 @@ func (f *trainFlags) stops(cmd *cobra.Command, was *results.TrainingPlan) error 
 		for name, set := range map[string]func(){
 			"iterations": func() { want.Iterations = f.want.Iterations }, "time": func() { want.Time = f.want.Time },
 			"loss": func() { want.Loss = f.want.Loss }, "every": func() { want.Every = f.want.Every }, "held-out": func() { want.Batches = f.want.Batches },
-			"replicas": func() { want.Replicas = f.want.Replicas },
+			"replicas": func() { want.Replicas = f.want.Replicas }, "beside": func() { want.Beside = f.want.Beside },
 		} {
 			if given(name) {
 				set()
@@ -142,6 +143,8 @@ func (f *trainFlags) stops(cmd *cobra.Command, was *results.TrainingPlan) error 
 	switch {
 	case w.Replicas < 0 || w.Replicas > allreduce.MostReplicas:
 		return fmt.Errorf("--replicas: %d: choose 1 to %d, or 0 for one device alone", w.Replicas, allreduce.MostReplicas)
+	case w.Beside && w.Replicas > 0:
+		return errors.New("--beside times the pass of one device, not of several replicas: omit one of --beside and --replicas")
 	case w.Iterations < 0 || w.Time < 0 || w.Every < 0 || w.Batches < 0:
 		return errors.New("--iterations, --time, --every and --held-out cannot be negative")
 	case w.Iterations == 0 && w.Time == 0 && w.Loss <= 0:

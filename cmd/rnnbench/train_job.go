@@ -63,5 +63,9 @@ func trainingLine(r *results.Record) string {
 	if t.HeldOut != nil {
 		line += fmt.Sprintf(", held-out %.4f, top-1 %.1f %%", t.HeldOut.Loss, 100*t.HeldOut.Top1)
 	}
-	return line + fmt.Sprintf(", %.4g iterations/s", 1/r.Stats.Median)
+	line += fmt.Sprintf(", %.4g iterations/s", 1/r.Stats.Median)
+	if b := t.Beside; b != nil {
+		line += fmt.Sprintf(", %+.1f %% over the pass", 100*(b.Ratio-1))
+	}
+	return line
 }

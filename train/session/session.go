@@ -33,7 +33,8 @@ type Session struct {
 	Reference *results.Comparison
 
 	evaluator *train.Evaluator
-	last      mark // of the latest record
+	beside    *beside // nil: the pass is not timed
+	last      mark    // of the latest record
 	loss      float64
 	curve     []float64 // with a reference, the loss of each iteration
 }
@@ -50,19 +51,25 @@ var ErrOver = errors.New("session: the time for this part of the training is ove
 // Run trains until the plan says stop, or ctx ends: then it keeps a checkpoint too. Where its time
 // is over, it also writes a record.
 func (s *Session) Run(ctx context.Context) error {
-	if err := s.begin(); err != nil {
-		return err
-	}
+	err := s.begin()
 	if s.evaluator != nil {
 		defer s.evaluator.Close()
 	}
+	defer s.beside.close()
+	if err != nil {
+		return err
+	}
 	for !s.done() {
+		before := s.Trainer.Took()
 		err := s.Trainer.Step(ctx, 1)
 		if errors.Is(err, context.Canceled) {
 			return errors.Join(err, s.save())
 		}
 		if err == nil && s.Reference != nil {
 			err = s.follow()
+		}
+		if err == nil {
+			err = s.beside.after(s.Trainer.Took() - before)
 		}
 		if err != nil {
 			return err
@@ -104,10 +111,15 @@ func (s *Session) begin() error {
 		}
 	}
 	s.last = s.now()
+	var err error
+	if s.Plan.Beside {
+		if s.beside, err = newBeside(s.Trainer); err != nil {
+			return err
+		}
+	}
 	if s.HeldOut == nil {
 		return nil
 	}
-	var err error
 	batch, steps := HeldOut(s.Plan, s.Trainer.Problem)
 	s.evaluator, err = s.Trainer.NewEvaluator(s.HeldOut, batch, steps, s.Plan.Batches)
 	return err
@@ -141,6 +153,7 @@ func (s *Session) due() bool {
 
 // report reads the loss, evaluates, and writes a record and a checkpoint.
 func (s *Session) report() error {
+	before := s.Trainer.Took()
 	loss, err := s.Trainer.Loss()
 	if err != nil {
 		return err
@@ -149,6 +162,7 @@ func (s *Session) report() error {
 		return fmt.Errorf("the loss is %v after %d iterations: lower the learning rate, or limit gradients by clip=1", loss, s.Trainer.Iterations())
 	}
 	now := s.now()
+	iterations := max(1, now.iterations-s.last.iterations)
 	r := s.Record
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	r.Training = &results.Training{
@@ -158,6 +172,7 @@ func (s *Session) report() error {
 	if s.Reference != nil {
 		r.Training.Comparison = &results.Comparison{Curve: s.curve, Loss: s.Reference.Loss, Width: s.Reference.Width}
 	}
+	r.Training.Beside = s.beside.record((now.took - before) / time.Duration(iterations))
 	s.loss = loss
 	if s.evaluator != nil {
 		score, err := s.evaluator.Evaluate(s.Trainer)
@@ -168,9 +183,8 @@ func (s *Session) report() error {
 		s.loss = score.Loss
 	}
 	r.Training.Stop = s.Plan.Reached(r.Training)
-	iterations, each := now.iterations-s.last.iterations, (now.took - s.last.took).Seconds()
-	each /= float64(max(1, iterations))
-	r.Samples = &results.Samples{Iters: []int{iterations}, Wall: []float64{each}, Device: []float64{}}
+	each := (now.took - s.last.took).Seconds() / float64(iterations)
+	r.Samples = &results.Samples{Iters: []int{now.iterations - s.last.iterations}, Wall: []float64{each}, Device: []float64{}}
 	r.Stats = &results.Stats{N: 1, Min: each, Q1: each, Median: each, Q3: each, Max: each, Mean: each, Level: 0.95, Stop: "max_rounds"}
 	r.Rate = &results.Rate{Flops: float64(r.Work.Flops) / each, Bytes: float64(r.Work.Bytes) / each}
 	s.last = now

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,5 +163,34 @@ func TestKilled(t *testing.T) {
 		if a.Iterations != b.Iterations || a.Loss != b.Loss || *a.HeldOut != *b.HeldOut {
 			t.Errorf("record %d is %+v, %+v after a kill", i, *a, *b)
 		}
+	}
+}
+
+// TestBeside: passes that are timed in turns with a training change nothing of it, and its
+// records have their times.
+func TestBeside(t *testing.T) {
+	list := networks(600, "naive", "persistent")
+	var losses [2][]float64
+	for i := range losses {
+		for k := range list {
+			list[k].Training.Beside, list[k].Training.Every = i == 1, 300
+		}
+		j := newJob(t, "", list)
+		if err := j.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range read(t, j) {
+			losses[i] = append(losses[i], r.Training.Loss, r.Training.HeldOut.Loss)
+			b := r.Training.Beside
+			if (b != nil) != (i == 1) {
+				t.Fatalf("%s: iteration %d has %+v", r.Impl.Label, r.Training.Iterations, b)
+			}
+			if b != nil && !(b.Pairs > 0 && b.Ratio > 0 && b.Iteration >= b.LeastIteration && b.Pass >= b.LeastPass && b.LeastPass > 0) {
+				t.Errorf("%s: %+v", r.Impl.Label, *b)
+			}
+		}
+	}
+	if len(losses[0]) != 8 || !slices.Equal(losses[0], losses[1]) {
+		t.Errorf("alone %v, beside passes %v", losses[0], losses[1])
 	}
 }

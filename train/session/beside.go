@@ -1,0 +1,122 @@
+package session
+
+import (
+	"slices"
+	"time"
+
+	"rnnbench/results"
+	"rnnbench/train"
+)
+
+// beside times forward and backward alone in turns with the training: of some blocks of
+// iterations, the last is followed by as many passes. Which is so is decided ahead: a block that
+// is chosen since it took long would be one that another program disturbed. Nothing of it is on
+// the training's clock.
+type beside struct {
+	pass   timer
+	pairs  []pair        // since the latest record
+	loaded bool          // the pass has parameters of after the latest record
+	least  time.Duration // of an iteration so far
+	runs   int           // iterations of a block; 0: not decided
+	done   int           // of the blocks until the next pair
+	block  time.Duration // what the iterations of the last one took so far
+}
+
+// A timer is a train.Pass.
+type timer interface {
+	Load() error
+	Run(n int) (time.Duration, error)
+	Close() error
+}
+
+// A pair is how long an iteration took, and a pass right after it.
+type pair struct{ iteration, pass time.Duration }
+
+const (
+	blockTime = 10 * time.Millisecond // about, of iterations and of passes
+	mostRuns  = 64                    // of a block
+	blocks    = 4                     // until passes follow
+	mostPairs = 15                    // for a record
+)
+
+// newBeside is nil where t's pass cannot be timed.
+func newBeside(t *train.Trainer) (*beside, error) {
+	pass, err := t.NewPass()
+	if pass == nil || err != nil {
+		return nil, err
+	}
+	return &beside{pass: pass}, nil
+}
+
+func (b *beside) close() error {
+	if b == nil {
+		return nil
+	}
+	return b.pass.Close()
+}
+
+// after notes how long an iteration took, and times passes where it is their turn.
+func (b *beside) after(took time.Duration) error {
+	if b == nil {
+		return nil
+	}
+	if took > 0 && (b.least == 0 || took < b.least) {
+		b.least = took
+	}
+	if len(b.pairs) == mostPairs {
+		return nil
+	}
+	if b.runs == 0 {
+		b.runs = min(mostRuns, 1+int(blockTime/max(1, b.least)))
+	}
+	if b.done++; b.done > (blocks-1)*b.runs {
+		b.block += took
+	}
+	if b.done < blocks*b.runs {
+		return nil
+	}
+	pass, err := b.time(b.runs)
+	b.pairs = append(b.pairs, pair{b.block / time.Duration(b.runs), pass})
+	b.runs, b.done, b.block = 0, 0, 0
+	return err
+}
+
+// time is the time of a pass in the mean of so many.
+func (b *beside) time(runs int) (time.Duration, error) {
+	if !b.loaded {
+		if err := b.pass.Load(); err != nil {
+			return 0, err
+		}
+		b.loaded = true
+	}
+	if runs > 1 { // caches are still the training's
+		if _, err := b.pass.Run(1); err != nil {
+			return 0, err
+		}
+	}
+	return b.pass.Run(runs)
+}
+
+// record sums up the pairs since the latest record; nil: there are none. Reading is each
+// iteration's part of reading the loss.
+func (b *beside) record(reading time.Duration) *results.Beside {
+	if b == nil || len(b.pairs) == 0 {
+		return nil
+	}
+	var iterations, passes, ratios []float64
+	for _, x := range b.pairs {
+		iteration := (x.iteration + reading).Seconds()
+		iterations, passes, ratios = append(iterations, iteration), append(passes, x.pass.Seconds()), append(ratios, iteration/x.pass.Seconds())
+	}
+	b.pairs, b.loaded = b.pairs[:0], false
+	return &results.Beside{
+		Pairs: len(ratios), Ratio: median(ratios), Iteration: median(iterations), Pass: median(passes),
+		LeastIteration: slices.Min(iterations), LeastPass: slices.Min(passes),
+	}
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}

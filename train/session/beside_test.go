@@ -1,0 +1,89 @@
+package session
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// A slowPass takes so long, and is loaded so often.
+type slowPass struct {
+	took  time.Duration
+	loads int
+	runs  int
+}
+
+func (p *slowPass) Load() error  { p.loads++; return nil }
+func (p *slowPass) Close() error { return nil }
+func (p *slowPass) Run(n int) (time.Duration, error) {
+	if p.loads == 0 {
+		return 0, errors.New("it has no parameters")
+	}
+	p.runs += n
+	return p.took, nil
+}
+
+// TestPairs: blocks of iterations are set beside as many passes, no more than a part of the
+// training, and what is recorded is of the pairs since the record before.
+func TestPairs(t *testing.T) {
+	for _, c := range []struct {
+		iteration, pass time.Duration
+		iterations      int // for a record
+		pairs, runs     int
+		ratio           float64
+	}{
+		{4 * time.Millisecond, 2 * time.Millisecond, 240, mostPairs, mostPairs * 4, 2}, // blocks of three, after one run that warms caches up
+		{30 * time.Millisecond, 20 * time.Millisecond, 20, 5, 5, 1.5},
+		{30 * time.Millisecond, 40 * time.Millisecond, 8, 2, 2, 0.75},
+		{1 * time.Millisecond, 1 * time.Millisecond, 20, 0, 0, 0},
+	} {
+		p := &slowPass{took: c.pass}
+		b := &beside{pass: p}
+		for part := range 2 {
+			for range c.iterations {
+				if err := b.after(c.iteration); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := b.record(0)
+			switch {
+			case r == nil && c.pairs > 0 || r != nil && c.pairs == 0:
+				t.Fatalf("%v: record %d: %+v", c, part, r)
+			case r == nil:
+				continue
+			case r.Pairs != c.pairs || r.Ratio != c.ratio || r.Iteration != c.iteration.Seconds() || r.LeastPass != c.pass.Seconds():
+				t.Errorf("%v: record %d: %+v", c, part, *r)
+			}
+			if p.loads != part+1 || p.runs != c.runs {
+				t.Errorf("%v: record %d: loaded %d times, ran %d times", c, part, p.loads, p.runs)
+			}
+			p.runs = 0
+		}
+	}
+}
+
+// TestPairsDisturbed: one pair that another program disturbs moves neither the ratio nor how
+// many pairs there are.
+func TestPairsDisturbed(t *testing.T) {
+	p := &slowPass{took: 20 * time.Millisecond}
+	b := &beside{pass: p}
+	for i := range 100 {
+		if p.took = 20 * time.Millisecond; len(b.pairs) == 3 {
+			p.took = 10 * time.Second
+		}
+		took := 30 * time.Millisecond
+		if i == 51 { // the last of its blocks
+			took = time.Minute
+		}
+		if err := b.after(took); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := b.record(0); r == nil || r.Pairs != mostPairs || r.Ratio != 1.5 || r.LeastPass != 0.02 {
+		t.Errorf("%+v", r)
+	}
+	b.pairs = append(b.pairs, pair{30 * time.Millisecond, 20 * time.Millisecond})
+	if r := b.record(2 * time.Millisecond); r == nil || r.Ratio < 1.59 || r.Ratio > 1.61 {
+		t.Errorf("with reading the loss: %+v", r)
+	}
+}
