@@ -99,6 +99,10 @@ func learnt(r results.Record, t results.TrainingPlan, technique int) []results.R
 			Iterations: k, Wall: float64(k) * r.Stats.Median, Frames: int64(k) * int64(r.Point.Batch) * int64(r.Point.Steps),
 			Loss: loss, Optimizer: t.Optimizer, Data: t.Data,
 		}
+		if t.Beside {
+			s := r.Stats.Median
+			one.Training.Beside = &results.Beside{Pairs: 9, Ratio: 1.04, Iteration: s, Pass: s / 1.04, LeastIteration: 0.9 * s, LeastPass: 0.9 * s / 1.03}
+		}
 		if t.Reference {
 			of := &results.Comparison{}
 			for range k {

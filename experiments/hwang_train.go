@@ -63,11 +63,6 @@ var hwangTrain = Experiment{
 	ID: "hwang-train", Title: "Learning a language model over the number of streams, by truncated backpropagation",
 	Source: "Hwang & Sung 2015, section 4",
 	Unlike: "the text is documentation and source of Go, not news",
-	Parts: func(s Size, on Target) []Part { // the pass alone, which whole training is set beside
-		points, _ := wordModels(s)
-		parallel, _ := trainSpecs(on)
-		return []Part{{points, []grid.Spec{parallel}}}
-	},
 	Trainings: func(s Size, on Target) []Training {
 		points, data := wordModels(s)
 		parallel, serial := trainSpecs(on)
@@ -78,9 +73,9 @@ var hwangTrain = Experiment{
 		case on.GPU:
 			n = wordsGPU
 		}
-		plan := results.TrainingPlan{Data: data, Optimizer: wordOptimizer, Iterations: n, Every: n / 20, Batches: held, HeldBatch: enoughStreams}
+		plan := results.TrainingPlan{Data: data, Optimizer: wordOptimizer, Iterations: n, Every: n / 20, Batches: held, HeldBatch: enoughStreams, Beside: true}
 		speed := plan
-		speed.Iterations, speed.Every, speed.Batches = n/speedShare, n/speedShare/2, 0
+		speed.Iterations, speed.Every, speed.Batches, speed.Beside = n/speedShare, n/speedShare/2, 0, false
 		return []Training{
 			{Part: Part{points, []grid.Spec{parallel}}, Plan: plan},
 			{Part: Part{points, []grid.Spec{serial}}, Plan: speed},
@@ -136,7 +131,7 @@ func byStreams(ch *plots.Chart, x string) {
 
 // wordRuns are the trainings of one network, and its passes alone.
 type wordRuns struct {
-	alone  []results.Record // passes
+	alone  []results.Record // passes: of each training's turns, or of older runs, which timed them apart
 	learnt []results.Record // of the technique, each network's in order
 	serial []results.Record // of the baseline
 }
@@ -154,7 +149,21 @@ func newWordRuns(recs []results.Record) wordRuns {
 			w.serial = append(w.serial, r)
 		}
 	}
+	for _, p := range points(w.learnt) {
+		all := curve(w.learnt, p)
+		if o := overheadOf(all); o.known() {
+			w.alone = append(w.alone, timed(all[len(all)-1], intra, o.pass))
+		}
+	}
 	return w
+}
+
+// timed is a record of so many seconds, that of no training.
+func timed(r *results.Record, label string, t float64) results.Record {
+	one := *r
+	one.Training, one.Impl.Label = nil, label
+	one.Stats = &results.Stats{N: 1, Min: t, Q1: t, Median: t, Q3: t, Max: t, Mean: t, Level: 0.95, Stop: "max_rounds"}
+	return one
 }
 
 // curve lists the records of a network, from the first on; what was trained twice after a kill
@@ -169,11 +178,7 @@ func curve(recs []results.Record, p results.Point) []*results.Record {
 // from the first record on, before which caches and clocks were cold, if there are several. NaN:
 // there is none.
 func pace(curve []*results.Record) float64 {
-	list := paces(curve)
-	if len(list) == 0 {
-		return math.NaN()
-	}
-	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+	return middle(paces(curve))
 }
 
 // paces are the times of an iteration between records, sorted.
@@ -200,10 +205,7 @@ func (w wordRuns) rates() []results.Record {
 	}{{"training, parallel steps", w.learnt}, {"training, baseline", w.serial}} {
 		for _, p := range points(of.recs) {
 			all := curve(of.recs, p)
-			r := *all[len(all)-1]
-			t := pace(all)
-			r.Training, r.Impl.Label, r.Stats = nil, of.label, &results.Stats{N: 1, Min: t, Q1: t, Median: t, Q3: t, Max: t, Mean: t, Level: 0.95, Stop: "max_rounds"}
-			list = append(list, r)
+			list = append(list, timed(all[len(all)-1], of.label, pace(all)))
 		}
 	}
 	return list
@@ -213,6 +215,7 @@ func (w wordRuns) rates() []results.Record {
 type streamsRun struct {
 	point        results.Point
 	alone        float64 // seconds of a pass
+	overhead     overhead
 	train, slow  float64 // seconds of an iteration: of the technique, of the baseline
 	unsteady     float64 // slowest over median time of an iteration
 	loss, toLoss float64 // the lowest held-out one within as many words as all have seen; seconds to the highest of these
@@ -220,6 +223,14 @@ type streamsRun struct {
 
 func (s streamsRun) words(seconds float64) float64 {
 	return float64(s.point.Batch*s.point.Steps) / seconds
+}
+
+// takes is the time of an iteration over that of a pass.
+func (s streamsRun) takes() float64 {
+	if s.overhead.known() {
+		return s.overhead.ratio
+	}
+	return s.train / s.alone
 }
 
 // rate is a cell of words per second.
@@ -241,7 +252,7 @@ func (w wordRuns) runs() (list []streamsRun, words int64, loss float64) {
 		words = min(words, c[len(c)-1].Training.Frames)
 	}
 	for _, p := range all {
-		s := streamsRun{point: p, alone: math.NaN(), train: pace(curve(w.learnt, p)), slow: pace(curve(w.serial, p)), loss: math.NaN(), toLoss: math.NaN()}
+		s := streamsRun{point: p, alone: math.NaN(), overhead: overheadOf(curve(w.learnt, p)), train: pace(curve(w.learnt, p)), slow: pace(curve(w.serial, p)), loss: math.NaN(), toLoss: math.NaN()}
 		if r := find(w.alone, intra, func(q results.Point) bool { return q == p }); r != nil {
 			s.alone = r.Seconds()
 		}
@@ -285,7 +296,7 @@ func (rep *Report) words(w wordRuns, name string, on Target) {
 	for _, s := range list {
 		t.Rows = append(t.Rows, []table.Cell{
 			table.Int(s.point.Batch), table.Int(s.point.Steps), s.rate(s.slow), s.rate(s.train), number(s.slow/s.train, "%.2f"),
-			s.rate(s.alone), number(100*s.train/s.alone, "%.0f %%"), number(s.loss, "%.3f"), number(s.toLoss, "%.1f s"),
+			s.rate(s.alone), number(100*s.takes(), "%.0f %%"), number(s.loss, "%.3f"), number(s.toLoss, "%.1f s"),
 		})
 	}
 	rep.Tables = append(rep.Tables, t)
@@ -311,13 +322,6 @@ func (rep *Report) wordSpeed(list []streamsRun, name string, on Target) {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %d streams train at %s, the best of 1 to %d at %s. The paper says that %d come to almost the maximum; more were not trained here.",
 			name, enoughStreams, quantity.SI(enough, "words/s"), enoughStreams, quantity.SI(best, "words/s"), enoughStreams))
 	}
-	least, most := math.Inf(1), math.Inf(-1)
-	for _, s := range list {
-		if s.alone > 0 {
-			more := 100 * (s.train/s.alone - 1)
-			least, most = min(least, more), max(most, more)
-		}
-	}
 	unsteady := 0.0
 	for _, s := range list {
 		unsteady = max(unsteady, s.unsteady)
@@ -325,11 +329,29 @@ func (rep *Report) wordSpeed(list []streamsRun, name string, on Target) {
 	if unsteady > 1.5 {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: between two records, iterations took up to %.1f× as long as usual. Another program probably disturbed these trainings, and their speeds are not to be trusted.", name, unsteady))
 	}
-	if most >= least {
-		here := fmt.Sprintf("%s: feeding, optimiser and reading the loss change the time of a pass by %+.0f to %+.0f %%", name, least, most)
-		rep.Findings = append(rep.Findings, here+". Passes were timed apart from the trainings, so a busy machine moves this too.")
-		rep.yardstick(here)
+	rep.wordOverhead(list, name, on)
+}
+
+// wordOverhead sets whole training beside the pass alone.
+func (rep *Report) wordOverhead(list []streamsRun, name string, on Target) {
+	var all []overhead
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, s := range list {
+		all = append(all, s.overhead)
+		if more := 100 * (s.takes() - 1); !math.IsNaN(more) {
+			least, most = min(least, more), max(most, more)
+		}
 	}
+	if most < least {
+		return
+	}
+	here := fmt.Sprintf("%s: feeding, optimiser and reading the loss change the time of a pass by %+.0f to %+.0f %%", name, least, most)
+	rep.yardstick(here)
+	if turns := on.overheadSays(name, all); turns != "" {
+		rep.Findings = append(rep.Findings, turns+" Feeding, optimiser and reading the loss are the difference.")
+		return
+	}
+	rep.Findings = append(rep.Findings, here+". Passes were timed apart from the trainings, so a busy machine moves this too.")
 }
 
 // wordLoss says what the number of streams makes of the loss.

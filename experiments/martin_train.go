@@ -71,7 +71,8 @@ func (n martinNetwork) spec(on Target) grid.Spec {
 	return stepByStep(n.label)
 }
 
-// What the passes alone are called, and those of an LSTM that runs as the paper's did.
+// What the passes alone of older runs are called, which timed them apart, and those of an LSTM that
+// runs as the paper's did.
 func passOf(label string) string   { return label + ", pass" }
 func slowPass(label string) string { return label + ", pass step by step" }
 
@@ -90,7 +91,7 @@ func heldSteps(s Size) int {
 // training is how n is trained. Each network has the same time. The paper does not
 // state Adam's learning rate; 0.001 is that of Adam's authors.
 func (n martinNetwork) training(s Size, on Target) results.TrainingPlan {
-	t := results.TrainingPlan{Data: martinData, Optimizer: "adam:lr=0.001", Time: 480, Every: 1, Batches: max(1, 1<<17/(n.batch*n.steps))}
+	t := results.TrainingPlan{Data: martinData, Optimizer: "adam:lr=0.001", Time: 480, Every: 1, Batches: max(1, 1<<17/(n.batch*n.steps)), Beside: true}
 	t.HeldBatch = n.batch * n.steps / heldSteps(s)
 	switch {
 	case s == Quick: // a minute in all
@@ -111,13 +112,9 @@ var martinTrain = Experiment{
 	Parts: func(s Size, on Target) []Part {
 		var parts []Part
 		for _, n := range martinNetworks(s) {
-			pass := n.spec(on)
-			pass.Label = passOf(n.label)
-			specs := []grid.Spec{pass}
 			if n.cell == "lstm" && on.GPU {
-				specs = append(specs, stepByStep(slowPass(n.label)))
+				parts = append(parts, Part{[]results.Point{n.point()}, []grid.Spec{stepByStep(slowPass(n.label))}})
 			}
-			parts = append(parts, Part{[]results.Point{n.point()}, specs})
 		}
 		return parts
 	},
@@ -134,9 +131,10 @@ var martinTrain = Experiment{
 // A learned network is one with its records, in the order in which it learned.
 type learned struct {
 	martinNetwork
-	records []results.Record
-	pass    *results.Record // forward and backward alone; nil: not measured
-	slow    *results.Record // the same as the paper's ran it
+	records  []results.Record
+	overhead overhead
+	pass     float64         // seconds of forward and backward alone; not a number: not measured
+	slow     *results.Record // the same as the paper's ran it
 }
 
 // learnedOf sorts what was trained by network, the LS-LSTM first.
@@ -161,11 +159,32 @@ func learnedOf(recs []results.Record) []learned {
 		}
 		slices.SortStableFunc(l.records, func(a, b results.Record) int { return a.Training.Iterations - b.Training.Iterations })
 		if len(l.records) > 0 {
-			l.pass, l.slow = find(recs, passOf(n.label), here), find(recs, slowPass(n.label), here)
+			l.slow = find(recs, slowPass(n.label), here)
+			l.weighPass(find(recs, passOf(n.label), here))
 			all = append(all, l)
 		}
 	}
 	return all
+}
+
+// weighPass finds the time of the pass: of the training's turns, or apart.
+func (l *learned) weighPass(apart *results.Record) {
+	var all []*results.Record
+	for i := range l.records {
+		all = append(all, &l.records[i])
+	}
+	l.overhead = overheadOf(all)
+	if l.pass = l.overhead.pass; math.IsNaN(l.pass) && apart != nil {
+		l.pass = apart.Seconds()
+	}
+}
+
+// rest is how much longer an iteration takes than a pass, in percent; not a number: unknown.
+func (l learned) rest() float64 {
+	if l.overhead.known() {
+		return l.overhead.percent()
+	}
+	return 100 * (l.seconds()/l.pass - 1)
 }
 
 // last is the latest record.

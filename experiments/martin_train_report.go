@@ -59,10 +59,10 @@ func soonerTable(ls learned, lstms []learned) *table.Table {
 // slower is how much longer an iteration takes if the LSTM runs as the paper's did; not a number:
 // it was not measured.
 func (l learned) slower() float64 {
-	if l.pass == nil || l.slow == nil {
+	if l.slow == nil {
 		return math.NaN()
 	}
-	return (l.seconds() + l.slow.Seconds() - l.pass.Seconds()) / l.seconds()
+	return (l.seconds() + l.slow.Seconds() - l.pass) / l.seconds()
 }
 
 // speedTable sets whole iterations beside forward and backward alone.
@@ -73,13 +73,10 @@ func speedTable(all []learned) *table.Table {
 			column("ms a pass", "pass_ms"), column("Rest, %", "rest_pct")},
 	}
 	for _, l := range all {
-		each, pass := l.seconds(), math.NaN()
-		if l.pass != nil {
-			pass = l.pass.Seconds()
-		}
+		each := l.seconds()
 		t.Rows = append(t.Rows, []table.Cell{
 			table.Text(l.label), number(1/each, "%.4g"), number(float64(l.batch*l.steps)/each/1000, "%.4g"), number(1000*each, "%.4g"),
-			number(1000*pass, "%.4g"), number(100*(each/pass-1), "%.1f"),
+			number(1000*l.pass, "%.4g"), number(l.rest(), "%.1f"),
 		})
 	}
 	return t
@@ -175,17 +172,25 @@ func comparable(rep *Report, all []learned, on Target) {
 			Here:  fmt.Sprintf("%.3f, %.2f %%, %.2f %%", s.Loss, 100*s.Top5, 100*s.Top20), Outcome: Irreproducible, Why: why,
 		})
 	}
+	restFindings(rep, all, on)
+}
+
+// restFindings say what training takes beside forward and backward alone.
+func restFindings(rep *Report, all []learned, on Target) {
 	var rest []string
+	var turns []overhead
 	for _, l := range all {
-		if l.pass != nil && !math.IsNaN(l.seconds()) {
-			more := fmt.Sprintf("%.1f %%", 100*(l.seconds()/l.pass.Seconds()-1))
-			if l.seconds() < l.pass.Seconds() {
-				more = "nothing that noise does not hide"
-			}
-			rest = append(rest, more+" for "+l.label)
+		turns = append(turns, l.overhead)
+		if more := l.rest(); more < 0 {
+			rest = append(rest, "nothing that noise does not hide for "+l.label)
+		} else if !math.IsNaN(more) {
+			rest = append(rest, fmt.Sprintf("%.1f %% for %s", more, l.label))
 		}
 	}
 	if rest != nil {
 		rep.Findings = append(rep.Findings, "Feeding, the optimiser and reading the loss add to forward and backward alone: "+strings.Join(rest, ", ")+".")
+	}
+	if says := on.overheadSays("All networks", turns); says != "" {
+		rep.Findings = append(rep.Findings, says)
 	}
 }

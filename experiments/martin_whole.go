@@ -12,7 +12,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// Labels of whole training. Those of forward and backward alone follow from passOf.
+// Labels of whole training.
 const (
 	wholeScan = "LS-LSTM"
 	wholeLSTM = "LSTM"
@@ -64,20 +64,12 @@ var martinFig1Training = Experiment{
 	ID: "martin-fig1-training", Title: "Whole training of LS-LSTM and LSTM: embedding, output layer, feeding and update included",
 	Source: "Martin & Cundy 2017, Figure 1",
 	Unlike: "events of a generated camera, not of N-MNIST; at most 2048 steps",
-	Parts: func(s Size, on Target) (parts []Part) {
-		for _, w := range wholePoints(s, on) {
-			pass := w.spec(on)
-			pass.Label = passOf(w.label)
-			parts = append(parts, Part{[]results.Point{w.Point}, []grid.Spec{pass}})
-		}
-		return parts
-	},
 	Trainings: func(s Size, on Target) (all []Training) {
 		seconds := 3.0
 		if s == Quick {
 			seconds = 1
 		}
-		plan := results.TrainingPlan{Data: "events:ahead=50:burnin=30:recordings=200", Optimizer: "adam:lr=0.001", Time: seconds, Every: 1 << 30}
+		plan := results.TrainingPlan{Data: "events:ahead=50:burnin=30:recordings=200", Optimizer: "adam:lr=0.001", Time: seconds, Every: 1 << 30, Beside: true}
 		for _, w := range wholePoints(s, on) {
 			all = append(all, Training{Part{[]results.Point{w.Point}, []grid.Spec{w.spec(on)}}, plan})
 		}
@@ -86,10 +78,11 @@ var martinFig1Training = Experiment{
 	Report: reportMartinWhole,
 }
 
-// A whole is a point with its records; nil: there is none.
+// A whole is a point with its record.
 type whole struct {
 	wholePoint
-	train, pass *results.Record
+	train    *results.Record
+	overhead overhead
 }
 
 func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
@@ -97,10 +90,11 @@ func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
 	var batches []int
 	for _, w := range wholePoints(Full, on) {
 		here := func(p results.Point) bool { return p == w.Point }
-		x := whole{w, find(recs, w.label, here), find(recs, passOf(w.label), here)}
+		x := whole{wholePoint: w, train: find(recs, w.label, here)}
 		if x.train == nil {
 			continue
 		}
+		x.overhead = overheadOf([]*results.Record{x.train})
 		all = append(all, x)
 		if !slices.Contains(batches, w.Batch) {
 			batches = append(batches, w.Batch)
@@ -117,8 +111,8 @@ func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
 		}),
 		wholeTable("Iterations/s of whole training, with those of forward and backward alone in brackets", all, batches, func(w whole) table.Cell {
 			text := fmt.Sprintf("%.4g", 1/w.train.Seconds())
-			if w.pass != nil {
-				text += fmt.Sprintf(" (%.4g)", 1/w.pass.Seconds())
+			if w.overhead.known() {
+				text += fmt.Sprintf(" (%.4g)", 1/w.overhead.pass)
 			}
 			return table.Number(1/w.train.Seconds(), text)
 		}))
@@ -157,8 +151,8 @@ func (rep *Report) wholeFindings(all []whole, on Target) {
 	lo, hi := math.Inf(1), 0.0
 	var more []float64
 	for _, w := range all {
-		if w.pass != nil {
-			more = append(more, 100*(w.train.Seconds()/w.pass.Seconds()-1))
+		if w.overhead.known() {
+			more = append(more, w.overhead.percent())
 		}
 		for _, o := range all {
 			if w.label == wholeScan && o.label == wholeLSTM && o.Batch == w.Batch {
@@ -172,8 +166,8 @@ func (rep *Report) wholeFindings(all []whole, on Target) {
 		rep.claim(on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps", fmt.Sprintf("up to %.2f×", hi), !differ(hi, 77.03), "")
 	}
 	if len(more) > 0 {
-		slices.Sort(more)
-		rep.Findings = append(rep.Findings, fmt.Sprintf("In the median of %d points, an iteration takes %.1f %% more than forward and backward alone (from %.1f %% to %.1f %%; below 0 is noise). Embedding and output layer are in both. The rest is feeding, the optimiser, and starting each iteration by itself.", len(more), more[len(more)/2], more[0], more[len(more)-1]))
+		median := middle(more) // which sorts them
+		rep.Findings = append(rep.Findings, fmt.Sprintf("In the median of %d points, an iteration takes %.1f %% more than forward and backward alone, timed in turns (from %.1f %% to %.1f %%; below 0 is noise). Embedding and output layer are in both. The rest is feeding, the optimiser, and starting each iteration by itself.", len(more), median, more[0], more[len(more)-1]))
 	}
 	rep.Findings = append(rep.Findings,
 		"Not comparable with the paper: events are of a generated camera, not of N-MNIST.",

@@ -1,0 +1,75 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/results"
+)
+
+// The most that whole training is to take beyond forward and backward alone, in percent.
+const (
+	overheadGPU = 10
+	overheadCPU = 5
+)
+
+// An overhead is how long an iteration takes beside forward and backward alone, embedding and
+// output layer included, as both were timed in turns.
+type overhead struct {
+	ratio float64 // of an iteration over a pass: median over the records; not a number: unknown
+	least float64 // the same of the least times of all records
+	pass  float64 // seconds: median over the records
+}
+
+// overheadOf is that of a network's records.
+func overheadOf(recs []*results.Record) overhead {
+	var ratios, passes []float64
+	iteration, pass := math.Inf(1), math.Inf(1)
+	for _, r := range recs {
+		if r.Training == nil || r.Training.Beside == nil {
+			continue
+		}
+		b := r.Training.Beside
+		ratios, passes = append(ratios, b.Ratio), append(passes, b.Pass)
+		iteration, pass = min(iteration, b.LeastIteration), min(pass, b.LeastPass)
+	}
+	return overhead{ratio: middle(ratios), least: iteration / pass, pass: middle(passes)}
+}
+
+func (o overhead) known() bool { return !math.IsNaN(o.ratio) }
+
+// percent is how much longer an iteration takes.
+func (o overhead) percent() float64 { return 100 * (o.ratio - 1) }
+
+// middle is the median of values; not a number: there are none.
+func middle(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+}
+
+// overheadSays sets what networks of some name take beside the target; "": none is known.
+func (t Target) overheadSays(name string, all []overhead) string {
+	low, high, least, most := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+	for _, o := range all {
+		if o.known() {
+			low, high = min(low, o.percent()), max(high, o.percent())
+			least, most = min(least, 100*(o.least-1)), max(most, 100*(o.least-1))
+		}
+	}
+	if high < low {
+		return ""
+	}
+	target, device, is := overheadCPU, "CPU", "met"
+	if t.GPU {
+		target, device = overheadGPU, "GPU"
+	}
+	if high > float64(target) {
+		is = "missed"
+	}
+	return fmt.Sprintf("%s: timed in turns, an iteration takes %+.1f to %+.1f %% more than forward and backward alone, and by the least times %+.1f to %+.1f %%. The target on a %s is at most %d %%: it is %s.",
+		name, low, high, least, most, device, target, is)
+}
