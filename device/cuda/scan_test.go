@@ -39,7 +39,10 @@ func scansIn(t *testing.T, precision schedule.Precision, c *cell.Cell, steps, ba
 	if train {
 		op.Saved = all(rows, c.Saved)
 	}
-	g := schedule.SequenceGrad{DOut: all(rows, 1), DX: all(rows, gates)}
+	if n := len(c.Peeps); n > 0 {
+		op.Peep = all(1, n)
+	}
+	g := schedule.SequenceGrad{DOut: all(rows, 1), DX: all(rows, c.Gradients())}
 	for range c.States {
 		op.State, g.Carry = append(op.State, all(rows+batch, 1)), append(g.Carry, all(batch, 1))
 	}

@@ -28,7 +28,7 @@ func scans(t *testing.T, devices []device.Device) {
 			t.Run(fmt.Sprintf("%v/%v/%v", c, size, precision), func(t *testing.T) {
 				w := evaluate(long(t, c, size, precision, true), 1)
 				for _, d := range devices {
-					w.again(t, d)
+					w.again(t, d, nil)
 				}
 			})
 		}
@@ -53,7 +53,13 @@ func ScansWith(t *testing.T, d device.Device, settings ...knob.Params) {
 // it trains, and its results to be the same bits each time.
 func HoldScan(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool) {
 	t.Helper()
-	evaluate(long(t, c, size, precision, train), 1).again(t, d)
+	HoldScanWith(t, d, c, size, precision, train, nil)
+}
+
+// HoldScanWith is HoldScan with knobs.
+func HoldScanWith(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, k knob.Params) {
+	t.Helper()
+	evaluate(long(t, c, size, precision, train), 1).again(t, d, k)
 }
 
 // long is a scan over fresh matrices and, if it trains, its gradient. Products ahead of it, which
@@ -98,10 +104,10 @@ func long(t *testing.T, c *cell.Cell, size [3]int, precision schedule.Precision,
 }
 
 // again holds the schedule to its meaning, and what it yields to what it yields next time.
-func (w *wanted) again(t *testing.T, d device.Device) {
+func (w *wanted) again(t *testing.T, d device.Device, k knob.Params) {
 	t.Helper()
 	s := w.Schedule
-	prog, err := d.Compile(s, nil)
+	prog, err := d.Compile(s, k)
 	if errors.Is(err, schedule.ErrUnsupported) {
 		t.Skip(err)
 	}

@@ -30,8 +30,13 @@ func (s *operands) repeats(g *codegen.Group) int {
 // hold what it reads of a step. It has at most so many lanes.
 func dealOut(s *geometry, lanes int) {
 	if n := s.Hidden(); n > lanes {
-		sides := ints.CeilDiv(n, lanes)
-		if s.units, s.seqs = lanes, 1; n%8 != 0 {
+		s.over = overlap(s, lanes)
+		most := lanes - s.over
+		if n%4 == 0 {
+			most = most / 4 * 4
+		}
+		sides := ints.CeilDiv(n, most)
+		if s.units, s.seqs = most, 1; n%8 != 0 || s.over > 0 {
 			s.units = ints.CeilDiv(n, sides)
 		}
 		if n%4 == 0 { // as few pieces as can be begin behind a multiple of 16 bytes
@@ -74,7 +79,7 @@ func (s *operands) holderOf(l load) *codegen.Group {
 // the first column that is read to the last.
 func spanOf(s *geometry, g *codegen.Group) int {
 	first, last := s.columns(g)
-	n, each := s.units, 16/g.Element.Bytes()
+	n, each := s.units+s.over, 16/g.Element.Bytes()
 	if s.seqs > 1 {
 		n = (s.seqs-1)*g.View.M.Cols + (last-first+1)*s.Hidden()
 	}
@@ -240,15 +245,15 @@ func bytesDealt(s *writer, b *strings.Builder, i int, p *contiguous) string {
 func copyDealt(s *writer, b *strings.Builder, i int, p *contiguous) {
 	switch name := p.group.Name; {
 	case p.whole && s.sole():
-		fmt.Fprintf(b, "      if (bytes%[1]d > 0) read_bulk(to + %[2]d + skip%[1]d, (const char*)(%[3]s + (long long)(g.low(ahead.time) + %[4]d) * batch * ld_%[3]s) + skip%[1]d, bytes%[1]d, bar);\n",
-			i, p.at, name, p.shift)
+		fmt.Fprintf(b, "      if (bytes%[1]d > 0) read_bulk(to + %[2]d + skip%[1]d, (const char*)(%[3]s + (long long)(g.low(ahead.time) + %[4]d) * batch * ld_%[3]s) + skip%[1]d, bytes%[1]d, bar%[5]s);\n",
+			i, p.at, name, p.shift, passing(s))
 		return
 	case p.whole:
 		skew := ""
 		if s.backward {
 			skew = fmt.Sprintf(" - skew%d", i)
 		}
-		fmt.Fprintf(b, "      read_bulk(to + %d, (const char*)(%s + (long long)(low + %d) * batch * ld_%s)%s, bytes%d, bar);\n", p.at, name, p.shift-p.more, name, skew, i)
+		fmt.Fprintf(b, "      read_bulk(to + %d, (const char*)(%s + (long long)(low + %d) * batch * ld_%s)%s, bytes%d, bar%s);\n", p.at, name, p.shift-p.more, name, skew, i, passing(s))
 		return
 	}
 	copyLines(s, b, i, p)
@@ -266,7 +271,7 @@ func copyLines(s *writer, b *strings.Builder, i int, p *contiguous) {
 	fmt.Fprintf(b, "#pragma unroll 1\n      for (int j = 0; j < %d; j++) {\n        const int row = low + %d + j, from = (row %% %d * (batch * ld_%s) + n * ld_%s + %d + u) / %d * %d;\n",
 		p.period, p.shift-p.more, p.period, p.group.Name, p.group.Name, p.group.View.Col+p.column*s.Hidden(), p.elements(), p.elements())
 	for k := range p.boxes {
-		fmt.Fprintf(b, "        tensor_load(to + %d%s + j * %d, %s, from, 0, row / %d + %d, bar);\n", p.at+k*p.each*p.pitch, part, p.apart, box, p.period, k*p.each)
+		fmt.Fprintf(b, "        tensor_load(to + %d%s + j * %d, %s, from, 0, row / %d + %d, bar%s);\n", p.at+k*p.each*p.pitch, part, p.apart, box, p.period, k*p.each, passing(s))
 	}
 	b.WriteString("      }\n")
 }
@@ -311,7 +316,7 @@ func dealingOf(s *geometry) string {
 	if s.units == 0 {
 		return ""
 	}
-	text := fmt.Sprint(" dealt ", s.units, " ", s.seqs, " ", s.Batch())
+	text := fmt.Sprint(" dealt ", s.units, " ", s.seqs, " ", s.Batch(), " ", s.over, " ", s.asked)
 	all, _, _ := s.pieces()
 	for _, p := range all {
 		text += fmt.Sprint(" ", p.group.View.M.Cols, " ", p.group.View.Col)

@@ -65,12 +65,22 @@ struct patience {
 };
 
 // A chain may have UNITS channels of each of SEQS sequences. dealt finds the sequence and the
-// channel of one of its lanes, and reports whether there is one.
+// channel of one of its lanes, and reports whether there is one. A chain may have the OVER
+// channels behind its own besides, which the next chain has, too (cut.go).
 enum { PART = UNITS > 0 ? UNITS : 1 };
 __device__ __forceinline__ bool dealt(int chain, int lane, int batch, int hidden, int& n, int& u) {
   const int sides = (hidden + PART - 1) / PART;
-  n = chain / sides * SEQS + lane / PART, u = chain % sides * PART + lane % PART;
-  return lane < SEQS * PART && n < batch && u < hidden;
+  const int which = OVER > 0 ? 0 : lane / PART;
+  n = chain / sides * SEQS + which, u = chain % sides * PART + lane - which * PART;
+  return lane < SEQS * PART + OVER && n < batch && u < hidden;
+}
+
+// owns reports whether a chain is to write what its lane has for to. It writes the pieces of
+// SIZE elements, at multiples of their size in memory, that begin in its own channels. What
+// begins ahead of a sequence's first channel is its first chain's.
+template <int SIZE, class T> __device__ __forceinline__ bool owns(const T* to, int lane, int u) {
+  const int begin = lane - (int)((size_t)to / sizeof(T) % SIZE);
+  return begin < UNITS && (begin >= 0 || u == lane);
 }
 
 // write_rows has a warp write rows of count elements each.
@@ -84,6 +94,15 @@ template <class T> __device__ __forceinline__ void write_rows(T* to, long long s
 __device__ __forceinline__ word tagged(float v, unsigned run) { return (word)run << 32 | __float_as_uint(v); }
 __device__ __forceinline__ bool of(word w, unsigned run) { return (unsigned)(w >> 32) == run; }
 __device__ __forceinline__ float number(word w) { return __uint_as_float((unsigned)w); }
+
+// take says that this thread has read what another is to write over, which wait_taken waits for.
+__device__ __forceinline__ void take(word* taken, unsigned run) {
+  __threadfence();
+  put_staying(taken, tagged(0, run));
+}
+__device__ __forceinline__ void wait_taken(const word* taken, unsigned run, unsigned* status) {
+  for (patience left; !of(get_staying(taken), run) && !left.over(status);) {}
+}
 #ifdef SAMPLE_LINEAR
 #include "sample/linear_entry.cuh"
 #endif

@@ -85,6 +85,11 @@ func (s *writer) steps(b *strings.Builder) {
 	if s.members > 0 {
 		d.wait, d.old = waitState, "[BEHIND - HOLD]"
 	}
+	d.wait += untakenText(s)
+	only := ""
+	if s.over > 0 {
+		only = " && g.x() < UNITS"
+	}
 	var text, after strings.Builder
 	for k, i := range s.cell.Recurrence.Carried {
 		fmt.Fprintf(&text, "%sconst float %v%d = state[%d * V + v];\n", indent, s.before(), i, k)
@@ -94,7 +99,7 @@ func (s *writer) steps(b *strings.Builder) {
 		fmt.Fprintf(&text, "%sstate[%d * V + v] = %s;\n", indent, k, s.flow.name(s.results[cell.Ref{Kind: s.after(), Index: i}]))
 		if s.backward {
 			g := argument(cell.Ref{Kind: cell.DNext, Index: i})
-			fmt.Fprintf(&after, "          if (i < t.steps && t.first + i == steps - 1) store<V>(%s + (long long)t.n * ld_%s + t.u, state + %d * V);\n", g, g, k)
+			fmt.Fprintf(&after, "          if (i < t.steps && t.first + i == steps - 1%s) store<V>(%s + (long long)t.n * ld_%s + t.u, state + %d * V);\n", only, g, g, k)
 		}
 	}
 	d.text, d.after = text.String(), after.String()

@@ -4,6 +4,7 @@
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
 NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* statusMATRICES) {
   DYNAMIC_SHARED(memory);
+NEXT
   grid g = {steps, batch, hidden, chains, tiles, tiles, group, period, sums, totals, status};
   g.settle();
   unsigned char* const staged = memory + PLACES * BUFFER;

@@ -5,6 +5,7 @@
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
 NAME(int steps, int batch, int hidden, int chains, int tiles, int regular, int apart, int period, int times, int over, word* ticket, word* sums, unsigned* statusMATRICES) {
   DYNAMIC_SHARED(memory);
+NEXT
   grid g = {steps, batch, hidden, chains, tiles, regular, 1, period, sums, sums, status, times, over, apart, tiles};
   unsigned char* const staged = memory + PLACES * BUFFER;
   float* const starts = (float*)(staged + STAGED);

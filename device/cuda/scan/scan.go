@@ -47,6 +47,8 @@ type geometry struct {
 
 	units int // channels of a chain in each of its sequences, if tiles may begin at any byte (deal.go); else 0: chains are so many vectors side by side
 	seqs  int // sequences of such a chain
+	over  int // channels of a chain that are the next one's, too (cut.go)
+	asked     // by knobs
 
 	members        int        // blocks of a team; 0: there are none
 	tail, regular  int        // steps of a thread in tiles of the last turn, and tiles of a chain ahead of it
@@ -237,6 +239,10 @@ func (s *Scan) shape(l *launch.Memory, p driver.Properties, k knob.Params) {
 		}
 	}
 	slices.SortFunc(s.groups, func(a, b codegen.Group) int { return strings.Compare(a.Name, b.Name) })
+	s.asked = ask(k)
+	if k["scansteps"] == 0 && s.small >= smallSole && oneTile(s, p) {
+		return
+	}
 	if !s.gather(p, k) {
 		s.divide(p, k)
 	}
@@ -299,7 +305,11 @@ func tileAggregates(s *Scan) int64 {
 	if s.carriers == 0 && s.members == 0 {
 		return 0
 	}
-	return 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
+	bytes := 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
+	if s.over > 0 {
+		bytes += 8 * int64(s.chains*s.lanes) // words of lanes that have been read (taken)
+	}
+	return bytes
 }
 
 func prefixBytes(s *Scan) int64 {
@@ -326,7 +336,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	s := cells.Scan(op)
 	s.shape(t.Memory, t.Properties, t.Knobs)
 	w := &writer{Scan: s}
-	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks}
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks, " ", s.small}
 	for _, g := range s.groups {
 		key = append(key, " ", g.Element)
 	}
@@ -393,6 +403,9 @@ func (c Cells) Reserve(op schedule.Op, m *launch.Memory, k knob.Params, p driver
 	if n := k["scansteps"]; n != 0 && n != s.chunk {
 		return fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrKnob, s.cell, s.chunk)
 	}
+	if err := decline(s, k); err != nil {
+		return err
+	}
 	w.Slack = max(w.Slack, slackOf(&s.geometry))
 	w.Tickets, w.Aggregates, w.Prefixes = 8, max(w.Aggregates, tileAggregates(s)), max(w.Prefixes, prefixBytes(s))
 	return nil
@@ -403,13 +416,14 @@ func Knobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
 		case schedule.Scan, schedule.ScanBackward:
-			return []knob.Knob{Knob()}
+			return KnobDocs()
 		}
 	}
 	return nil
 }
 
-// Knob is the knob of the steps of a thread.
-func Knob() knob.Knob {
-	return knob.Knob{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it moves for one, channels and time", Values: []int{0}, Max: maxTeamSteps}
+// KnobDocs are those knobs.
+func KnobDocs() []knob.Knob {
+	steps := knob.Knob{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it moves for one, channels and time", Values: []int{0}, Max: maxTeamSteps}
+	return append([]knob.Knob{steps}, rowKnobs()...)
 }

@@ -126,7 +126,7 @@ func (s *writer) source(name string) codegen.Source {
 		return s.teamSource(name)
 	}
 	var b strings.Builder
-	constants := codegen.Constants("V", s.width, "K", s.chunk, "N", s.values(), "RESIDENT", s.blocks, "HEADSTART", s.headStart(), "UNITS", s.units, "SEQS", s.seqs)
+	constants := codegen.Constants("V", s.width, "K", s.chunk, "N", s.values(), "RESIDENT", s.blocks, "HEADSTART", s.headStart(), "UNITS", s.units, "SEQS", s.seqs, "OVER", s.over)
 	if s.units > 0 {
 		constants += ", " + codegen.Constants("LANES", s.lanes, "DEEP", s.threads/s.lanes)
 	}
@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 		fmt.Fprintf(&b, "  unsigned char* const staged = memory + %d;\n", s.buffer()-s.staged())
 	}
 	s.fetchTile(&b)
-	b.WriteString(`  wait_previous();
+	b.WriteString(nextText(s) + `  wait_previous();
   if (threadIdx.x == 0) *drawn = g.noted(g.draw(blockIdx.x));
   __syncthreads();
   const unsigned run = (*drawn >> 32) + 1;
@@ -259,6 +259,7 @@ func (s *writer) stride(group string) string {
 func (s *writer) initial(b *strings.Builder) {
 	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time == 0) {\n        float first[V];\n")
 	s.first(b, "start[g.x() * N + %d * V + v]")
+	b.WriteString(takenText(s, "t.chain", "run"))
 	b.WriteString("      }\n")
 }
 
@@ -294,6 +295,9 @@ func (s *writer) loop(b *strings.Builder, d body) {
 	constants := s.constants(b, d)
 	if len(d.stages) > 0 {
 		b.WriteString(stageBegin(d.stages))
+	}
+	if len(d.outputs) > 0 {
+		b.WriteString(hintText(s))
 	}
 	for _, r := range d.outputs {
 		if staging(d.stages, r) != nil {
@@ -342,7 +346,7 @@ func (s *writer) loop(b *strings.Builder, d body) {
 			fmt.Fprintf(b, "          if (i < t.steps) store<V>(%s, out_%v);\n", st.place(s.Scan, r), r)
 			continue
 		}
-		fmt.Fprintf(b, "          if (i < t.steps) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
+		fmt.Fprintf(b, "          if (i < t.steps%s) %s;\n          to_%v += %s;\n", ownText(s, r), storeText(s, r), r, s.stride(argument(r)))
 	}
 	b.WriteString(d.after)
 	b.WriteString("      }\n")

@@ -33,7 +33,7 @@ const stagedLanes = 8
 // stretch reports whether rows of g are one stretch of memory and vectors a line at most, short whether they are less.
 func (s *geometry) stretch(g *codegen.Group) bool {
 	if s.units > 0 && s.chains > 1 {
-		return s.seqs > 1
+		return s.seqs > 1 && s.lanes <= 32 // a warp writes whole rows
 	}
 	if s.units > 0 {
 		return s.chains == 1 && (s.backward || s.lanes <= stagedLanes) && s.seqs*s.units*g.Element.Bytes() <= scanLine && g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0

@@ -92,6 +92,9 @@ struct grid {
     return t;
   }
 
+  // taken says that a chain's first tile has read the state of a lane.
+  __device__ __forceinline__ word* taken(int chain, int lane) const { return sums + (long long)chains * tiles * (2 * VALUES) + chain * LANES + lane; }
+
   // sum is where a tile of a turn's chain publishes its aggregate; total is where a group does.
   __device__ __forceinline__ word* sum(const turn& t, int time) const { return sums + ((long long)t.chain * tiles + time) * (2 * VALUES); }
   __device__ __forceinline__ word* total(const turn& t, int i) const { return totals + ((long long)t.chain * groups + i) * (2 * VALUES); }

@@ -23,7 +23,7 @@ func (s *writer) teamSource(name string) codegen.Source {
 		"V", s.width, "K", s.chunk, "TAIL", s.tail, "N", s.values(), "LANES", s.lanes, "THREADS", s.threads,
 		"PLACES", s.places, "PARTS", s.parts(), "BEHIND", s.behind, "HOLD", s.hold, "BUFFER", bytes, "STAGED", s.staged(),
 		"SEEKERS", s.seekers(), "LOOKS", s.looks(), "STATES", teamStates, "COPIERS", copiers,
-		"UNITS", s.units, "SEQS", s.seqs,
+		"UNITS", s.units, "SEQS", s.seqs, "OVER", s.over,
 	)
 	fmt.Fprintf(&b, "enum { %s, PACED = %v };\n%s%s", constants, s.inference(), file("linear").Text, file("team").Text)
 	roles := codegen.Text(kernels, "roles_grouped.tpl")
@@ -31,7 +31,7 @@ func (s *writer) teamSource(name string) codegen.Source {
 		roles = codegen.Text(kernels, "roles_sole.tpl")
 	}
 	s.fetch(&fetch)
-	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", codegen.Params(s.groups)+s.tensorParams(), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
+	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", codegen.Params(s.groups)+s.tensorParams(), "NEXT\n", nextText(s), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
 	b.WriteString(fill.Replace(roles))
 	s.turns(&b)
 	s.composeTile(&b)
@@ -93,6 +93,7 @@ func (s *writer) composeTile(b *strings.Builder) {
         float first[V];
 `)
 	s.first(b, "initial[%d * V + v]")
+	b.WriteString(takenText(s, "now.chain", "g.run"))
 	b.WriteString("      }\n      several row = identity();\n" + s.under() + offsetsOf(s, "now.chain"))
 	s.early(b)
 	if s.hold == 0 {

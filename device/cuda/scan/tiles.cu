@@ -83,6 +83,8 @@ struct grid {
   // exclusive prefix.
   __device__ __forceinline__ word* sum(int chain, int time, int v) const { return sums + 2 * (((long long)chain * tiles + time) * values() + v); }
   __device__ __forceinline__ word* start(int chain, int time, int v) const { return starts + ((long long)chain * tiles + time) * values() + v; }
+  // taken says that a chain's first tile has read the state of a lane. Its prefix is no word.
+  __device__ __forceinline__ word* taken(int chain, int lane) const { return start(chain, 0, lane * N); }
 };
 
 // stagger waits for a number of cycles.

@@ -1,0 +1,186 @@
+package scan
+
+import (
+	"fmt"
+	"slices"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// How rows that begin anywhere are written. A sector of memory has 32 bytes, and a line has four. Where a chain ends
+// within a sector, blocks of two chains write parts of it, at different times. There are three remedies, each a knob:
+//
+//   - scanlanes: chains of more channels, which end less often;
+//   - scancut: chains end where a sector begins, or a line, at a channel of its own in each row. The last channels of a
+//     chain are the next chain's first ones, too: both compute them, and at each row one writes them;
+//   - scanhints: what is read leaves the L2 cache first, and what is written late, so that parts of a sector meet there.
+
+// asked is what knobs ask for.
+type asked struct {
+	wide   int // most channels of a chain, for blocks that draw tiles; 0: engineLanes
+	sector int // bytes, at whose multiples in memory chains end; 0: anywhere
+	hints  int // of the hints below, all up to this one
+	small  int // of the measures of small.go, all up to this one
+}
+
+// Hints to the L2 cache.
+const (
+	hintRead  = 1 + iota // what is read leaves first
+	hintEdges            // what may be part of a shared sector leaves last
+	hintAll              // all that is written leaves last
+)
+
+// sectorBytes are those of a sector of memory.
+const sectorBytes = 32
+
+func ask(k knob.Params) asked {
+	return asked{wide: k["scanlanes"], sector: k["scancut"], hints: k["scanhints"], small: k["scansmall"]}
+}
+
+// rowKnobs are the knobs.
+func rowKnobs() []knob.Knob {
+	return []knob.Knob{
+		{Name: "scanlanes", Doc: "most channels of a chain of a scan's tiles, where rows begin anywhere: 32, 64 or 128; 0: 32", Values: []int{0}, Max: 4 * engineLanes},
+		{Name: "scancut", Doc: "chains of a scan end at multiples of so many bytes, where rows begin anywhere: 32, 64 or 128; 0: anywhere", Values: []int{0}, Max: scanLine},
+		{Name: "scanhints", Doc: "hints to the L2 of a scan whose rows begin anywhere; 1: reads leave first; 2: shared sectors stay, too; 3: all writes", Values: []int{0}, Max: hintAll},
+		{Name: "scansmall", Doc: "of a small scan; 1: the next kernel begins early; 2: a chain is one tile, too, where it fits", Values: []int{0}, Max: smallSole},
+	}
+}
+
+// lanesAsked are the most lanes of chained tiles.
+func lanesAsked(a asked) int {
+	if a.wide == 0 {
+		return engineLanes
+	}
+	return a.wide
+}
+
+// overlap is how many channels a chain has besides its own, so that it can end at multiples of the bytes that are asked for.
+// It is 0 where so few lanes have no room for those.
+func overlap(s *geometry, lanes int) (over int) {
+	if s.sector == 0 || inPlace(s) {
+		return 0
+	}
+	for _, g := range s.groups {
+		if g.Written {
+			over = max(over, s.sector/g.Element.Bytes()-1)
+		}
+	}
+	if 2*over > lanes {
+		return 0
+	}
+	return over
+}
+
+// inPlace reports whether a matrix is read and written step by step: then nobody may read what another chain writes.
+func inPlace(s *geometry) bool {
+	return slices.ContainsFunc(s.loads, func(l load) bool {
+		m := s.holderOf(l).View.M
+		for _, late := range []bool{false, true} {
+			if slices.ContainsFunc(s.outputs(late), func(r cell.Ref) bool { return s.view(r).M == m }) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// decline is why s does not do what knobs ask for, nil if it does.
+func decline(s *Scan, k knob.Params) error {
+	reject := func(name, format string, args ...any) error {
+		return fmt.Errorf("cuda: %s=%d: %w: %s", name, k[name], schedule.ErrKnob, fmt.Sprintf(format, args...))
+	}
+	for _, name := range []string{"scanlanes", "scancut"} {
+		if !slices.Contains([]int{0, 32, 64, 128}, k[name]) {
+			return reject(name, "it is 0, 32, 64 or 128")
+		}
+	}
+	for _, name := range []string{"scanlanes", "scancut", "scanhints"} {
+		if k[name] != 0 && s.units == 0 {
+			return reject(name, "it is for scans whose rows begin anywhere, on a GPU of compute capability 9.0 or later")
+		}
+	}
+	if k["scanlanes"] > engineLanes && s.members > 0 {
+		return reject("scanlanes", "a scan of so few channels has chains of %d at most", engineLanes)
+	}
+	if k["scancut"] > 0 && s.over == 0 {
+		switch most := lanesAsked(s.asked); {
+		case inPlace(&s.geometry):
+			return reject("scancut", "the scan writes where it reads")
+		case s.units == s.Hidden():
+			return reject("scancut", "a chain has all channels of its sequences")
+		default:
+			return reject("scancut", "chains of %d channels have no room for such an end", most)
+		}
+	}
+	if k["scansmall"] >= smallSole && (s.members > 0 || s.tiles > 1) {
+		return reject("scansmall", "no tile has room for all steps of its channels")
+	}
+	return nil
+}
+
+// ownText is a condition for writing r, besides that there is a step.
+func ownText(s *writer, r cell.Ref) string {
+	if s.over == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" && owns<%d>(to_%v, g.x(), t.u)", s.sector/s.element(argument(r)).Bytes(), r)
+}
+
+// storeText writes r.
+func storeText(s *writer, r cell.Ref) string {
+	if s.units > 0 && s.hints >= hintEdges {
+		return fmt.Sprintf("store_staying(to_%v, out_%v, hint)", r, r)
+	}
+	return fmt.Sprintf("store<V>(to_%v, out_%v)", r, r)
+}
+
+// hintText is the hint of all that a thread writes.
+func hintText(s *writer) string {
+	if s.units == 0 || s.hints < hintEdges {
+		return ""
+	}
+	which := "true"
+	if s.hints == hintEdges && s.seqs == 1 {
+		size := driver.Single.Bytes()
+		for _, g := range s.groups {
+			if g.Written {
+				size = min(size, g.Element.Bytes())
+			}
+		}
+		which = fmt.Sprintf("g.x() < %[1]d || g.x() > (int)UNITS - 1 - %[1]d", sectorBytes/size-1)
+	}
+	return fmt.Sprintf("      const unsigned long long hint = stay_if(%s);\n", which)
+}
+
+// passing is the last argument of copies, if what they read is to leave the L2 cache first.
+func passing(s *writer) string {
+	if s.units > 0 && s.hints >= hintRead {
+		return ", false"
+	}
+	return ""
+}
+
+// takenText has a backward pass say that a thread has read the gradients of the last states of channels that are the
+// next chain's. That chain leaves those of the first states in their place.
+func takenText(s *writer, chain, run string) string {
+	if s.over == 0 || !s.backward {
+		return ""
+	}
+	return fmt.Sprintf("        if (g.x() >= UNITS) take(g.taken(%s, g.x()), %s);\n", chain, run)
+}
+
+// untakenText has a thread that is to leave gradients there wait for that.
+func untakenText(s *writer) string {
+	if s.over == 0 || !s.backward {
+		return ""
+	}
+	chain, run := "t.chain", "run"
+	if s.members > 0 {
+		chain, run = "behind.chain", "g.run"
+	}
+	return fmt.Sprintf("      if (g.x() < OVER && g.x() < UNITS && t.u != g.x() && t.steps > 0 && t.first + t.steps == steps) wait_taken(g.taken(%s - 1, g.x() + UNITS), %s, g.status);\n", chain, run)
+}

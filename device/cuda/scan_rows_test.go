@@ -1,0 +1,162 @@
+package cuda_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A rowScan is a scan whose rows begin anywhere, with knobs for how they are written.
+type rowScan struct {
+	cell      *cell.Cell
+	size      [3]int // steps, batch, hidden
+	precision schedule.Precision
+	sms       int // of the emulated GPU
+	knobs     string
+}
+
+// rowScans are of each knob in tiles that blocks draw and in teams, with and without groups, of each precision.
+var rowScans = []rowScan{
+	{cell.Linear, [3]int{131, 3, 101}, schedule.FP32, 2, "scancut=32"},
+	{cell.GILR, [3]int{605, 3, 77}, schedule.FP32, 29, "scancut=32"},
+	{cell.MinGRU, [3]int{133, 3, 173}, schedule.FP32, 2, "scanlanes=128:scancut=128:scanhints=2"},
+	{cell.SRU, [3]int{605, 3, 35}, schedule.BF16, 13, "scancut=32:scanhints=3"},
+	{cell.RGLRU.Scanned, [3]int{75, 5, 101}, schedule.FP32, 2, "scanlanes=64:scancut=32"},
+	{cell.Linear, [3]int{131, 5, 77}, schedule.FP32, 2, "scanlanes=128"},
+	{cell.Linear, [3]int{1500, 1, 37}, schedule.FP32, 57, "scancut=32:scanhints=1"},
+	{cell.GILR, [3]int{91, 2, 333}, schedule.FP32, 2, "scanlanes=128:scancut=64"},
+	{cell.SRU, [3]int{133, 3, 101}, schedule.FP16, 2, "scanlanes=64:scancut=32:scanhints=2"},
+	{cell.SRU, [3]int{131, 3, 51}, schedule.FP32, 1, "scanlanes=64:scanhints=1"},
+	{cell.MinGRU, [3]int{901, 3, 77}, schedule.FP32, 19, "scancut=32"},
+	{cell.RGLRU.Scanned, [3]int{601, 5, 100}, schedule.FP32, 41, "scancut=32:scanhints=2"},
+	{cell.QRNN, [3]int{133, 5, 70}, schedule.BF16, 2, "scanlanes=128:scanhints=3"},
+	{cell.LSLSTM.Core, [3]int{61, 11, 75}, schedule.FP32, 2, "scanlanes=64:scancut=64:scanhints=3"},
+	{cell.GILR, [3]int{33, 17, 19}, schedule.FP32, 2, "scanlanes=64:scanhints=3"},
+	{cell.Linear, [3]int{61, 3, 301}, schedule.BF16, 2, "scanlanes=128:scancut=128"},
+	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, "scanhints=3"},
+}
+
+// smallScans have a tile for each chain.
+var smallScans = []rowScan{
+	{cell.GILR, [3]int{130, 3, 77}, schedule.FP32, 41, "scansmall=2"},
+	{cell.SRU, [3]int{65, 2, 64}, schedule.BF16, 29, "scansmall=2"},
+	{cell.Linear, [3]int{300, 1, 16}, schedule.FP32, 5, "scansmall=2"},
+	{cell.MinGRU, [3]int{2, 1, 1}, schedule.FP32, 2, "scansmall=2"},
+	{cell.RGLRU.Scanned, [3]int{129, 16, 24}, schedule.FP32, 60, "scansmall=2"},
+	{cell.LSLSTM.Core, [3]int{31, 3, 18}, schedule.FP16, 12, "scansmall=2"},
+	{cell.Linear, [3]int{605, 3, 35}, schedule.FP32, 13, "scansmall=1"},
+	{cell.GILR, [3]int{131, 50, 4}, schedule.FP32, 2, "scansmall=1"},
+}
+
+// TestScanRows holds the ways to write rows that begin anywhere, and small scans, to their meaning.
+func TestScanRows(t *testing.T) {
+	for _, test := range append(sample(rowScans, 4), sample(smallScans, 4)...) {
+		t.Run(fmt.Sprint(test.cell, test.size, test.precision, test.knobs), func(t *testing.T) {
+			compiler, driver := emulation(t, test.sms)
+			d := cuda.New(driver, compiler, "")
+			defer d.Close()
+			k, err := knob.Parse(test.knobs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, train := range []bool{false, true} {
+				s, _, _ := scans(t, test.cell, test.size[0], test.size[1], test.size[2], train)
+				_, texts, err := cuda.Sources(s, k, driver.Properties())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for name, word := range map[string]string{"scancut": "&& owns<", "scanhints": ", bar, false)", "scansmall": "begin_next();\n"} {
+					if (k[name] > 0) != strings.Contains(entry(texts[0]), word) {
+						t.Errorf("%s=%d and the kernel has %q: %v", name, k[name], word, k[name] == 0)
+					}
+				}
+				for _, c := range cuts(t, s, k, driver.Properties()) {
+					if k["scanlanes"] > 32 && (c.lanes <= 32 || c.lanes > k["scanlanes"]) || k["scansmall"] == 2 && c.tiles > 1 {
+						t.Errorf("training: %v: %+v", train, c)
+					}
+				}
+				devicetest.HoldScanWith(t, d, test.cell, test.size, test.precision, train, k)
+			}
+		})
+	}
+}
+
+// entry is a kernel's own text.
+func entry(text string) string {
+	_, kernel, _ := strings.Cut(text, "DYNAMIC_SHARED(")
+	return kernel
+}
+
+// TestScanRowsDeclined: what a scan cannot follow is told.
+func TestScanRowsDeclined(t *testing.T) {
+	before := h200()
+	before.Capability, before.Hopper = 80, false
+	for _, test := range []struct {
+		size   [3]int // steps, batch, hidden
+		knobs  knob.Params
+		before bool
+		reason string // "": it is taken
+	}{
+		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 128, "scancut": 128}, false, ""},
+		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 128}, true, "capability 9.0"},
+		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 48}, false, "it is 0, 32, 64 or 128"},
+		{[3]int{1009, 33, 501}, knob.Params{"scancut": 128}, false, "chains of 32 channels have no room"},
+		{[3]int{1009, 33, 512}, knob.Params{"scanhints": 1}, false, "whose rows begin anywhere"},
+		{[3]int{1009, 401, 51}, knob.Params{"scanlanes": 64, "scancut": 32}, false, "a chain has all channels"},
+		{[3]int{100003, 3, 77}, knob.Params{"scanlanes": 64}, false, "has chains of 32 at most"},
+		{[3]int{100003, 3, 77}, knob.Params{"scansmall": 2}, false, "no tile has room"},
+		{[3]int{301, 3, 77}, knob.Params{"scansmall": 2}, false, ""},
+	} {
+		s, _, _ := scans(t, cell.Linear, test.size[0], test.size[1], test.size[2], false)
+		p := h200()
+		if test.before {
+			p = before
+		}
+		_, _, err := cuda.Sources(s, test.knobs, p)
+		if test.reason == "" && err != nil || test.reason != "" && (!errors.Is(err, schedule.ErrKnob) || !strings.Contains(err.Error(), test.reason)) {
+			t.Errorf("%v %v: %v, want %q", test.size, test.knobs, err, test.reason)
+		}
+	}
+}
+
+// TestSpillsScanRows: the registers of these forms suffice, too.
+func TestSpillsScanRows(t *testing.T) {
+	c := hopper(t)
+	for _, test := range sample([]struct {
+		cell  *cell.Cell
+		size  [3]int // batch, hidden, steps
+		knobs string
+	}{
+		{cell.Linear, [3]int{33, 501, 1009}, "scanlanes=128:scancut=128:scanhints=2"},
+		{cell.GILR, [3]int{3, 77, 100003}, "scancut=32:scanhints=2"},
+		{cell.SRU, [3]int{33, 501, 1009}, "scanlanes=64:scancut=32:scanhints=3"},
+		{cell.SRU, [3]int{1, 229, 65521}, "scancut=32:scanhints=1"},
+		{cell.GILR, [3]int{64, 64, 80}, "scansmall=2"},
+		{cell.MinGRU, [3]int{129, 1023, 127}, "scanlanes=128:scancut=64"},
+	}, 2) {
+		for _, pass := range []string{"inference", "forward", "backward"} {
+			t.Run(fmt.Sprint(test.cell, test.size, test.knobs, pass), func(t *testing.T) {
+				t.Parallel()
+				k, err := knob.Parse(test.knobs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				launches, texts, err := cuda.Sources(scanning(t, test.cell, pass, test.size), k, h200())
+				if err != nil {
+					t.Fatal(err)
+				}
+				last := len(launches) - 1
+				if n := recorded(t, c, stackRecord, launches[last], texts[last]); n > 0 {
+					t.Errorf("%d bytes of stack", n)
+				}
+			})
+		}
+	}
+}
