@@ -206,8 +206,15 @@ func rates(b *testing.B, d device.Device, s *schedule.Schedule, size [3]int, k k
 // scanning is one pass of a scan of batch, channels and steps over rows of random
 // numbers; the forward pass is done ahead of the backward one.
 func scanning(t testing.TB, c *cell.Cell, pass string, size [3]int) *schedule.Schedule {
+	return scanningTimes(t, c, pass, size, schedule.FP32, 1)
+}
+
+// scanningTimes is that pass so many times, one after the other. In 16 bits, products ahead of it ask that the states
+// and the gradients of the inputs be stored so.
+func scanningTimes(t testing.TB, c *cell.Cell, pass string, size [3]int, precision schedule.Precision, times int) *schedule.Schedule {
 	batch, hidden, steps := size[0], size[1], size[2]
 	b := schedule.NewBuilder(1)
+	b.SetPrecision(precision)
 	rng := rand.New(rand.NewPCG(1, 2))
 	full := func(rows, cols int) schedule.View {
 		v := b.Matrix("m", rows, cols).All()
@@ -234,15 +241,28 @@ func scanning(t testing.TB, c *cell.Cell, pass string, size [3]int) *schedule.Sc
 	for range c.States {
 		op.State = append(op.State, b.Matrix("state", rows+batch, hidden).All())
 	}
+	multiplied := func(v schedule.View) {
+		if precision != schedule.FP32 {
+			weights := b.Packed("packed", hidden, 1).All()
+			b.Prepare(schedule.Pack{Src: full(1, hidden), Dst: weights, Trans: true})
+			b.Prepare(schedule.Gemm{A: v, B: weights, C: b.Matrix("product", v.Rows, 1).All()})
+		}
+	}
+	multiplied(op.State[0])
 	if pass == "backward" {
 		b.Prepare(op)
 		g := schedule.SequenceGrad{DOut: full(rows, hidden), DX: b.Matrix("dx", rows, gates*hidden).All()}
 		for range c.States {
 			g.Carry = append(g.Carry, full(batch, hidden))
 		}
-		b.Do(0, schedule.ScanBackward{Sequence: op.Sequence, SequenceGrad: g})
+		multiplied(g.DX.Columns(0, hidden))
+		for range times {
+			b.Do(0, schedule.ScanBackward{Sequence: op.Sequence, SequenceGrad: g})
+		}
 	} else {
-		b.Do(0, op)
+		for range times {
+			b.Do(0, op)
+		}
 	}
 	s, err := b.Schedule()
 	if err != nil {
@@ -252,14 +272,4 @@ func scanning(t testing.TB, c *cell.Cell, pass string, size [3]int) *schedule.Sc
 }
 
 // copying is a copy that reads and writes so many bytes.
-func copying(t testing.TB, bytes int64) *schedule.Schedule {
-	b := schedule.NewBuilder(1)
-	const cols = 1024
-	rows := int(bytes / (2 * 4 * cols))
-	b.Do(0, schedule.Map{Op: cell.Copy, Out: b.Matrix("to", rows, cols).All(), A: b.Matrix("from", rows, cols).All()})
-	s, err := b.Schedule()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+func copying(t testing.TB, bytes int64) *schedule.Schedule { return scanCopies(t, bytes, 1) }
