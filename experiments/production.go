@@ -51,7 +51,7 @@ var production = Experiment{
 }
 
 // runs reports whether a technique runs a layer: linear recurrences have no weights to keep on chip, and
-// the vendor's library has neither their cells, nor heads, nor here other directions than forward.
+// the vendor's library has neither their cells nor heads.
 func runs(technique string, p results.Point, on Target) bool {
 	linear := cell.Lookup(p.Cell).Recurrent == 0
 	switch technique {
@@ -62,7 +62,7 @@ func runs(technique string, p results.Point, on Target) bool {
 	case "scan":
 		return linear
 	case "cudnn":
-		return (p.Cell == "lstm" || p.Cell == "gru") && p.Direction == "" && p.Heads == 0
+		return (p.Cell == "lstm" || p.Cell == "gru") && p.Heads == 0
 	}
 	return true
 }
@@ -116,7 +116,7 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 	rep.Findings = append(rep.Findings, "Inference: "+finding+".")
 	rep.yardstick(finding)
 	if on.GPU {
-		rep.Findings = append(rep.Findings, "cuDNN runs here only layers that read from the first step, without heads, and cells that it has.")
+		rep.Findings = append(rep.Findings, "cuDNN runs here only layers without heads, and cells that it has.")
 		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	}
 	rep.add("production", overSlowest(recs, names, on), nil)

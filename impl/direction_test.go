@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/device/cpu"
 	"rnnbench/impl"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -23,8 +24,8 @@ func (u uncut) Plan(p *rnn.Plan, _ knob.Params) error {
 // TestDirectionDeclines: what cannot be laid out in a direction is declined for that, in a sentence.
 func TestDirectionDeclines(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 5, Output: 3, Direction: rnn.BothWays}
-	long, linear := p, p
-	long.Batch, long.Steps, linear.Cell, linear.Layers = 1<<12, 1<<13, cell.QRNN, 1
+	wide, linear := p, p
+	wide.Batch, wide.Steps, linear.Cell, linear.Layers = 1<<24+1, 1, cell.QRNN, 1
 	naive := impl.Lookup("naive")
 	for _, c := range []struct {
 		tech rnn.Technique
@@ -33,8 +34,7 @@ func TestDirectionDeclines(t *testing.T) {
 		is   error
 		want string
 	}{
-		{naive, long, nil, schedule.ErrDirection, "orders at most 16777216 rows of steps and sequences, not 33554432"},
-		{impl.Lookup("cudnn"), p, nil, schedule.ErrDirection, "from the first step only, not in direction both"},
+		{naive, wide, nil, schedule.ErrDirection, "orders at most 16777216 sequences, not 16777217"},
 		{impl.Lookup("scan"), linear, knob.Params{"alone": 1, "inputbatch": 0}, schedule.ErrKnob, "timed alone only where all layers read from the first step"},
 		{uncut{naive}, p, nil, schedule.ErrDirection, "lays out layers one by one"},
 	} {
@@ -74,5 +74,37 @@ func TestBothWaysRunSideBySide(t *testing.T) {
 		if len(used) != c.used || waits > 0 {
 			t.Errorf("%s with %d streams uses %d and has %d waits of one way for the other", c.tech, c.streams, len(used), waits)
 		}
+	}
+}
+
+// TestManyRows runs more rows of steps and sequences than a float32 counts exactly.
+func TestManyRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a gigabyte")
+	}
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	p := rnn.Problem{Cell: cell.RNNTanh, Input: 1, Hidden: 1, Layers: 1, Batch: 1<<15 + 1, Steps: 1 << 9, Direction: rnn.FromLast}
+	plan, s, err := rnn.Layout(impl.Lookup("naive"), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	data := rnn.NewData(p, 1, 2, "normal")
+	if err := plan.Write(prog, data); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	if dev, _, err := plan.Check(prog, rnn.Reference(data)); err != nil || !dev.OK() {
+		t.Error(dev, err)
 	}
 }

@@ -137,7 +137,7 @@ func (r *Rival) Doc() string { return strings.TrimSpace("a rival: " + r.version)
 func (r *Rival) Knobs(rnn.Problem) []knob.Knob { return r.knobs }
 
 // Directs implements rnn.Director: a program is asked for a whole network.
-func (r *Rival) Directs() {}
+func (r *Rival) Directs(rnn.Direction) bool { return true }
 
 // Host is the device that the rival's plans run on.
 func (r *Rival) Host() device.Device { return (*host)(r) }

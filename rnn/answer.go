@@ -16,7 +16,8 @@ import (
 type Tensor struct {
 	Name        string
 	Rows, Cols  int
-	First       int  // step of the first row: a technique may leave out steps before the last
+	First       int  // steps before the first row: a technique may leave out those before the last
+	Later       int  // steps after the last row: or those after the first, of a layer that reads from the last step
 	PerSequence bool // rows are steps × sequences
 	Gradient    bool
 	UnitError   float64 // of the point-wise functions behind it: see Plan.UnitError
@@ -35,9 +36,16 @@ func (p *Plan) results() []result {
 	for l, layer := range p.Layer {
 		name := func(s string) string { return p.Named(s, l) }
 		for i, s := range p.Cell.States {
-			_, after, from, _ := p.states(l, i)
-			add(name(s), after, true, false)
-			out[len(out)-1].first, out[len(out)-1].flipped = from, p.Backwards(l)
+			v := p.shows(l, i)
+			add(name(s), v.after, true, false)
+			r := &out[len(out)-1]
+			switch r.flipped = v.flipped; {
+			case v.all:
+			case p.Backwards(l):
+				r.later = p.Steps - 1
+			default:
+				r.first = p.Steps - 1
+			}
 		}
 		if p.Pass != Train {
 			continue
@@ -49,8 +57,7 @@ func (p *Plan) results() []result {
 		add(name("grad_bias_hh"), Maybe(g.BR), false, true)
 		add(name("grad_peephole"), Maybe(g.Peep), false, true)
 		for i, s := range p.Cell.States {
-			_, _, _, grad := p.states(l, i)
-			add(name("grad_"+s+"0"), grad, true, true)
+			add(name("grad_"+s+"0"), p.shows(l, i).grad, true, true)
 		}
 	}
 	add("y", p.Y, true, false)
@@ -82,7 +89,7 @@ func (p *Plan) Results() map[string]*schedule.Matrix {
 type result struct {
 	name                  string
 	view                  schedule.View
-	first                 int
+	first, later          int
 	perSequence, gradient bool
 	flipped               bool // rows of the last step come first
 }
@@ -96,9 +103,12 @@ func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) er
 		if err := mem.Read(r.view.M, all); err != nil {
 			return err
 		}
-		t := Tensor{Name: r.name, Rows: r.view.Rows, Cols: r.view.Cols, First: r.first, PerSequence: r.perSequence, Gradient: r.gradient, UnitError: p.UnitError}
-		from := r.view.Row * t.Cols // results are bands of whole rows
-		values := all[from : from+t.Rows*t.Cols]
+		t := Tensor{
+			Name: r.name, Rows: r.view.Rows, Cols: r.view.Cols, First: r.first, Later: r.later,
+			PerSequence: r.perSequence, Gradient: r.gradient, UnitError: p.UnitError,
+		}
+		wide := r.view.M.Cols
+		values := columns(all[r.view.Row*wide:(r.view.Row+t.Rows)*wide], wide, r.view.Col, t.Cols)
 		if r.flipped {
 			reverseBlocks(values, p.Batch*t.Cols)
 		}
@@ -250,12 +260,12 @@ func (d Deviation) orWorse(e Deviation) Deviation {
 func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (Deviation, error) {
 	rows, batch, distinct := w.Rows, 1, 1 // of the answer that is expected; of sequences in it and in w
 	if w.PerSequence {
-		rows, batch = g.First*p.Batch+g.Rows, p.Batch
+		rows, batch = (g.First+g.Later)*p.Batch+g.Rows, p.Batch
 		if distinct = batch; w.Rows != rows && rows > 0 {
 			distinct = w.Rows * batch / rows
 		}
 	}
-	if g.Name != w.Name || g.Cols != w.Cols || g.First*batch+g.Rows != rows || rows/batch*distinct != w.Rows {
+	if g.Name != w.Name || g.Cols != w.Cols || (g.First+g.Later)*batch+g.Rows != rows || rows/batch*distinct != w.Rows {
 		return Deviation{}, fmt.Errorf("rnn: the answer is %s of %d×%d, not %s of %d×%d", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
 	}
 	d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient, g.UnitError)}

@@ -8,20 +8,23 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Director is a technique that lays out layers of every direction itself, or declines them.
+// A Director is a technique that lays out layers of some directions itself, or declines them.
 // All others lay out layers that read from the first step: see compose.
 type Director interface {
 	Technique
-	Directs()
+	Directs(Direction) bool
+}
+
+// composed reports whether t lays out p stack by stack.
+func composed(t Technique, p Problem) bool {
+	d, some := t.(Director)
+	return p.Direction != FromFirst && !(some && d.Directs(p.Direction))
 }
 
 // canTurn declines layers of a direction that t cannot be composed for.
 func canTurn(t Technique, p Problem) error {
-	if _, all := t.(Director); all || p.Direction == FromFirst {
-		return nil
-	}
-	if rows := float64(p.Steps) * float64(p.Batch); rows > MaxSymbols {
-		return fmt.Errorf("%w: direction %v orders at most %d rows of steps and sequences, not %.0f", schedule.ErrDirection, p.Direction, MaxSymbols, rows)
+	if composed(t, p) && p.Batch > MaxSymbols {
+		return fmt.Errorf("%w: direction %v orders at most %d sequences, not %d", schedule.ErrDirection, p.Direction, MaxSymbols, p.Batch)
 	}
 	return nil
 }
@@ -99,7 +102,7 @@ func compose(p *Plan, t Technique, k knob.Params) error {
 // layout makes the stacks, with the matrices between them.
 func (c *composer) layout() {
 	rows, h := c.Steps*c.Batch, c.Hidden
-	c.flip = c.Matrix("flip", rows, 1)
+	c.flip = c.Matrix("flip", flipSteps(c.Steps, c.Batch, MaxSymbols)*c.Batch, 1)
 	layers := 1
 	if c.Direction == FromLast {
 		layers = c.Layers
@@ -125,10 +128,7 @@ func (c *composer) layout() {
 		}
 	}
 	c.Within(0, 0, "")
-	top := c.levels[len(c.levels)-1]
-	if c.plain(top) {
-		c.Y = top[0].Outputs(0, c.Steps)
-	} else {
+	if !c.plain(c.levels[len(c.levels)-1]) {
 		c.Y = c.Matrix("y", rows, c.Out()).All()
 	}
 }
@@ -179,11 +179,29 @@ func (c *composer) section(f func()) {
 
 // bring sets rows to others, flipped or as they are.
 func (c *composer) bring(to, from schedule.View, flipped bool) {
-	if flipped {
-		c.Do(0, schedule.Gather{Index: c.flip.All(), Table: from, Out: to})
+	if !flipped {
+		c.Do(0, schedule.Map{Op: cell.Copy, Out: to, A: from})
 		return
 	}
-	c.Do(0, schedule.Map{Op: cell.Copy, Out: to, A: from})
+	most := c.flip.Rows
+	for at := 0; at < to.Rows; at += most {
+		n := min(most, to.Rows-at)
+		c.Do(0, schedule.Gather{Index: c.flip.Band(most-n, n), Table: from.Band(to.Rows-at-n, n), Out: to.Band(at, n)})
+	}
+}
+
+// flipSteps is how many of so many steps one look-up flips. Its index is a float32, which counts exactly only so
+// far. More steps are flipped part by part: rows of each within the part of the table that they come from.
+// The last rows of the index flip fewer steps.
+func flipSteps(steps, batch, most int) int { return min(steps, most/batch) }
+
+// flipIndex says which row of so many steps, the last of them first, each row is.
+func flipIndex(steps, batch int) []float32 {
+	index := make([]float32, steps*batch)
+	for row := range index {
+		index[row] = float32((steps-1-row/batch)*batch + row%batch)
+	}
+	return index
 }
 
 // input brings what a stack of level i reads.
@@ -212,10 +230,13 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 		passes = 2
 	}
 	switch {
-	case s.Whole != nil || c.Sections()-s.forward != passes:
+	case c.Sections()-s.forward != passes:
 		return fmt.Errorf("%w: direction %v takes a technique that lays out layers one by one", schedule.ErrDirection, c.Direction)
 	case s.Part:
 		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, not in direction %v", schedule.ErrKnob, c.Direction)
+	}
+	for l, y := range s.Layer { // with what the technique has replaced or added
+		c.Layer[s.number+l*c.Ways()] = y
 	}
 	c.UnitError = max(c.UnitError, s.UnitError)
 	c.order = append(c.order, s.forward)
@@ -225,7 +246,9 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 // output joins the outputs of the last level, and runs the output layer.
 func (c *composer) output() {
 	top := c.levels[len(c.levels)-1]
-	if !c.plain(top) {
+	if c.plain(top) {
+		c.Y = top[0].Outputs(0, c.Steps)
+	} else {
 		for _, s := range top {
 			s.within()
 			c.bring(c.Y.Columns(s.column, c.Hidden), s.Outputs(0, c.Steps), s.backwards)
@@ -284,11 +307,7 @@ func WriteConstants(p *Plan, mem Memory) error {
 	if p.flip == nil {
 		return nil
 	}
-	index := make([]float32, p.Steps*p.Batch)
-	for row := range index {
-		index[row] = float32((p.Steps-1-row/p.Batch)*p.Batch + row%p.Batch)
-	}
-	return mem.Write(p.flip, index)
+	return mem.Write(p.flip, flipIndex(p.flip.Rows/p.Batch, p.Batch))
 }
 
 // reverseBlocks puts blocks of so many values in the opposite order.

@@ -300,7 +300,7 @@ func (p *Matrices) inputs() map[string]schedule.View {
 		in[name("bias_ih")], in[name("bias_hh")] = layer.BX.All(), Maybe(layer.BR)
 		in[name("peephole")] = Maybe(layer.Peep)
 		for i, s := range p.Cell.States {
-			in[name(s+"0")], _, _, _ = p.states(l, i)
+			in[name(s+"0")] = p.shows(l, i).before
 		}
 	}
 	if p.Head != nil {

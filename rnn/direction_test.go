@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
 )
 
 // alone is the answer of one layer of a network, read the way it reads, as a network from the first
@@ -105,6 +106,42 @@ func TestDirectionsCount(t *testing.T) {
 	p.Direction = 9
 	if err := p.Check(); err == nil {
 		t.Error("direction 9 passes")
+	}
+}
+
+// TestFlips: rows are flipped exactly by look-ups whose index counts no further than a limit.
+func TestFlips(t *testing.T) {
+	for _, c := range []struct{ steps, batch, most, ops int }{
+		{1, 1, 100, 1}, {5, 3, 100, 1}, {5, 3, 15, 1}, {5, 3, 14, 2}, {6, 3, 8, 3}, {7, 3, 8, 4}, {7, 3, 3, 7}, {8, 4, 13, 3},
+	} {
+		rows := c.steps * c.batch
+		at := &composer{Plan: &Plan{Matrices: Matrices{Problem: Problem{Steps: c.steps, Batch: c.batch}}, Builder: schedule.NewBuilder(1)}}
+		n := flipSteps(c.steps, c.batch, c.most)
+		at.flip = at.Matrix("flip", n*c.batch, 1)
+		from, to := at.Matrix("from", rows, 1), at.Matrix("to", rows, 1)
+		at.bring(to.All(), from.All(), true)
+		s, err := at.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		index, have := flipIndex(n, c.batch), make([]float32, rows)
+		for op := range s.Operations() {
+			g := op.(schedule.Gather)
+			for row := range g.Out.Rows {
+				i := int(index[g.Index.Row+row])
+				if i >= c.most || i >= g.Table.Rows {
+					t.Errorf("%+v: index %d", c, i)
+				}
+				have[g.Out.Row+row] = float32(g.Table.Row + i)
+			}
+		}
+		want := make([]float32, rows)
+		for row := range want {
+			want[row] = float32(row)
+		}
+		if reverseBlocks(want, c.batch); !slices.Equal(have, want) || len(s.Nodes) != c.ops {
+			t.Errorf("%+v: %d look-ups bring rows %v, want %d and %v", c, len(s.Nodes), have, c.ops, want)
+		}
 	}
 }
 

@@ -249,10 +249,11 @@ func (r *reference) takeSides(answer []Tensor) {
 			if t.Name != name {
 				continue
 			}
-			batch := t.Rows / (r.p.Frames() - t.First)
+			steps := r.p.Frames() - t.First - t.Later
+			batch := t.Rows / steps
 			for _, i := range r.layers[l].near {
 				row, unit := i/r.p.Hidden, i%r.p.Hidden
-				if step := row/r.Distinct - t.First; step >= 0 {
+				if step := row/r.Distinct - t.First; step >= 0 && step < steps {
 					r.layers[l].open(i, t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit] > 0)
 				}
 			}

@@ -21,11 +21,11 @@ type Matrices struct {
 	Embed *Embedding // nil: no embedding
 	Layer []Layer    // one for each of Problem.Reads
 	Head  *Head      // nil: no output layer
-	Whole *Whole     // nil: the states of layers are in Layer
+	Whole *Whole     // nil: the states of layers are in Layer, which may have Ends
 
 	Updates *Updates // nil: a run changes no parameter
 
-	flip *schedule.Matrix // T·B × 1: which row of the last step's first belongs to each; nil where all layers read from the first
+	flip *schedule.Matrix // T·B × 1, or of fewer steps: see flipSteps; nil where no rows are flipped
 
 	// What every step of a layer's refers to, made once, on first use.
 	steps   [][]schedule.View // per layer: the states before step 0, 1, …
@@ -43,7 +43,9 @@ type Layer struct {
 	R      *schedule.Matrix   // recurrent gates·H × H, or × units of a head, see Block; nil where there are none
 	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
 	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
-	State  []*schedule.Matrix // (F+1)·B × H in the order of computing; the first B rows are the initial state; nil where the plan has a Whole
+	State  []*schedule.Matrix // (F+1)·B × H in the order of computing; the first B rows are the initial state; nil where there are Ends
+
+	Ends *Ends // of a layer that is run in a Whole
 
 	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad
@@ -108,8 +110,11 @@ func (p *Matrices) Before(l, t int) []schedule.View {
 
 // Outputs views the last layer's outputs at steps [t, t+n).
 func (p *Matrices) Outputs(t, n int) schedule.View {
-	if !p.Y.Empty() {
+	switch {
+	case !p.Y.Empty():
 		return p.Y.Band(t*p.Batch, n*p.Batch)
+	case p.Whole != nil:
+		return p.Rows(p.Whole.Y, t, n)
 	}
 	return p.Rows(p.Layer[p.Layers-1].State[0], t+1, n)
 }

@@ -344,7 +344,12 @@ func (p *Plan) FirstStates() map[string]*schedule.Matrix {
 	}
 	for l, y := range p.Layer {
 		for i, s := range p.Cell.States {
-			out[p.Named(s+"0", l)] = y.State[i]
+			switch name := p.Named(s+"0", l); {
+			case y.Ends == nil:
+				out[name] = y.State[i]
+			case y.Ends.First[i].Row == 0: // else it lies in the matrix of a layer below
+				out[name] = y.Ends.First[i].M
+			}
 		}
 	}
 	return out

@@ -166,16 +166,12 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 // by has t lay the pass out, between the embedding and its gradient.
 func (p *Plan) by(t Technique, k knob.Params) error {
 	embed(p)
-	_, all := t.(Director)
-	switch {
-	case p.Direction == FromFirst || all:
-		if err := t.Plan(p, k); err != nil {
-			return err
-		}
-	default:
-		if err := compose(p, t, k); err != nil {
-			return err
-		}
+	lay := t.Plan
+	if composed(t, p.Problem) {
+		lay = func(p *Plan, k knob.Params) error { return compose(p, t, k) }
+	}
+	if err := lay(p, k); err != nil {
+		return err
 	}
 	embeddingGradient(p)
 	if p.Calls > 0 {

@@ -71,11 +71,11 @@ func beside(parts [][]float64, cols int) []float64 {
 }
 
 // columns narrows rows to n columns from col.
-func columns(rows []float64, cols, col, n int) []float64 {
+func columns[F float32 | float64](rows []F, cols, col, n int) []F {
 	if n == cols {
 		return rows
 	}
-	var out []float64
+	out := make([]F, 0, len(rows)/cols*n)
 	for at := col; at < len(rows); at += cols {
 		out = append(out, rows[at:at+n]...)
 	}

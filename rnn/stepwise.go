@@ -63,7 +63,7 @@ func readDistinct(p *Plan, mem Memory, distinct, steps int) (got []Tensor, apart
 		}
 		one.Values = compact(values, t.Cols, min(distinct, batch), batch)
 		own := t
-		own.First = 0 // one leaves out the same steps
+		own.First, own.Later = 0, 0 // one leaves out the same steps
 		d, err := deviation(passed, own, values, one)
 		apart = apart.orWorse(d)
 		got = append(got, one)

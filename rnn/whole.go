@@ -8,13 +8,20 @@ import (
 
 // A Whole holds the states of a network that is run as one operation, which
 // shows the outputs of the last layer at all steps, and of all states those
-// before the first and after the last step. Row l·B+b of these belongs to
-// sequence b in layer l.
+// before the first and after the last step. Row i·B+b of these belongs to
+// sequence b in number i of Problem.Reads.
 type Whole struct {
-	Y     *schedule.Matrix   // T·B × H: outputs of the last layer
-	First []*schedule.Matrix // per state L·B × H: before the first step
-	Last  []*schedule.Matrix // after the last step
+	Y     *schedule.Matrix   // T·B × Out: outputs of the last layer
+	First []*schedule.Matrix // per state Reads·B × H: before the first step that is read
+	Last  []*schedule.Matrix // after the last step that is read
 	Grad  []*schedule.Matrix // where training, gradients of First
+}
+
+// Ends are what a Whole shows of the states of a layer.
+type Ends struct {
+	First, Last, Grad []schedule.View // per state B × H; Grad where training
+	Outputs           schedule.View   // T·B × H: the first state after each step; empty: it is not shown
+	InOrder           bool            // Outputs are in the order of steps, though the layer may read from the last one
 }
 
 // AsWhole replaces the states of the layers, which no operation may touch yet,
@@ -29,36 +36,74 @@ func (p *Plan) AsWhole() *Whole {
 		}
 		y.State, y.Grad.State, y.Saved = nil, nil, nil
 	}
-	w := &Whole{Y: p.Matrix("y", p.Steps*p.Batch, p.Hidden)}
+	w, rows := &Whole{Y: p.Matrix("y", p.Steps*p.Batch, p.Out())}, p.Reads()*p.Batch
 	for _, s := range p.Cell.States {
-		w.First = append(w.First, p.Matrix(s+"0", p.Layers*p.Batch, p.Hidden))
-		w.Last = append(w.Last, p.Matrix(fmt.Sprintf("%s%d", s, p.Steps), p.Layers*p.Batch, p.Hidden))
+		w.First = append(w.First, p.Matrix(s+"0", rows, p.Hidden))
+		w.Last = append(w.Last, p.Matrix(fmt.Sprintf("%s%d", s, p.Steps), rows, p.Hidden))
 		if p.Pass == Train {
-			w.Grad = append(w.Grad, p.Matrix("d"+s+"0", p.Layers*p.Batch, p.Hidden))
+			w.Grad = append(w.Grad, p.Matrix("d"+s+"0", rows, p.Hidden))
 		}
 	}
-	p.Whole = w
+	if p.Whole = w; p.Direction != FromFirst {
+		p.Y = w.Y.All()
+	}
+	for i := range p.Layer {
+		p.Layer[i].Ends = w.ends(p.Problem, i)
+	}
 	return w
 }
 
-// states views where the plan keeps state s of layer l: before the first step,
-// from step from on, and, where training, the gradient of that before the first.
-func (p *Matrices) states(l, s int) (first, after schedule.View, from int, grad schedule.View) {
-	if w := p.Whole; w != nil {
-		band := func(m *schedule.Matrix) schedule.View { return m.Band(l*p.Batch, p.Batch) }
-		first, after, from = band(w.First[s]), band(w.Last[s]), p.Steps-1
-		if s == 0 && l == p.Layers-1 {
-			after, from = w.Y.All(), 0
+// ends are those of number i of Problem.Reads.
+func (w *Whole) ends(p Problem, i int) *Ends {
+	bands := func(ms []*schedule.Matrix) (views []schedule.View) {
+		for _, m := range ms {
+			views = append(views, m.Band(i*p.Batch, p.Batch))
 		}
+		return views
+	}
+	e := &Ends{First: bands(w.First), Last: bands(w.Last), Grad: bands(w.Grad), InOrder: p.Direction != FromFirst}
+	if top := i - (p.Reads() - p.Ways()); top >= 0 {
+		e.Outputs = w.Y.All().Columns(top*p.Hidden, p.Hidden)
+	}
+	return e
+}
+
+// A shown state is where a plan keeps one of a layer's.
+type shown struct {
+	before  schedule.View // the first step that is read
+	after   schedule.View // each step, or the last one that is read
+	grad    schedule.View // of before, where training
+	all     bool          // after has all steps
+	flipped bool          // rows of after begin with the last step
+}
+
+// shows says where the plan keeps state s of number i of Problem.Reads.
+func (p *Matrices) shows(i, s int) (v shown) {
+	y := p.Layer[i]
+	e := y.Ends
+	switch {
+	case e == nil:
+		v = shown{before: p.Rows(y.State[s], 0, 1), after: p.Rows(y.State[s], 1, p.Frames()), all: true, flipped: p.Backwards(i)}
 		if p.Pass == Train {
-			grad = band(w.Grad[s])
+			v.grad = y.Grad.State[s].All()
 		}
-		return first, after, from, grad
+		return v
+	case s == 0 && !e.Outputs.Empty():
+		v = shown{before: e.First[s], after: e.Outputs, all: true, flipped: p.Backwards(i) && !e.InOrder}
+	default:
+		v = shown{before: e.First[s], after: e.Last[s], all: p.Steps == 1}
 	}
-	y := p.Layer[l]
-	first, after = p.Rows(y.State[s], 0, 1), p.Rows(y.State[s], 1, p.Frames())
 	if p.Pass == Train {
-		grad = y.Grad.State[s].All()
+		v.grad = e.Grad[s]
 	}
-	return first, after, 0, grad
+	return v
+}
+
+// FirstRows is how many rows of a matrix of Plan.FirstStates are states before the first step: one for each
+// sequence or, of layers that are run as one operation, for each sequence and layer.
+func FirstRows(p *Plan, m *schedule.Matrix) int {
+	if p.Layer[0].Ends != nil {
+		return m.Rows
+	}
+	return p.Batch
 }

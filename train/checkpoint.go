@@ -14,6 +14,7 @@ import (
 	"codeberg.org/sbinet/npyio/npz"
 
 	"rnnbench/results/files"
+	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
 	"rnnbench/rnn/torch"
 )
@@ -49,8 +50,8 @@ func (r replica) rows(name string, m *schedule.Matrix) int {
 			return k.Rows(r.plan.Problem)
 		}
 	}
-	if r.own(name) && r.plan.Whole == nil {
-		return r.part.N
+	if r.own(name) {
+		return rnn.FirstRows(r.plan, m)
 	}
 	return m.Rows
 }

@@ -81,11 +81,7 @@ func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
 // clear sets the states before the first step to 0.
 func (e *Evaluator) clear() error {
 	for _, m := range e.plan.FirstStates() {
-		rows := m.Rows
-		if e.plan.Whole == nil {
-			rows = e.plan.Batch
-		}
-		if err := e.program.Write(m, make([]float32, rows*m.Cols)); err != nil {
+		if err := e.program.Write(m, make([]float32, rnn.FirstRows(e.plan, m)*m.Cols)); err != nil {
 			return err
 		}
 	}

@@ -133,14 +133,6 @@ func (r replica) own(name string) bool {
 	return ok
 }
 
-// bands is how many bands of rows, one for each layer, the states of a matrix have.
-func (r replica) bands() int {
-	if r.plan.Whole != nil {
-		return r.plan.Layers
-	}
-	return 1
-}
-
 // gather is what a checkpoint keeps under a name, of all replicas, and its columns.
 func (t *Trainer) gather(name string) (values []float32, cols int, err error) {
 	replicas := t.replicas
@@ -159,7 +151,7 @@ func (t *Trainer) gather(name string) (values []float32, cols int, err error) {
 	if len(replicas) == 1 {
 		return kept[0], cols, nil
 	}
-	for band := range t.bands() {
+	for band := range len(kept[0]) / (replicas[0].part.N * cols) { // one for each layer that the matrix has
 		for i, r := range replicas {
 			n := r.part.N * cols
 			values = append(values, kept[i][band*n:(band+1)*n]...)

@@ -276,7 +276,7 @@ func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, h
 	how.Reference, how.Tensor, how.MaxAbs, how.Error, how.Tolerance = "cpu_f64", dev.Tensor, finite(dev.MaxAbs), finite(dev.Error), dev.Tolerance
 	how.Sequences, how.OK, how.Partial, how.UnitError = v.data.Distinct, dev.OK(), []string{}, c.Plan.UnitError
 	for _, t := range got {
-		if t.First > 0 {
+		if t.First > 0 || t.Later > 0 {
 			how.Partial = append(how.Partial, t.Name)
 		}
 	}

@@ -130,7 +130,8 @@ type talk struct {
 
 // Constants of cuDNN.
 const (
-	doubleBias, unidirectional, linearInput = 2, 0, 0
+	doubleBias, linearInput       = 2, 0
+	unidirectional, bidirectional = 0, 1
 
 	dnnSingle, dnnHalf, dnnBrain          = 0, 2, 9
 	defaultMath, tensorMath, multiplyAdds = 0, 1, 3
@@ -190,11 +191,14 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 	for range n.Batch {
 		q.lengths = append(q.lengths, int32(n.Steps))
 	}
-	q.shape = [8]int32{int32(n.Layers), int32(n.Batch), int32(n.Hidden)}
+	q.shape = [8]int32{int32(n.Runs()), int32(n.Batch), int32(n.Hidden)}
 	q.strides = [8]int32{int32(n.Batch * n.Hidden), int32(n.Hidden), 1}
-	pass := uintptr(inference)
+	pass, direction := uintptr(inference), uintptr(unidirectional)
 	if n.Train {
 		pass = training
+	}
+	if n.Both {
+		direction = bidirectional
 	}
 	calls := []func() error{
 		func() error { return d.do("cudnnCreateRNNDescriptor", address(&w.rnn)) },
@@ -204,7 +208,7 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 		func() error { return d.do("cudnnCreateTensorDescriptor", address(&q.weight)) },
 		func() error { return d.do("cudnnCreateTensorDescriptor", address(&q.bias)) },
 		func() error {
-			return d.do("cudnnSetRNNDescriptor_v8", w.rnn, uintptr(n.Algorithm), uintptr(mode), doubleBias, unidirectional, linearInput,
+			return d.do("cudnnSetRNNDescriptor_v8", w.rnn, uintptr(n.Algorithm), uintptr(mode), doubleBias, direction, linearInput,
 				e, dnnSingle, arithmetic(n), uintptr(n.Input), uintptr(n.Hidden), uintptr(n.Hidden), uintptr(n.Layers), d.dropout, 0)
 		},
 		func() error {
@@ -217,7 +221,7 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 			return d.do("cudnnSetRNNDataDescriptor", w.x, e, packedSteps, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Input), address(&q.lengths[0]), address(&q.fill))
 		},
 		func() error {
-			return d.do("cudnnSetRNNDataDescriptor", w.y, e, packedSteps, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Hidden), address(&q.lengths[0]), address(&q.fill))
+			return d.do("cudnnSetRNNDataDescriptor", w.y, e, packedSteps, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Out()), address(&q.lengths[0]), address(&q.fill))
 		},
 		func() error {
 			return d.do("cudnnSetTensorNdDescriptor", w.h, e, 3, address(&q.shape[0]), address(&q.strides[0]))
@@ -233,8 +237,8 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 		}
 	}
 	w.sizes = driver.Sizes{Weights: int64(q.space), Workspace: int64(q.work), Kept: int64(q.kept)}
-	for l := range n.Layers {
-		p, err := d.parameters(w, l, handle)
+	for run := range n.Runs() {
+		p, err := d.parameters(w, run, handle)
 		if err != nil {
 			return nil, err
 		}
@@ -247,19 +251,16 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 	return w, failure(cu.MemcpyHtoD(w.lengths, unsafe.Pointer(&q.lengths[0]), 4*int64(n.Batch)))
 }
 
-// parameters finds those of a layer. The library tells where each gate's are:
-// its weights and its bias, those of the input first. They must be plain
+// parameters finds those of one of the network's runs, which the library calls a pseudo-layer and counts as
+// we do. It tells where each gate's are: its weights and its bias, those of the input first. They must be plain
 // matrices, one gate behind the other; the gates' order is ours.
-func (d *dnn) parameters(w *network, layer int, handle uintptr) (driver.Parameters, error) {
-	gates, width := len(cell.Lookup(w.Cell).Gates), w.Input
-	if layer > 0 {
-		width = w.Hidden
-	}
+func (d *dnn) parameters(w *network, run int, handle uintptr) (driver.Parameters, error) {
+	gates, width := len(cell.Lookup(w.Cell).Gates), w.Width(run)
 	const space = 1 << 20 // addresses are told within a space, which need not be there
 	q := &w.talk
 	var first [4]int64 // of W, R and their biases
 	for id := range 2 * gates {
-		if err := d.do("cudnnGetRNNWeightParams", handle, w.rnn, uintptr(layer), uintptr(w.sizes.Weights), space, uintptr(id),
+		if err := d.do("cudnnGetRNNWeightParams", handle, w.rnn, uintptr(run), uintptr(w.sizes.Weights), space, uintptr(id),
 			q.weight, address(&q.at[0]), q.bias, address(&q.at[1])); err != nil {
 			return driver.Parameters{}, err
 		}
@@ -277,8 +278,8 @@ func (d *dnn) parameters(w *network, layer int, handle uintptr) (driver.Paramete
 				*start = at
 			}
 			if at != *start+int64(gate*w.Hidden*cols*w.Element.Bytes()) || int(q.shape[1]) != w.Hidden || int(q.shape[2]) != cols || int(q.strides[1]) != cols {
-				return driver.Parameters{}, fmt.Errorf("%w: cuDNN %s keeps gate %d of layer %d as %v, %v apart, at %d: the gates are not adjacent plain matrices",
-					schedule.ErrLibrary, d.version, id, layer, q.shape[:3], q.strides[:3], at)
+				return driver.Parameters{}, fmt.Errorf("%w: cuDNN %s keeps gate %d of run %d as %v, %v apart, at %d: the gates are not adjacent plain matrices",
+					schedule.ErrLibrary, d.version, id, run, q.shape[:3], q.strides[:3], at)
 			}
 		}
 	}

@@ -30,14 +30,18 @@ func (t *trial) vendor(c *cell.Cell, train bool) schedule.Vendor {
 	steps, layers, rows := 1+t.rng.IntN(6), 1+t.rng.IntN(3), 1+t.rng.IntN(9)
 	width, h, g := 1+t.rng.IntN(40), 1+t.rng.IntN(40), len(c.Gates)
 	all := func(name string, rows, cols int) schedule.View { return t.b.Matrix(name, rows, cols).All() }
-	op := schedule.Vendor{Stack: schedule.Stack{Cell: c, Steps: steps, X: all("x", steps*rows, width), Y: all("y", steps*rows, h)}}
+	op := schedule.Vendor{Stack: schedule.Stack{Cell: c, Steps: steps, X: all("x", steps*rows, width), Both: t.flip()}}
+	ways := op.Ways()
+	op.Y = all("y", steps*rows, ways*h)
 	for range c.States {
-		op.First, op.Last = append(op.First, all("first", layers*rows, h)), append(op.Last, all("last", layers*rows, h))
+		op.First, op.Last = append(op.First, all("first", ways*layers*rows, h)), append(op.Last, all("last", ways*layers*rows, h))
 	}
 	for range layers {
-		op.W, op.R = append(op.W, all(weights, g*h, width)), append(op.R, all(weights, g*h, h))
-		op.BX, op.BR = append(op.BX, all("bx", 1, g*h)), append(op.BR, all("br", 1, g*h))
-		width = h
+		for range ways {
+			op.W, op.R = append(op.W, all(weights, g*h, width)), append(op.R, all(weights, g*h, h))
+			op.BX, op.BR = append(op.BX, all("bx", 1, g*h)), append(op.BR, all("br", 1, g*h))
+		}
+		width = ways * h
 	}
 	if train {
 		op.Kept = t.b.Packed("kept", 1, 1).All()
@@ -63,17 +67,40 @@ func (v values) more(rows, cols int) (values, schedule.View) {
 	return append(v[:len(v):len(v)], make([]float64, m.Elements())), m.All()
 }
 
-// stack runs s layer by layer and returns what each layer ran, with its input.
-func (v values) stack(s *schedule.Stack, train bool) (all values, layers []schedule.Sequence, inputs []schedule.View) {
-	b, h, in := s.Batch(), s.Hidden(), s.X
-	for l := range s.W {
-		q := schedule.Sequence{Cell: s.Cell, Train: train, Steps: s.Steps, BX: s.BX[l], BR: s.BR[l]}
+// turn sets rows to others, steps of so many rows each: in the opposite order, or as they are.
+func (v values) turn(out, in schedule.View, batch int, opposite bool) {
+	for at := 0; at < out.Rows; at += batch {
+		from := at
+		if opposite {
+			from = out.Rows - batch - at
+		}
+		v.eval(schedule.Map{Op: cell.Copy, Out: out.Band(at, batch), A: in.Band(from, batch)})
+	}
+}
+
+// A stackRun is one layer's, one way, in the order in which it reads the steps.
+type stackRun struct {
+	schedule.Sequence
+	in        schedule.View
+	backwards bool
+}
+
+// outputs are those of all steps, in the order of reading.
+func (r *stackRun) outputs() schedule.View { return r.State[0].Band(r.X.Rows/r.Steps, r.X.Rows) }
+
+// stack runs s layer by layer, each once or twice, and returns the runs.
+func (v values) stack(s *schedule.Stack, train bool) (all values, runs []stackRun) {
+	b, h, in, ways := s.Batch(), s.Hidden(), s.X, s.Ways()
+	for i := range s.W {
+		q := stackRun{Sequence: schedule.Sequence{Cell: s.Cell, Train: train, Steps: s.Steps, BX: s.BX[i], BR: s.BR[i]}, backwards: i%ways == 1}
+		v, q.in = v.more(in.Rows, in.Cols)
+		v.turn(q.in, in, b, q.backwards)
 		v, q.X = v.more(s.X.Rows, len(s.Cell.Gates)*h)
-		v.eval(schedule.Gemm{A: in, B: s.W[l], TransB: true, C: q.X})
+		v.eval(schedule.Gemm{A: q.in, B: s.W[i], TransB: true, C: q.X})
 		for _, first := range s.First {
 			var state schedule.View
 			v, state = v.more(s.X.Rows+b, h)
-			v.eval(schedule.Map{Op: cell.Copy, Out: state.Band(0, b), A: first.Band(l*b, b)})
+			v.eval(schedule.Map{Op: cell.Copy, Out: state.Band(0, b), A: first.Band(i*b, b)})
 			q.State = append(q.State, state)
 		}
 		if train && s.Cell.Saved > 0 {
@@ -82,56 +109,83 @@ func (v values) stack(s *schedule.Stack, train bool) (all values, layers []sched
 		var r schedule.View
 		v, r = v.more(b, s.Cell.Recurrent*h)
 		for t := range s.Steps {
-			v.eval(schedule.Gemm{A: q.Before(t)[s.Cell.Through], B: s.R[l], TransB: true, C: r})
+			v.eval(schedule.Gemm{A: q.Before(t)[s.Cell.Through], B: s.R[i], TransB: true, C: r})
 			v.eval(q.Step(t, r))
 		}
-		layers, inputs = append(layers, q), append(inputs, in)
-		in = q.State[0].Band(b, s.X.Rows)
+		if runs = append(runs, q); (i+1)%ways == 0 { // what the next layer reads
+			v, in = v.more(s.X.Rows, ways*h)
+			v.join(in, runs[len(runs)-ways:])
+		}
 	}
-	return v, layers, inputs
+	return v, runs
+}
+
+// join puts the outputs of a layer's runs side by side, in the order of steps.
+func (v values) join(out schedule.View, runs []stackRun) {
+	for w, r := range runs {
+		h := r.outputs().Cols
+		v.turn(out.Columns(w*h, h), r.outputs(), r.X.Rows/r.Steps, r.backwards)
+	}
 }
 
 func (v values) vendor(op schedule.Vendor) {
-	v, layers, _ := v.stack(&op.Stack, false)
+	v, runs := v.stack(&op.Stack, false)
 	b := op.Batch()
-	for l, q := range layers {
+	for n, q := range runs {
 		for i, last := range op.Last {
-			v.eval(schedule.Map{Op: cell.Copy, Out: last.Band(l*b, b), A: q.Before(op.Steps)[i]})
-		}
-		if l == len(layers)-1 {
-			v.eval(schedule.Map{Op: cell.Copy, Out: op.Y, A: q.State[0].Band(b, op.Y.Rows)})
+			v.eval(schedule.Map{Op: cell.Copy, Out: last.Band(n*b, b), A: q.Before(op.Steps)[i]})
 		}
 	}
+	v.join(op.Y, runs[len(runs)-op.Ways():])
 }
 
 func (v values) vendorBackward(op schedule.VendorBackward) {
-	v, layers, inputs := v.stack(&op.Stack, true)
-	b, rows, above := op.Batch(), op.X.Rows, op.DY
-	for l := len(layers) - 1; l >= 0; l-- {
-		q := layers[l]
-		g := schedule.PersistentBackward{Sequence: q, R: op.R[l]}
-		g.DOut = above
-		v, g.DX = v.more(q.X.Rows, q.X.Cols)
-		dr := g.DX
-		if op.Cell.SplitGrad {
-			v, dr = v.more(rows, op.R[l].Rows)
-			g.DR = dr
+	v, runs := v.stack(&op.Stack, true)
+	ways, above := op.Ways(), op.DY
+	for l := op.Layers() - 1; l >= 0; l-- {
+		below := op.DX
+		if l > 0 {
+			v, below = v.more(op.X.Rows, ways*op.Hidden())
 		}
-		for _, first := range op.DFirst {
-			carry := first.Band(l*b, b)
-			v.eval(schedule.Map{Op: cell.Zero, Out: carry})
-			g.Carry = append(g.Carry, carry)
+		for w := range ways {
+			v = v.runBack(op, l*ways+w, runs[l*ways+w], above.Columns(w*op.Hidden(), op.Hidden()), below, w > 0)
 		}
-		v.eval(g)
-		v.eval(schedule.Gemm{A: g.DX, TransA: true, B: inputs[l], C: op.DW[l]})
-		v.eval(schedule.Gemm{A: dr, TransA: true, B: q.State[op.Cell.Through].Band(0, rows), C: op.DR[l]})
-		v.eval(schedule.SumRows{A: g.DX, Out: op.DBX[l]})
-		v.eval(schedule.SumRows{A: dr, Out: op.DBR[l]})
-		if above = op.DX; l > 0 {
-			v, above = v.more(rows, op.Hidden())
-		}
-		v.eval(schedule.Gemm{A: g.DX, B: op.W[l], C: above})
+		above = below
 	}
+}
+
+// runBack is the gradient of number n of the runs of op. It sets below to the gradient of the input, or adds it.
+func (v values) runBack(op schedule.VendorBackward, n int, q stackRun, above, below schedule.View, add bool) values {
+	b, rows := op.Batch(), op.X.Rows
+	g := schedule.PersistentBackward{Sequence: q.Sequence, R: op.R[n]}
+	v, g.DOut = v.more(above.Rows, above.Cols)
+	v.turn(g.DOut, above, b, q.backwards)
+	v, g.DX = v.more(q.X.Rows, q.X.Cols)
+	dr := g.DX
+	if op.Cell.SplitGrad {
+		v, dr = v.more(rows, op.R[n].Rows)
+		g.DR = dr
+	}
+	for _, first := range op.DFirst {
+		carry := first.Band(n*b, b)
+		v.eval(schedule.Map{Op: cell.Zero, Out: carry})
+		g.Carry = append(g.Carry, carry)
+	}
+	v.eval(g)
+	v.eval(schedule.Gemm{A: g.DX, TransA: true, B: q.in, C: op.DW[n]})
+	v.eval(schedule.Gemm{A: dr, TransA: true, B: q.State[op.Cell.Through].Band(0, rows), C: op.DR[n]})
+	v.eval(schedule.SumRows{A: g.DX, Out: op.DBX[n]})
+	v.eval(schedule.SumRows{A: dr, Out: op.DBR[n]})
+	v, one := v.more(below.Rows, below.Cols)
+	v, turned := v.more(below.Rows, below.Cols)
+	v.eval(schedule.Gemm{A: g.DX, B: op.W[n], C: one})
+	v.turn(turned, one, b, q.backwards)
+	if add {
+		v.eval(schedule.Map{Op: cell.Add, Out: below, A: below, B: turned})
+	} else {
+		v.eval(schedule.Map{Op: cell.Copy, Out: below, A: turned})
+	}
+	return v
 }
 
 // Evaluate runs op in double precision on the values of matrices, by number.

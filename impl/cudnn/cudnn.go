@@ -23,8 +23,9 @@ type Technique struct{}
 func (Technique) Name() string { return "cudnn" }
 func (Technique) Doc() string  { return "NVIDIA's vendor library, the yardstick; NVIDIA GPUs only" }
 
-// Directs implements rnn.Director: the library would run both directions by one call.
-func (Technique) Directs() {}
+// Directs implements rnn.Director: the library runs layers both ways by one call. It knows no others
+// but from the first step.
+func (Technique) Directs(d rnn.Direction) bool { return d == rnn.BothWays }
 
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(rnn.Problem) []knob.Knob {
@@ -50,9 +51,6 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	default:
 		return fmt.Errorf("%w: cuDNN does not support cell %v", schedule.ErrCell, p.Cell)
 	}
-	if p.Direction != rnn.FromFirst {
-		return fmt.Errorf("%w: cuDNN runs here from the first step only, not in direction %v", schedule.ErrDirection, p.Direction)
-	}
 	if p.Heads > 1 {
 		return fmt.Errorf("%w: cuDNN does not support heads", schedule.ErrHeads)
 	}
@@ -64,8 +62,11 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	}
 	w := p.AsWhole()
 	forward := schedule.Vendor{
-		Stack: schedule.Stack{Cell: p.Cell, Algorithm: k["algorithm"], Steps: p.Steps, X: p.X.All(), Y: w.Y.All(), First: views(w.First)},
-		Last:  views(w.Last),
+		Stack: schedule.Stack{
+			Cell: p.Cell, Algorithm: k["algorithm"], Both: p.Direction == rnn.BothWays, Steps: p.Steps,
+			X: p.X.All(), Y: w.Y.All(), First: views(w.First),
+		},
+		Last: views(w.Last),
 	}
 	for _, y := range p.Layer {
 		forward.W, forward.R = append(forward.W, y.W.All()), append(forward.R, y.R.All())
@@ -88,6 +89,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 }
 
 func backward(p *rnn.Plan, w *rnn.Whole, s schedule.Stack) {
+	p.Cut()
 	if h := p.Head; h != nil {
 		p.Do(0, schedule.Gemm{A: h.Prob.All(), B: h.W.All(), C: h.DY.All()})
 	}

@@ -152,6 +152,50 @@ func TestBuilderAcceptsStack(t *testing.T) {
 	}
 }
 
+// bothWays is stack with each of two layers running both ways.
+func bothWays(b *Builder) Vendor {
+	all := func(rows, cols int) View { return b.Matrix("s", rows, cols).All() }
+	op := Vendor{
+		Stack: Stack{Cell: cell.RNNTanh, Both: true, Steps: 3, X: all(6, 5), Y: all(6, 8), First: []View{all(8, 4)}},
+		Last:  []View{all(8, 4)},
+	}
+	for _, width := range []int{5, 5, 8, 8} {
+		op.W, op.R = append(op.W, all(4, width)), append(op.R, all(4, 4))
+		op.BX, op.BR = append(op.BX, all(1, 4)), append(op.BR, all(1, 4))
+	}
+	return op
+}
+
+// TestBuilderAcceptsBothWays: layers above the first read the outputs of both ways, and a layer short of one way is refused.
+func TestBuilderAcceptsBothWays(t *testing.T) {
+	b := NewBuilder(1)
+	op := bothWays(b)
+	b.Do(0, op)
+	if _, err := b.Schedule(); err != nil {
+		t.Error(err)
+	}
+	if op.Layers() != 2 || op.Hidden() != 4 || op.Batch() != 2 {
+		t.Errorf("%d layers of %d units, batch %d, want 2 layers of 4 units, batch 2", op.Layers(), op.Hidden(), op.Batch())
+	}
+	if want := int64(6 * (2*2*(4*5+4*4+4*8+4*4) + 4*4*int(cell.RNNTanh.Inference.FLOPs()))); op.FLOPs() != want {
+		t.Errorf("%d operations, want %d", op.FLOPs(), want)
+	}
+	for name, spoil := range map[string]func(op *Vendor){
+		"one way":     func(op *Vendor) { op.Both = false },
+		"three runs":  func(op *Vendor) { op.W = op.W[:3] },
+		"one's width": func(op *Vendor) { op.W[2] = op.W[0] },
+		"states":      func(op *Vendor) { op.First[0] = op.First[0].M.Band(0, 4) },
+	} {
+		b := NewBuilder(1)
+		op := bothWays(b)
+		spoil(&op)
+		b.Do(0, op)
+		if _, err := b.Schedule(); err == nil {
+			t.Errorf("%s: it is accepted", name)
+		}
+	}
+}
+
 func TestBuilderRejects(t *testing.T) {
 	for name, add := range map[string]func(b *Builder, m, p *Matrix){
 		"shapes":      func(b *Builder, m, _ *Matrix) { b.Do(0, Gemm{A: m.All(), B: m.Band(0, 2), C: m.All()}) },

@@ -12,12 +12,17 @@ import (
 // may keep where its library wants them. With B sequences side by side, row
 // t·B+b of X and Y belongs to step t of sequence b, and row l·B+b of states to
 // sequence b in layer l.
+//
+// Where each layer runs both ways, it counts as two wherever something is per layer: number 2·l is layer l
+// from the first step, and 2·l+1 from the last. Y has 2·hidden columns, those of the former first, and
+// layers above the first read as many. Rows of X and Y are in the order of steps.
 type Stack struct {
 	Cell      *cell.Cell
-	Algorithm int // of the library's, in its own order
+	Algorithm int  // of the library's, in its own order
+	Both      bool // each layer runs both ways
 	Steps     int
 	X         View   // inputs, steps·B × input
-	Y         View   // outputs of the last layer, steps·B × hidden
+	Y         View   // outputs of the last layer, steps·B × hidden, or × 2·hidden
 	First     []View // per state, before the first step, layers·B × hidden
 	W, R      []View // per layer: gates·hidden × its input's width, recurrent gates·hidden × hidden
 	BX, BR    []View // per layer, one row
@@ -41,14 +46,31 @@ type VendorBackward struct {
 	DBX, DBR []View
 }
 
-// Layers is the number of layers.
-func (s *Stack) Layers() int { return len(s.W) }
+// Ways is how many times each layer runs: once for each way in which it reads the steps.
+func (s *Stack) Ways() int {
+	if s.Both {
+		return 2
+	}
+	return 1
+}
+
+// Layers is the number of layers. One that runs both ways is one.
+func (s *Stack) Layers() int { return len(s.W) / s.Ways() }
 
 // Batch is the number of sequences side by side.
 func (s *Stack) Batch() int { return s.X.Rows / s.Steps }
 
 // Hidden is the number of units of a layer.
-func (s *Stack) Hidden() int { return s.Y.Cols }
+func (s *Stack) Hidden() int { return s.Y.Cols / s.Ways() }
+
+// what names the cell, its ways and the algorithm.
+func (s *Stack) what(suffix string) string {
+	text := fmt.Sprintf("%v%s algorithm %d", s.Cell, suffix, s.Algorithm)
+	if s.Both {
+		text += " both ways"
+	}
+	return text
+}
 
 func (s *Stack) reads() []View { return some([]View{s.X}, s.First, s.W, s.R, s.BX, s.BR) }
 
@@ -67,8 +89,8 @@ func (s *Stack) flops(products int64, p cell.Program) int64 {
 // inputs, as wide as the outputs, of states and of parameters, the latter in the
 // order of W, R, BX, BR.
 func (s *Stack) check(op Op, inputs, outputs []View, states, parameters [][]View) error {
-	layers := s.Layers()
-	if s.Steps < 1 || layers < 1 || s.X.Rows == 0 || s.X.Rows%s.Steps != 0 || s.Cell.Recurrent == 0 || len(s.Cell.Peeps) > 0 {
+	runs := s.Layers() * s.Ways()
+	if s.Steps < 1 || runs < 1 || s.X.Rows == 0 || s.X.Rows%s.Steps != 0 || s.Cell.Recurrent == 0 || len(s.Cell.Peeps) > 0 {
 		return fmt.Errorf("schedule: %s of %v: want steps and layers, a batch and a recurrence without peepholes", op.Name(), s.Cell)
 	}
 	h := s.Hidden()
@@ -81,21 +103,23 @@ func (s *Stack) check(op Op, inputs, outputs []View, states, parameters [][]View
 		ok = ok && fits(v, s.X.Rows, s.X.Cols)
 	}
 	for _, v := range outputs {
-		ok = ok && fits(v, s.X.Rows, h)
+		ok = ok && fits(v, s.X.Rows, s.Ways()*h)
 	}
 	for _, views := range states {
 		ok = ok && len(views) == len(s.Cell.States)
 		for _, v := range views {
-			ok = ok && fits(v, layers*s.Batch(), h)
+			ok = ok && fits(v, runs*s.Batch(), h)
 		}
 	}
 	for i, views := range parameters {
-		ok = ok && len(views) == layers
-		width := s.X.Cols
-		for _, v := range views {
+		ok = ok && len(views) == runs
+		for n, v := range views {
+			width := s.X.Cols
+			if n >= s.Ways() {
+				width = s.Ways() * h
+			}
 			shape := [][2]int{{gh, width}, {rh, h}, {1, gh}, {1, rh}}[i%4]
 			ok = ok && fits(v, shape[0], shape[1]) && v.Rows == v.M.Rows
-			width = h
 		}
 	}
 	if !ok {
@@ -114,7 +138,7 @@ func (v Vendor) FLOPs() int64 {
 	return v.flops(1, v.Cell.Forward)
 }
 func (v Vendor) String() string {
-	return fmt.Sprintf("vendor %v algorithm %d %v %v ← %v %v %v %d steps", v.Cell, v.Algorithm, v.Y, v.Last, v.X, v.W, v.R, v.Steps)
+	return fmt.Sprintf("vendor %s %v %v ← %v %v %v %d steps", v.what(""), v.Y, v.Last, v.X, v.W, v.R, v.Steps)
 }
 func (v Vendor) check() error {
 	return v.Stack.check(v, []View{v.X}, []View{v.Y}, [][]View{v.First, v.Last}, [][]View{v.W, v.R, v.BX, v.BR})
@@ -129,7 +153,7 @@ func (v VendorBackward) Writes() []View {
 }
 func (v VendorBackward) FLOPs() int64 { return v.flops(2, v.Cell.Backward) }
 func (v VendorBackward) String() string {
-	return fmt.Sprintf("vendor %vbackward algorithm %d %v %v %v %v ← %v %v %v %d steps", v.Cell, v.Algorithm, v.DX, v.DFirst, v.DW, v.DR, v.DY, v.W, v.R, v.Steps)
+	return fmt.Sprintf("vendor %s %v %v %v %v ← %v %v %v %d steps", v.what("backward"), v.DX, v.DFirst, v.DW, v.DR, v.DY, v.W, v.R, v.Steps)
 }
 func (v VendorBackward) check() error {
 	if v.Kept.Empty() {

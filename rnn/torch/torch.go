@@ -236,17 +236,16 @@ func (l *layout) states() {
 		for n := range layers {
 			first = append(first, l.given(l.p.Named(s+"0", n), h)...)
 			name := l.p.Named(s, n)
-			if first := l.answer[name].First; first > 0 {
-				v := l.take(name, (t-first)*b, h)
-				last = append(last, v[(t-1-first)*b*h:]...)
-				continue
-			}
-			v := l.take(name, t*b, h)
-			end := t - 1
+			steps := t - l.answer[name].First - l.answer[name].Later
+			v := l.take(name, steps*b, h)
+			end := steps - 1
 			if l.p.Backwards(n) {
 				end = 0
 			}
 			last = append(last, v[end*b*h:(end+1)*b*h]...)
+			if steps < t {
+				continue
+			}
 			l.add(name, v, t, b, h)
 			if i == 0 && n == layers-1 && l.p.Direction == rnn.FromFirst {
 				l.add("output", v, t, b, h)

@@ -4,6 +4,7 @@ package driver
 type Network struct {
 	Cell      string // of package cell's
 	Algorithm int    // as the library counts them
+	Both      bool   // each layer runs both ways: see Runs
 	Element   Element
 	TF32      bool // products of single-precision values may be rounded to TF32
 	Train     bool // the gradient follows
@@ -11,10 +12,33 @@ type Network struct {
 	Input, Hidden, Layers, Batch, Steps int
 }
 
+// Ways is how many times each layer runs: once for each way in which it reads the steps.
+func (n Network) Ways() int {
+	if n.Both {
+		return 2
+	}
+	return 1
+}
+
+// Runs is how many times layers run, each way counted. Number 2·l is layer l from the first step and 2·l+1
+// from the last, in parameters and in states. cuDNN calls them pseudo-layers and counts them so.
+func (n Network) Runs() int { return n.Layers * n.Ways() }
+
+// Out is the number of features of a layer's output: both ways side by side.
+func (n Network) Out() int { return n.Ways() * n.Hidden }
+
+// Width is the number of features that a number of Runs reads.
+func (n Network) Width(run int) int {
+	if run < n.Ways() {
+		return n.Input
+	}
+	return n.Out()
+}
+
 // Sizes are what a network takes on the GPU, in bytes.
 type Sizes struct {
 	Weights    int64        // the space of all parameters
-	Parameters []Parameters // per layer
+	Parameters []Parameters // per number of Runs
 	Workspace  int64        // during a call
 	Kept       int64        // from a forward call to the backward call
 }

@@ -25,6 +25,9 @@ func (d *Driver) BeginNetwork(driver.Network) {}
 // NewNetwork implements cuda.Networks. As the vendor's does, it puts the weights
 // of all layers before all biases, and leaves gaps.
 func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
+	if n.Both && n.Algorithm == 2 {
+		return 0, driver.Sizes{}, fmt.Errorf("%w: the library runs both ways by other algorithms only", schedule.ErrLibrary)
+	}
 	w := network{Network: n, cell: cell.Lookup(n.Cell)}
 	z, size := &w.sizes, int64(n.Element.Bytes())
 	take := func(elements int) int64 {
@@ -32,15 +35,14 @@ func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 		z.Weights += int64(elements)*size + 64
 		return at
 	}
-	gh, width := len(w.cell.Gates)*n.Hidden, n.Input
-	for range n.Layers {
-		z.Parameters = append(z.Parameters, driver.Parameters{W: take(gh * width), R: take(gh * n.Hidden)})
-		width = n.Hidden
+	gh := len(w.cell.Gates) * n.Hidden
+	for run := range n.Runs() {
+		z.Parameters = append(z.Parameters, driver.Parameters{W: take(gh * n.Width(run)), R: take(gh * n.Hidden)})
 	}
 	for l := range z.Parameters {
 		z.Parameters[l].BX, z.Parameters[l].BR = take(gh), take(gh)
 	}
-	z.Workspace = 8 * int64(n.Batch*n.Steps*n.Hidden)
+	z.Workspace = 8 * int64(n.Batch*n.Steps*n.Out())
 	if n.Train {
 		z.Kept = 8 * w.keepable()
 	}
@@ -49,7 +51,7 @@ func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 }
 
 // keepable is how many values the forward pass keeps: the outputs.
-func (n *network) keepable() int64 { return int64(n.Batch * n.Steps * n.Hidden) }
+func (n *network) keepable() int64 { return int64(n.Batch * n.Steps * n.Out()) }
 
 // An array is a matrix of a network in the GPU's memory.
 type array struct {
@@ -78,26 +80,25 @@ func (c *call) at(p driver.Pointer, rows, cols int) schedule.View {
 
 func (c *call) states(p [2]driver.Pointer) (views []schedule.View) {
 	for s := range c.cell.States {
-		views = append(views, c.at(p[s], c.Layers*c.Batch, c.Hidden))
+		views = append(views, c.at(p[s], c.Runs()*c.Batch, c.Hidden))
 	}
 	return views
 }
 
 // parameters are those of a space: W, R, BX and BR.
 func (c *call) parameters(base driver.Pointer) (p [4][]schedule.View) {
-	gh, width := len(c.cell.Gates)*c.Hidden, c.Input
-	for _, at := range c.sizes.Parameters {
-		p[0] = append(p[0], c.at(base+driver.Pointer(at.W), gh, width))
+	gh := len(c.cell.Gates) * c.Hidden
+	for run, at := range c.sizes.Parameters {
+		p[0] = append(p[0], c.at(base+driver.Pointer(at.W), gh, c.Width(run)))
 		p[1] = append(p[1], c.at(base+driver.Pointer(at.R), gh, c.Hidden))
 		p[2] = append(p[2], c.at(base+driver.Pointer(at.BX), 1, gh))
 		p[3] = append(p[3], c.at(base+driver.Pointer(at.BR), 1, gh))
-		width = c.Hidden
 	}
 	return p
 }
 
 // algorithms are those that the emulated library knows; it runs the second for
-// some sizes alone, and says so only when it is to run.
+// some sizes alone, and says so only when it is to run. The third never runs both ways, and says so at once.
 const algorithms = 4
 
 // runNetwork queues a network's run.
@@ -109,7 +110,7 @@ func (d *Driver) runNetwork(stream int, r *driver.NetworkRun) error {
 	rows := c.Steps * c.Batch
 	p := c.parameters(r.Weights)
 	s := schedule.Stack{
-		Cell: c.cell, Steps: c.Steps, X: c.at(r.X, rows, c.Input), Y: c.at(r.Y, rows, c.Hidden),
+		Cell: c.cell, Both: c.Both, Steps: c.Steps, X: c.at(r.X, rows, c.Input), Y: c.at(r.Y, rows, c.Out()),
 		First: c.states(r.First), W: p[0], R: p[1], BX: p[2], BR: p[3],
 	}
 	var op schedule.Op
@@ -118,7 +119,7 @@ func (d *Driver) runNetwork(stream int, r *driver.NetworkRun) error {
 	} else {
 		g := c.parameters(r.DWeights)
 		op = schedule.VendorBackward{
-			Stack: s, DY: c.at(r.DY, rows, c.Hidden), DX: c.at(r.DX, rows, c.Input), DFirst: c.states(r.DFirst),
+			Stack: s, DY: c.at(r.DY, rows, c.Out()), DX: c.at(r.DX, rows, c.Input), DFirst: c.states(r.DFirst),
 			DW: g[0], DR: g[1], DBX: g[2], DBR: g[3],
 		}
 	}

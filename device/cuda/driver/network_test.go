@@ -1,0 +1,30 @@
+package driver_test
+
+import (
+	"testing"
+
+	"rnnbench/device/cuda/driver"
+)
+
+// TestNetworkRuns: a layer that runs both ways counts twice, as the library counts pseudo-layers, and layers above
+// the first read what both ways put side by side.
+func TestNetworkRuns(t *testing.T) {
+	for _, c := range []struct {
+		both      bool
+		runs, out int
+		widths    []int
+	}{
+		{false, 3, 5, []int{4, 5, 5}},
+		{true, 6, 10, []int{4, 4, 10, 10, 10, 10}},
+	} {
+		n := driver.Network{Both: c.both, Input: 4, Hidden: 5, Layers: 3}
+		if n.Runs() != c.runs || n.Out() != c.out {
+			t.Errorf("both ways %v: %d runs of %d features, want %d of %d", c.both, n.Runs(), n.Out(), c.runs, c.out)
+		}
+		for run, want := range c.widths {
+			if n.Width(run) != want {
+				t.Errorf("both ways %v: run %d reads %d features, want %d", c.both, run, n.Width(run), want)
+			}
+		}
+	}
+}

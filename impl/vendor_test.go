@@ -1,0 +1,241 @@
+package impl_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"rnnbench/device/devicetest"
+	"rnnbench/impl"
+	"rnnbench/impl/impltest"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// plainly is memory in which schedules run in double precision, operation by operation.
+type plainly [][]float64
+
+func (m plainly) Write(to *schedule.Matrix, src []float32) error {
+	for i, v := range src {
+		m[to.ID][i] = float64(v)
+	}
+	return nil
+}
+
+func (m plainly) Read(from *schedule.Matrix, dst []float32) error {
+	for i := range dst {
+		dst[i] = float32(m[from.ID][i])
+	}
+	return nil
+}
+
+// vendorCells are those that vendors' libraries have.
+func vendorCells() []*cell.Cell {
+	return []*cell.Cell{cell.RNNTanh, cell.RNNReLU, cell.GRU, cell.LSTM}
+}
+
+// plainRun runs a schedule on the data, and returns the answer.
+func plainRun(plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data) ([]rnn.Tensor, error) {
+	var m plainly
+	for _, matrix := range s.Matrices {
+		m = append(m, make([]float64, matrix.Elements()))
+	}
+	if err := plan.Write(m, data); err != nil {
+		return nil, err
+	}
+	for op := range s.Operations() {
+		devicetest.Evaluate(op, m)
+	}
+	return plan.Read(m)
+}
+
+// TestVendorsDirections holds the plans of vendors' libraries to the reference, in every direction: where
+// parameters and states of each way lie, what is shown of them, and what is flipped between stacks. The
+// library itself is stood in for by the evaluation of its operations.
+func TestVendorsDirections(t *testing.T) {
+	var problems []rnn.Problem
+	for i, c := range vendorCells() {
+		for j, direction := range []rnn.Direction{rnn.BothWays, rnn.FromLast, rnn.Alternating} {
+			p := rnn.Problem{Cell: c, Input: 3 + 4*j, Hidden: 5, Layers: 1 + (i+j)%3, Batch: 1 + (i+2*j)%4, Steps: 1 + 3*j, Direction: direction, Pass: rnn.Train}
+			second := p
+			second.Layers, second.Steps, second.Output = 2, 5, 4
+			third := second
+			third.Pass, third.Layers, third.Symbols, third.Embedding = rnn.Forward, 3, 5, 2
+			problems = append(problems, p, second, third)
+		}
+	}
+	problems = append(problems, slices.DeleteFunc(impltest.Directed(rnn.FP32), func(p rnn.Problem) bool {
+		return testing.Short() || !slices.Contains(vendorCells(), p.Cell) || p.OneHot
+	})...)
+	for _, tech := range impl.Vendors() {
+		for _, p := range problems {
+			t.Run(fmt.Sprintf("%s/%v", tech.Name(), p), func(t *testing.T) {
+				plan, s, err := rnn.Layout(tech, p, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := schedule.Verify(s); err != nil {
+					t.Fatal(err)
+				}
+				data := rnn.NewData(p, 1, 2, "normal")
+				got, err := plainRun(plan, s, data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dev, err := rnn.Compare(p, got, rnn.Reference(data))
+				if err == nil && !dev.OK() && p.Cell.Kinked() {
+					dev, _, err = rnn.CompareAgain(data, got)
+				}
+				if err != nil || !dev.OK() {
+					t.Error(dev, err)
+				}
+			})
+		}
+	}
+}
+
+// TestVendorsCalls: layers both ways are one call of the library. Layers that read from the last step are
+// one for each stack that reads one way.
+func TestVendorsCalls(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 3, Batch: 2, Steps: 5, Pass: rnn.Train}
+	for _, c := range []struct {
+		direction      rnn.Direction
+		calls, flipped int // of one pass; look-ups of both
+	}{{rnn.FromFirst, 1, 0}, {rnn.BothWays, 1, 0}, {rnn.FromLast, 1, 4}, {rnn.Alternating, 3, 8}} {
+		p.Direction = c.direction
+		_, s, err := rnn.Layout(impl.Lookup("cudnn"), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forward, backward, flipped := 0, 0, 0
+		for op := range s.Operations() {
+			switch op := op.(type) {
+			case schedule.Vendor:
+				forward++
+				if op.Both != (c.direction == rnn.BothWays) {
+					t.Errorf("%v: %v", c.direction, op)
+				}
+			case schedule.VendorBackward:
+				backward++
+			case schedule.Gather:
+				flipped++
+			}
+		}
+		if forward != c.calls || backward != c.calls || flipped != c.flipped {
+			t.Errorf("%v: %d calls forward, %d backward and %d flips, want %d, %d and %d", c.direction, forward, backward, flipped, c.calls, c.calls, c.flipped)
+		}
+	}
+}
+
+// TestVendorsDeclineDirections: what a library cannot do is declined the same way in every direction.
+func TestVendorsDeclineDirections(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Input: 4, Hidden: 4, Layers: 2, Batch: 2, Steps: 5}
+	for _, direction := range []rnn.Direction{rnn.FromFirst, rnn.BothWays, rnn.FromLast, rnn.Alternating} {
+		p.Direction = direction
+		other, heads, symbols := p, p, p
+		other.Cell, heads.Heads, symbols.OneHot = cell.SLSTM, 2, true
+		for _, c := range []struct {
+			p  rnn.Problem
+			is error
+		}{{other, schedule.ErrCell}, {heads, schedule.ErrHeads}, {symbols, schedule.ErrInput}} {
+			if _, _, err := rnn.Layout(impl.Lookup("cudnn"), c.p, nil); !errors.Is(err, c.is) {
+				t.Errorf("%v: %v, want %v", c.p, err, c.is)
+			}
+		}
+	}
+}
+
+// TestVendorsFirstStates: whoever sets or keeps the states before the first step finds all of them.
+func TestVendorsFirstStates(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Input: 4, Hidden: 4, Layers: 3, Batch: 2, Steps: 5}
+	for _, direction := range []rnn.Direction{rnn.FromFirst, rnn.BothWays, rnn.FromLast, rnn.Alternating} {
+		p.Direction = direction
+		for _, name := range []string{"cudnn", "naive"} {
+			plan, _, err := rnn.Layout(impl.Lookup(name), p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := 0
+			for _, m := range plan.FirstStates() {
+				rows += rnn.FirstRows(plan, m)
+			}
+			if want := len(p.Cell.States) * p.Reads() * p.Batch; rows != want {
+				t.Errorf("%s, %v: %d rows of first states, want %d", name, direction, rows, want)
+			}
+		}
+	}
+}
+
+// by is a technique by one algorithm of the vendor's library.
+type by struct {
+	rnn.Technique
+	algorithm int
+}
+
+func (b by) Knobs(p rnn.Problem) []knob.Knob {
+	knobs := b.Technique.Knobs(p)
+	knobs[0].Values = []int{b.algorithm}
+	return knobs
+}
+
+// Directs implements rnn.Director.
+func (b by) Directs(d rnn.Direction) bool { return b.Technique.(rnn.Director).Directs(d) }
+
+// TestGPUVendorDirections runs the vendor's library on a GPU, through a worker of the kind that RNNBENCH_CUDA
+// names, in every direction, by each of its algorithms, in each precision. What an algorithm declines is
+// skipped with the library's own status.
+func TestGPUVendorDirections(t *testing.T) {
+	path := os.Getenv("RNNBENCH_CUDA")
+	if path == "" {
+		t.Skip("RNNBENCH_CUDA does not name the worker")
+	}
+	d := openGPU(t, path)
+	tech := impl.Lookup("cudnn")
+	for _, algorithm := range tech.Knobs(rnn.Problem{})[0].Values {
+		t.Run(fmt.Sprintf("algorithm=%d", algorithm), func(t *testing.T) {
+			impltest.RunProblems(t, d, by{tech, algorithm}, vendorProblems(d.Info().Precision))
+		})
+	}
+}
+
+// vendorProblems are layers of every direction, cell and pass that vendors' libraries have, in the named precisions.
+func vendorProblems(precisions []string) (problems []rnn.Problem) {
+	for i, name := range rnn.Precisions() {
+		if !slices.Contains(precisions, name) {
+			continue
+		}
+		for j, c := range vendorCells() {
+			for _, direction := range []rnn.Direction{rnn.BothWays, rnn.FromLast, rnn.Alternating} {
+				for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+					p := rnn.Problem{
+						Cell: c, Pass: pass, Direction: direction, Precision: rnn.Precision(i),
+						Input: 24, Hidden: 64, Layers: 1 + (i+j)%2, Batch: 16, Steps: 9,
+					}
+					odd := p
+					odd.Input, odd.Hidden, odd.Layers, odd.Batch, odd.Steps, odd.Output = 7, 33, 3, 3, 5, 4
+					problems = append(problems, p, odd)
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// TestEmulatedVendors runs some of the same on the emulated GPU, whose library has one algorithm that declines
+// both ways and one that declines odd numbers of units.
+func TestEmulatedVendors(t *testing.T) {
+	d := emulated(t)
+	tech := impl.Lookup("cudnn")
+	problems := vendorProblems([]string{"fp32", "bf16"})
+	for algorithm := range 3 {
+		var some []rnn.Problem
+		for i := algorithm; i < len(problems); i += 7 {
+			some = append(some, problems[i])
+		}
+		t.Run(fmt.Sprintf("algorithm=%d", algorithm), func(t *testing.T) { impltest.RunProblems(t, d, by{tech, algorithm}, some) })
+	}
+}
