@@ -311,7 +311,7 @@ func WriteConstants(p *Plan, mem Memory) error {
 }
 
 // reverseBlocks puts blocks of so many values in the opposite order.
-func reverseBlocks(values []float32, block int) {
+func reverseBlocks[F float32 | float64](values []F, block int) {
 	for i, j := 0, len(values)-block; i < j; i, j = i+block, j-block {
 		for k := range block {
 			values[i+k], values[j+k] = values[j+k], values[i+k]

@@ -194,7 +194,7 @@ func (v *laneValues) nearGate(c *stepper, kink cell.Kink, l, row int) bool {
 	x := v.x[kink.Gate]
 	sum, terms := x*x, 1 // a one-hot input: the product is a weight
 	if !y.oneHot {
-		terms = c.FanIn(l)
+		terms = y.fan
 		sum = dotSquares(y.weightX[(kink.Gate*v.h+unit)*y.width:], y.in[row*y.width:(row+1)*y.width])
 	}
 	found := &v.lane.kinks

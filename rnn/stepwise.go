@@ -1,7 +1,6 @@
 package rnn
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -30,14 +29,13 @@ type Covered struct {
 const shortStretch = 64
 
 // Stepwise tells whether the plan's schedule keeps what a stepwise check needs: the
-// states of all steps and, where training, the gradients of all steps. A network whose layers read
-// from the last step is not checked so.
+// states of all steps and, where training, the gradients of all steps.
 func (p *Plan) Stepwise() (states, gradients bool) {
-	if p.Whole != nil || p.Direction != FromFirst {
-		return false, false
-	}
 	kept := p.Pass == Train && p.History == 0
 	for _, y := range p.Layer {
+		if y.Ends != nil {
+			return false, false
+		}
 		kept = kept && y.Back != nil
 	}
 	return true, kept || p.Pass != Train
@@ -96,6 +94,7 @@ func StepwiseBytes(p Problem, distinct int) int64 {
 	if p.Pass == Train {
 		values += p.Hidden*(len(p.Cell.Gates)+p.Cell.Recurrent+2) + p.Input
 	}
+	values += turnedValues(p)
 	return 8 * int64(values) * int64(p.Frames()) * int64(min(distinct, p.Batch))
 }
 
@@ -119,7 +118,8 @@ type stepper struct {
 	data     *Data
 	distinct int
 	got      []Tensor
-	layers   []stepLayer
+	layers   []stepLayer // one for each of Problem.Reads
+	outputs  []float64   // of the last layer, rows × Out
 	buffer   []float32 // of what is read
 	worst    Deviation
 	looked   []int // per step, in how many layers and other parts something was compared
@@ -127,20 +127,6 @@ type stepper struct {
 	values   float64 // compared
 	found    Kinks
 	strict   bool // no unit is granted the other gradient
-}
-
-// A stepLayer is what a step of one layer is computed from.
-type stepLayer struct {
-	width   int
-	in      []float64 // rows × width; symbols where one-hot
-	oneHot  bool
-	initial [][]float64 // per state, distinct × H
-	state   [][]float64 // per state, after each step, rows × H
-	weightX []float32
-	weightR []float32
-	biasX   []float32
-	biasR   []float32
-	peep    []float32
 }
 
 // Check holds the run that got was read from to the reference, step by step, and
@@ -165,21 +151,22 @@ func (s Stepwise) run(c *stepper) (Deviation, Covered, error) {
 	p := c.Plan
 	_, gradients := p.Stepwise()
 	gradients = gradients && p.Pass == Train
-	share := s.FLOPs / float64(p.Layers+1) // the output layer counts as one
+	share := s.FLOPs / float64(p.Reads()+1) // the output layer counts as one
 	if p.Output == 0 {
-		share = s.FLOPs / float64(p.Layers)
+		share = s.FLOPs / float64(p.Reads())
 	}
 	if gradients {
 		share /= 2
 	}
-	for l := range p.Layers {
-		c.forward(l, share)
+	for i := range p.Reads() {
+		c.forward(i, share)
 	}
+	outputsChecked(c)
 	above, err := c.output(share, gradients)
 	if err == nil && gradients {
 		err = c.backward(above, share)
 	}
-	covered := Covered{Share: c.values / (float64(p.Layers*len(p.Cell.States)*p.Hidden*p.Frames()) * float64(c.distinct)), Kinks: c.found}
+	covered := Covered{Share: c.values / (float64(p.Reads()*len(p.Cell.States)*p.Hidden*p.Frames()) * float64(c.distinct)), Kinks: c.found}
 	for _, n := range c.looked {
 		if n == c.parts {
 			covered.Steps++
@@ -198,29 +185,6 @@ func (c *stepper) tensor(name string) *Tensor {
 	return nil
 }
 
-func (c *stepper) layout() {
-	in := c.data.features()
-	for l := range c.Layers {
-		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
-		y := stepLayer{width: c.Width(l), in: in, oneHot: l == 0 && c.OneHot, weightX: c.data.Get(name("weight_ih")), biasX: c.data.Get(name("bias_ih"))}
-		if y.oneHot {
-			y.width = 1
-		}
-		if c.Cell.Recurrent > 0 {
-			y.weightR, y.biasR = wholeR(c.Problem, c.data.Get(name("weight_hh"))), c.data.Get(name("bias_hh"))
-		}
-		if len(c.Cell.Peeps) > 0 {
-			y.peep = c.data.Get(name("peephole"))
-		}
-		for _, s := range c.Cell.States {
-			y.initial = append(y.initial, widen(c.data.Get(name(s+"0"))))
-			y.state = append(y.state, c.tensor(name(s)).Values)
-		}
-		in = y.state[0]
-		c.layers = append(c.layers, y)
-	}
-}
-
 // before is state s before the step of row.
 func (c *stepper) before(y *stepLayer, s, row int) []float64 {
 	h := c.Hidden
@@ -231,10 +195,10 @@ func (c *stepper) before(y *stepLayer, s, row int) []float64 {
 	return y.state[s][row*h : (row+1)*h]
 }
 
-// products sets x and r to the pre-activations of a unit, without biases.
-func (c *stepper) products(l, row, unit int, x, r []float64) {
-	y, h := &c.layers[l], c.Hidden
-	fan := c.FanIn(l)
+// products sets x and r to the pre-activations of a unit of number i of Problem.Reads, without biases.
+func (c *stepper) products(i, row, unit int, x, r []float64) {
+	y, h := &c.layers[i], c.Hidden
+	fan := y.fan
 	for g := range x {
 		x[g] = 0
 		for k := range c.Cell.Window {
@@ -274,24 +238,25 @@ func dot(w []float32, x []float64) float64 {
 	return s0 + s1 + s2 + s3
 }
 
-// unitFLOPs is what a unit of layer l takes at one step, the cell included.
-func (c *stepper) unitFLOPs(l int) float64 {
+// unitFLOPs is what a unit of number i of Problem.Reads takes at one step, the cell included.
+func (c *stepper) unitFLOPs(i int) float64 {
 	const pointwise = 500 // in operations of products
 	n := c.Cell.Recurrent * c.Hidden
-	if !c.layers[l].oneHot {
-		n += len(c.Cell.Gates) * c.FanIn(l)
+	if !c.layers[i].oneHot {
+		n += len(c.Cell.Gates) * c.layers[i].fan
 	}
 	return 2*float64(n) + pointwise
 }
 
-// forward checks the states of layer l.
-func (c *stepper) forward(l int, flops float64) {
-	cell, h, y := c.Cell, c.Hidden, &c.layers[l]
+// forward checks the states of number n of Problem.Reads.
+func (c *stepper) forward(n int, flops float64) {
+	cell, h, y := c.Cell, c.Hidden, &c.layers[n]
 	of := c.distinct * h
-	plan := choose(c.Seed, c.Frames(), of, flops/c.unitFLOPs(l))
+	plan := choose(c.Seed, c.Frames(), of, flops/c.unitFLOPs(n))
 	found := make([][]difference, c.Frames())
-	parallel(c.Frames(), func(t int) {
-		rng := rand.New(rand.NewPCG(c.Seed, uint64(l)<<40|uint64(t)))
+	parallel(c.Frames(), func(k int) {
+		t := y.step(k, c.Frames()) // the kth that is read
+		rng := rand.New(rand.NewPCG(c.Seed, uint64(n)<<40|uint64(t)))
 		x, r, peep := make([]float64, len(cell.Gates)), make([]float64, cell.Recurrent), make([]float64, len(cell.Peeps))
 		prev, next := make([]float64, len(cell.States)), make([]float64, len(cell.States))
 		found[t] = make([]difference, len(next))
@@ -300,8 +265,8 @@ func (c *stepper) forward(l int, flops float64) {
 			if plan[t] < of {
 				at = rng.IntN(of)
 			}
-			row, unit := t*c.distinct+at/h, at%h
-			c.products(l, row, unit, x, r)
+			row, unit := k*c.distinct+at/h, at%h
+			c.products(n, row, unit, x, r)
 			for g := range x {
 				x[g] += float64(y.biasX[g*h+unit])
 			}
@@ -321,10 +286,10 @@ func (c *stepper) forward(l int, flops float64) {
 		}
 	})
 	for s, name := range cell.States {
-		c.judge(fmt.Sprintf("%s_l%d", name, l), y.state[s], h, c.tolerance(false), differences(found, s))
+		c.judge(c.Named(name, n), y.state[s], h, c.tolerance(false), differences(found, s))
 	}
-	for _, n := range plan {
-		c.values += float64(n * len(cell.States))
+	for _, some := range plan {
+		c.values += float64(some * len(cell.States))
 	}
 	c.look(plan)
 }

@@ -11,8 +11,8 @@ import (
 // A backStep is what the gradients of one layer are checked by: what the run left
 // of them for each step.
 type backStep struct {
-	l      int
-	above  []float64 // gradient of the layer's output, rows × H
+	l      int       // number of Problem.Reads
+	above  []float64 // gradient of the layer's output, rows × H in the order of reading, as all of these
 	dx, dr []float64 // of the products, rows × G·H; dr is nil where the cell does not split them
 	below  []float64 // of the input; nil where one-hot
 }
@@ -29,37 +29,76 @@ func (c *stepper) recurrent(b *backStep, row int) []float64 {
 // backward checks the gradients of all layers; above is that of the last one's output.
 func (c *stepper) backward(above []float64, flops float64) error {
 	for l := c.Layers - 1; l >= 0; l-- {
-		back := c.Layer[l].Back
-		b := &backStep{l: l, above: above}
-		var err error
-		if b.dx, err = keptByGate(c, back, back.DX); err != nil {
-			return err
-		}
-		if back.DR != nil {
-			if b.dr, err = keptByGate(c, back, back.DR); err != nil {
+		var below []float64 // in the order of steps
+		for w := range c.Ways() {
+			i := l*c.Ways() + w
+			out := orders{block: c.distinct * c.Hidden, forward: columns(above, c.Out(), w*c.Hidden, c.Hidden)}
+			b := &backStep{l: i, above: out.read(c.layers[i].backwards)}
+			if err := b.of(c); err != nil {
 				return err
 			}
-		}
-		switch {
-		case back.Below == nil:
-		case l == 0:
-			b.below = c.tensor("dx").Values
-		default:
-			if b.below, err = c.kept(back.Below); err != nil {
-				return err
+			c.through(b, 3*flops/4)
+			c.parameters(b)
+			if b.below == nil {
+				continue
+			}
+			one := b.below
+			if c.layers[i].backwards {
+				one = stepsTurned(one, c.distinct*c.Width(l))
+			}
+			c.inputs(b, one, flops/4)
+			if below == nil {
+				below = one
+			} else {
+				addTo(below, one)
 			}
 		}
-		c.through(b, 3*flops/4)
-		c.parameters(b)
-		if b.below != nil {
-			c.inputs(b, flops/4)
+		if l == 0 && below != nil {
+			inputChecked(c, below)
 		}
-		if l == 0 && c.Embed != nil {
-			embeddingChecked(c, b.below)
-		}
-		above = b.below
+		above = below
 	}
 	return nil
+}
+
+// of reads what the run left of the gradients of number b.l of Problem.Reads.
+func (b *backStep) of(c *stepper) (err error) {
+	back := c.Layer[b.l].Back
+	if b.dx, err = keptByGate(c, back, back.DX); err != nil {
+		return err
+	}
+	if back.DR != nil {
+		if b.dr, err = keptByGate(c, back, back.DR); err != nil {
+			return err
+		}
+	}
+	switch {
+	case back.Below == nil:
+	case back.Below == c.DX:
+		b.below = c.tensor("dx").Values
+	default:
+		b.below, err = c.kept(back.Below)
+	}
+	return err
+}
+
+// addTo adds others to values.
+func addTo(values, others []float64) {
+	for i, v := range others {
+		values[i] += v
+	}
+}
+
+// inputChecked checks the gradient of the network's input, the sum of those of the layers that read it, and
+// that of the embedding.
+func inputChecked(c *stepper, sum []float64) {
+	t := c.tensor("dx")
+	if c.Direction != FromFirst {
+		c.judge(t.Name, t.Values, t.Cols, c.tolerance(true), differs(t.Values, sum))
+	}
+	if c.Embed != nil {
+		embeddingChecked(c, t.Values)
+	}
 }
 
 // through checks gradients through time. What the cell's own gradient carries from
@@ -98,6 +137,9 @@ func (c *stepper) through(b *backStep, flops float64) {
 		c.follow(b, all, 0, c.distinct, frames-tail)
 		fill(frames - tail)
 	}
+	if c.layers[b.l].backwards {
+		slices.Reverse(reach)
+	}
 	c.look(reach)
 }
 
@@ -122,7 +164,7 @@ func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 	})
 	var dx, dr difference
 	states := make([]difference, len(c.Cell.States))
-	name := func(s string) string { return fmt.Sprintf("%s_l%d", s, b.l) }
+	name := func(s string) string { return c.Named(s, b.l) }
 	peep := make([]float64, len(c.Cell.Peeps))
 	var peeps difference
 	for i, y := range lanes {
@@ -269,15 +311,19 @@ func (v *laneValues) at(ref cell.Ref) *float64 {
 	panic(fmt.Sprintf("rnn: no value %v", ref))
 }
 
-// inputs checks the gradient of a layer's input.
-func (c *stepper) inputs(b *backStep, flops float64) {
-	gates, width, window := len(c.Cell.Gates)*c.Hidden, c.Width(b.l), c.Cell.Window
+// inputs checks the gradient of a layer's input: below, in the order of steps.
+func (c *stepper) inputs(b *backStep, below []float64, flops float64) {
+	y := &c.layers[b.l]
+	gates, width, window := len(c.Cell.Gates)*c.Hidden, c.Width(y.level), c.Cell.Window
 	name := "dx"
-	if b.l > 0 {
-		name = fmt.Sprintf("gradient of h_l%d", b.l-1)
+	switch {
+	case c.Ways() > 1 || y.level == 0 && y.backwards:
+		name = c.Named("d(input)", b.l)
+	case y.level > 0:
+		name = fmt.Sprintf("gradient of h_l%d", y.level-1)
 	}
 	// Row by row the window's weights, as the columns of what is multiplied.
-	w := c.data.Get(fmt.Sprintf("weight_ih_l%d", b.l))
+	w := c.data.Get(c.Named("weight_ih", b.l))
 	side := w
 	if window > 1 {
 		side = make([]float32, len(w))
@@ -287,8 +333,9 @@ func (c *stepper) inputs(b *backStep, flops float64) {
 			}
 		}
 	}
-	c.rowProducts(name, b.below, width, flops, c.Frames(), func(row int, col []float64) float64 {
+	c.rowProducts(name, below, width, flops, c.Frames(), func(row int, col []float64) float64 {
 		var sum float64
+		row = y.step(row/c.distinct, c.Frames())*c.distinct + row%c.distinct
 		for k := range window {
 			from := row + k*c.distinct
 			if (from+1)*gates > len(b.dx) {

@@ -42,8 +42,7 @@ func (c *stepper) output(flops float64, gradients bool) (above []float64, err er
 	if above, err = c.kept(c.Head.DY); err != nil {
 		return nil, err
 	}
-	v, h := c.Output, c.Hidden
-	top := c.layers[c.Layers-1].state[0]
+	v, h, top := c.Output, c.Out(), c.outputs
 	rng := rand.New(rand.NewPCG(c.Seed, 1<<62))
 	signs := draw(rng, h)
 	c.weights("grad_weight_out", prob, v, 0, v, c.project(top, h, signs), signs, h)
@@ -60,9 +59,8 @@ func (c *stepper) output(flops float64, gradients bool) (above []float64, err er
 
 // classes checks losses and probabilities, or the gradients in their place.
 func (c *stepper) classes(flops float64, name string, prob []float64) {
-	v, h, distinct := c.Output, c.Hidden, c.distinct
-	y := &c.layers[c.Layers-1]
-	top := y.state[0][c.History*distinct*h:]
+	v, h, distinct := c.Output, c.Out(), c.distinct
+	top := c.outputs[c.History*distinct*h:]
 	weight, bias, loss := c.data.Get("weight_out"), c.data.Get("bias_out"), c.tensor("loss").Values
 	plan := choose(c.Seed, c.Steps, distinct, flops/(2*float64(v)*float64(h)+50*float64(v)))
 	found := make([][]difference, c.Steps)

@@ -9,7 +9,7 @@ func (v *laneValues) near(c *stepper, l, row int) bool {
 	y, h, unit := v.layer, v.h, v.lane.unit
 	bx, br := float64(y.biasX[unit]), float64(y.biasR[unit])
 	z := v.x[0] + v.r[0] + bx + br
-	terms := c.FanIn(l) + h
+	terms := y.fan + h
 	sum := v.x[0] * v.x[0] // a one-hot input: the product is a weight
 	if y.oneHot {
 		terms = 1 + h

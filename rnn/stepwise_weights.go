@@ -1,7 +1,6 @@
 package rnn
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,14 +10,14 @@ import (
 // over all steps and sequences: of weights by their products with a vector of random
 // signs (Freivalds), which takes no longer than a few of their columns.
 func (c *stepper) parameters(b *backStep) {
-	h, width, gates, rec := c.Hidden, c.Width(b.l), len(c.Cell.Gates)*c.Hidden, c.Cell.Recurrent*c.Hidden
 	y := &c.layers[b.l]
-	name := func(s string) string { return fmt.Sprintf("%s_l%d", s, b.l) }
+	h, width, gates, rec := c.Hidden, c.Width(y.level), len(c.Cell.Gates)*c.Hidden, c.Cell.Recurrent*c.Hidden
+	name := func(s string) string { return c.Named(s, b.l) }
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(b.l)|3<<60))
 	if y.oneHot {
 		c.table(b, name("grad_weight_ih"), draw(rng, gates))
 	} else {
-		signs := draw(rng, c.FanIn(b.l))
+		signs := draw(rng, y.fan)
 		sums := make([]float64, len(b.dx)/gates)
 		for k := range c.Cell.Window {
 			part := c.project(y.in, width, signs[k*width:(k+1)*width])

@@ -1,0 +1,129 @@
+package impl_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+)
+
+// runOnce lays p out and runs it once on random data.
+func runOnce(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem) (*rnn.Plan, device.Program, *rnn.Data) {
+	t.Helper()
+	data := rnn.NewData(p, 1, 2, "normal")
+	plan, s, err := rnn.Layout(tech, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { prog.Close() })
+	if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	return plan, prog, data
+}
+
+// TestDirectionsStepwise checks layers of every direction step by step, wholly and in part, and plants a fault in
+// each part of the answer.
+func TestDirectionsStepwise(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, c := range cell.All() {
+		for j, direction := range []rnn.Direction{rnn.BothWays, rnn.FromLast, rnn.Alternating} {
+			if testing.Short() && i%3 != j {
+				continue
+			}
+			p := rnn.Problem{Cell: c, Input: 3, Hidden: 4 + i%3, Layers: 1 + (i/3+j)%3, Batch: 3, Steps: 7 + j, Direction: direction, Pass: rnn.Train}
+			switch (i + j) % 4 {
+			case 1:
+				p.Output = 6
+			case 2:
+				p.Output, p.OneHot = 3, c.Window == 1
+			case 3:
+				p.Symbols, p.Embedding, p.Output, p.Groups, p.Weighted = 5, 2, 6, 2, true
+			}
+			t.Run(p.String(), func(t *testing.T) { planted(t, d, p) })
+		}
+	}
+}
+
+// planted checks a right answer to p and wrong ones.
+func planted(t *testing.T, d device.Device, p rnn.Problem) {
+	plan, prog, data := runOnce(t, d, impl.Lookup("cudnnstyle"), p)
+	if states, gradients := plan.Stepwise(); !states || !gradients {
+		t.Fatalf("it keeps states %t and gradients %t", states, gradients)
+	}
+	got, _, err := plan.ReadDistinct(prog, data.Distinct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(flops float64) (rnn.Deviation, rnn.Covered) {
+		dev, covered, err := rnn.Stepwise{FLOPs: flops}.Check(plan, prog, data, got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dev, covered
+	}
+	if dev, covered := check(1e9); !dev.OK() || covered.Share != 1 || covered.Steps != p.Steps {
+		t.Errorf("%v: %+v", dev, covered)
+	}
+	if dev, covered := check(3e4); !dev.OK() || covered.Share >= 1 {
+		t.Errorf("in part: %v: %+v", dev, covered)
+	}
+	for i := range got {
+		at := len(got[i].Values) / 2
+		right := got[i].Values[at]
+		got[i].Values[at] += 1 + 3*max(1, got[i].Spread)
+		if dev, _ := check(1e9); dev.OK() {
+			t.Errorf("%s may be off by 1", got[i].Name)
+		}
+		got[i].Values[at] = right
+	}
+}
+
+// TestDirectionsStepwiseRows: rows that were not flipped are found, and so are gradients of the other way.
+func TestDirectionsStepwiseRows(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 2, Batch: 1, Steps: 8, Direction: rnn.BothWays, Pass: rnn.Train}
+	plan, prog, data := runOnce(t, d, impl.Lookup("naive"), p)
+	if states, gradients := plan.Stepwise(); !states || gradients {
+		t.Fatalf("naive keeps states %t and gradients %t", states, gradients)
+	}
+	got, _, err := plan.ReadDistinct(prog, data.Distinct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"h_l0", "h_l0_reverse", "h_l1", "c_l1_reverse", "y"} {
+		i := slices.IndexFunc(got, func(t rnn.Tensor) bool { return t.Name == name })
+		right := got[i].Values
+		got[i].Values = nil
+		for row := p.Steps - 1; row >= 0; row-- {
+			got[i].Values = append(got[i].Values, right[row*got[i].Cols:][:got[i].Cols]...)
+		}
+		if dev, _, err := (rnn.Stepwise{FLOPs: 1e9}).Check(plan, prog, data, got); err != nil || dev.OK() {
+			t.Errorf("%s may have its steps in the opposite order: %v %v", name, dev, err)
+		}
+		got[i].Values = right
+	}
+	if dev, _, err := (rnn.Stepwise{FLOPs: 1e9}).Check(plan, prog, data, got); err != nil || !dev.OK() {
+		t.Error(dev, err)
+	}
+}

@@ -1,0 +1,133 @@
+package rnn
+
+import "slices"
+
+// A stepLayer is what a step of one layer is computed from, of one that runs both ways each way by itself. Its
+// rows are steps × distinct sequences in the order in which it reads the steps.
+type stepLayer struct {
+	backwards bool
+
+	level   int // of the layer
+	fan     int // weights by which a unit's gate reads the input
+	width   int
+	in      []float64 // rows × width; symbols where one-hot
+	oneHot  bool
+	initial [][]float64 // per state, distinct × H
+	state   [][]float64 // per state, after each step, rows × H
+	weightX []float32
+	weightR []float32
+	biasX   []float32
+	biasR   []float32
+	peep    []float32
+}
+
+// step is the kth of so many steps that is read.
+func (y *stepLayer) step(k, steps int) int {
+	if y.backwards {
+		return steps - 1 - k
+	}
+	return k
+}
+
+// orders are rows of steps in either order, each made on first use.
+type orders struct {
+	block           int // values of a step
+	forward, turned []float64
+}
+
+// read has the rows in the order in which a layer reads them.
+func (o *orders) read(backwards bool) []float64 {
+	if !backwards {
+		return o.forward
+	}
+	if o.turned == nil {
+		o.turned = stepsTurned(o.forward, o.block)
+	}
+	return o.turned
+}
+
+// stepsTurned are blocks of so many values in the opposite order.
+func stepsTurned(values []float64, block int) []float64 {
+	out := slices.Clone(values)
+	reverseBlocks(out, block)
+	return out
+}
+
+// turnedValues is how many values for each step and sequence orders take at most, besides those of the answer.
+func turnedValues(p Problem) (n int) {
+	if p.Direction == FromFirst {
+		return 0
+	}
+	for i := range p.Reads() {
+		if p.Backwards(i) {
+			n += len(p.Cell.States)*p.Hidden + p.Width(i/p.Ways())
+		}
+	}
+	n += p.Layers * (p.Ways() - 1) * p.Out() // side by side
+	if p.Pass == Train {
+		n += 3 * max(p.Input, p.Out()) // gradients of a layer's input, one way's turned, and of its output
+	}
+	return n
+}
+
+func (c *stepper) layout() {
+	in := &orders{block: c.distinct * c.Input, forward: c.data.features()}
+	if c.OneHot {
+		in.block = c.distinct
+	}
+	for l := range c.Layers {
+		var outputs []*orders
+		for w := range c.Ways() {
+			y, of := stepLayerOf(c, l*c.Ways()+w, in)
+			c.layers, outputs = append(c.layers, y), append(outputs, of)
+		}
+		in = outputs[0]
+		if len(outputs) > 1 {
+			in = &orders{block: c.distinct * c.Out(), forward: beside([][]float64{outputs[0].forward, outputs[1].forward}, c.Hidden)}
+		}
+	}
+	c.outputs = in.forward
+}
+
+// stepLayerOf is number i of Problem.Reads, given what it reads, and its outputs.
+func stepLayerOf(c *stepper, i int, in *orders) (y stepLayer, outputs *orders) {
+	name := func(s string) string { return c.Named(s, i) }
+	y = stepLayer{backwards: c.Backwards(i), level: i / c.Ways(), weightX: c.data.Get(name("weight_ih")), biasX: c.data.Get(name("bias_ih"))}
+	y.fan, y.width, y.oneHot, y.in = c.FanIn(y.level), c.Width(y.level), y.level == 0 && c.OneHot, in.read(y.backwards)
+	if y.oneHot {
+		y.width = 1
+	}
+	if c.Cell.Recurrent > 0 {
+		y.weightR, y.biasR = wholeR(c.Problem, c.data.Get(name("weight_hh"))), c.data.Get(name("bias_hh"))
+	}
+	if len(c.Cell.Peeps) > 0 {
+		y.peep = c.data.Get(name("peephole"))
+	}
+	for _, s := range c.Cell.States {
+		state := &orders{block: c.distinct * c.Hidden, forward: c.tensor(name(s)).Values}
+		y.initial = append(y.initial, widen(c.data.Get(name(s+"0"))))
+		y.state = append(y.state, state.read(y.backwards))
+		if outputs == nil {
+			outputs = state
+		}
+	}
+	return y, outputs
+}
+
+// outputsChecked checks the outputs that a run shows apart from the states: they are the same values, in the
+// order of steps.
+func outputsChecked(c *stepper) {
+	t := c.tensor("y")
+	if t == nil {
+		return
+	}
+	c.judge(t.Name, t.Values, t.Cols, c.tolerance(false), differs(t.Values, c.outputs))
+}
+
+// differs compares all of some values with what is expected.
+func differs(have, want []float64) (d difference) {
+	for i, v := range want {
+		d.add(have[i], v, i)
+	}
+	return d
+}
