@@ -2,10 +2,12 @@ package impl_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"rnnbench/device/cpu"
+	"rnnbench/device/cuda"
 	"rnnbench/impl"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -107,4 +109,88 @@ func TestManyRows(t *testing.T) {
 	if dev, _, err := plan.Check(prog, rnn.Reference(data)); err != nil || !dev.OK() {
 		t.Error(dev, err)
 	}
+}
+
+// TestBothWaysBegin: where operations are launches, both ways of a persistent layer have a stream each by default.
+// Elsewhere, and in all other directions, defaults are the same; so are the values that a tuner may try.
+func TestBothWaysBegin(t *testing.T) {
+	for _, c := range []struct {
+		direction    rnn.Direction
+		heads        int
+		host, launch int // streams by default
+	}{
+		{rnn.FromFirst, 0, 1, 1}, {rnn.FromLast, 0, 1, 1}, {rnn.Alternating, 0, 1, 1}, {rnn.BothWays, 0, 1, 2},
+		{rnn.FromFirst, 2, 12, 12}, {rnn.BothWays, 2, 8, 8}, {rnn.BothWays, 24, 64, 64},
+	} {
+		p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 24, Layers: 3, Batch: 2, Steps: 5, Direction: c.direction, Heads: c.heads}
+		var values [2][]int
+		for i, launched := range []bool{false, true} {
+			v := knob.Find(rnn.KnobsOf(impl.Lookup("persistent"), p, launched), "streams").Values
+			if want := []int{c.host, c.launch}[i]; v[0] != want {
+				t.Errorf("%v: %d streams by default, want %d", p, v[0], want)
+			}
+			values[i] = slices.Sorted(slices.Values(v))
+		}
+		if !slices.Equal(values[0], values[1]) || len(slices.Compact(slices.Clone(values[0]))) != len(values[0]) {
+			t.Errorf("%v: values %v, and %v where launched", p, values[0], values[1])
+		}
+	}
+}
+
+// TestBothWaysShareTheGPU: by default both ways of most layers fit an H200 together. Blocks that wait for each other
+// start together, as a cluster or over the GPU, so that neither way can hold part of what the other needs: two
+// kernels on two streams cannot deadlock.
+func TestBothWaysShareTheGPU(t *testing.T) {
+	d, err := cuda.Machine("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const sms = 132 // multiprocessors of an H200
+	sizes := []int{96, 128, 256, 384, 512, 768, 1024, 1536, 2048}
+	if testing.Short() {
+		sizes = []int{128, 512, 1536}
+	}
+	together, all := 0, 0
+	for i, hidden := range sizes {
+		for j, batch := range []int{1, 16, 64} {
+			p := rnn.Problem{
+				Cell: []*cell.Cell{cell.LSTM, cell.GRU}[(i+j)%2], Input: 60, Hidden: hidden, Layers: 1, Batch: batch, Steps: 100,
+				Direction: rnn.BothWays, Pass: []rnn.Pass{rnn.Forward, rnn.Train}[i%2], Precision: []rnn.Precision{rnn.FP32, rnn.BF16}[j%2],
+			}
+			streams := knob.Find(rnn.KnobsOf(impl.Lookup("persistent"), p, true), "streams").Values[0]
+			if all++; fits(t, d, p, streams) <= sms/2 {
+				together++
+			}
+		}
+	}
+	if together <= all/2 {
+		t.Errorf("both ways fit together in %d of %d cases", together, all)
+	}
+}
+
+// fits is how many multiprocessors the largest of the persistent kernels takes that p runs on so many streams.
+func fits(t *testing.T, d *cuda.Device, p rnn.Problem, streams int) (most int) {
+	t.Helper()
+	_, s, err := rnn.Layout(impl.Lookup("persistent"), p, knob.Params{"streams": streams})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := d.Explain(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range e.Kernels {
+		if k.Group.Blocks == 0 {
+			continue
+		}
+		most = max(most, k.Grid[0])
+		if !k.Group.Spread && k.Group.Blocks > 1 && k.Cluster != k.Group.Blocks {
+			t.Errorf("%v: the blocks of a group of %s may start one by one: %+v", p, k.Name, k.Group)
+		}
+	}
+	if most == 0 {
+		t.Errorf("%v: no kernel keeps weights on chip", p)
+	}
+	return most
 }

@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"strings"
 	"testing"
 
 	"rnnbench/device/cuda"
@@ -71,6 +72,31 @@ func TestLayersShareTheGPU(t *testing.T) {
 		}
 		if len(launches) != test.streams || test.together && blocks > h200().SMs {
 			t.Errorf("%+v: %d launches of %d blocks", test, len(launches), blocks)
+		}
+	}
+}
+
+// TestGroupsStartTogether: where persistent layers are on several streams, the blocks of each kernel that wait for
+// each other start together: they are a cluster, if only of one, or the launch is cooperative. Else two kernels could each hold
+// part of the GPU and wait for the rest for ever.
+func TestGroupsStartTogether(t *testing.T) {
+	cases := []int{64, 128, 256, 512, 768, 1024, 1536, 2048}
+	for i, hidden := range sample(cases, 3) {
+		for j, batch := range []int{1, 5, 64} {
+			for _, streams := range []int{2, 3} {
+				c := []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh}[(i+j)%3]
+				p := []schedule.Precision{schedule.BF16, schedule.FP32}[(i+j+streams)%2]
+				launches, _, err := cuda.Sources(wave(t, c, streams, hidden, batch, p), nil, h200())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range launches {
+					alone := l.Grid[0] == 1 || strings.HasPrefix(l.Name, "persistent_block_") // each block by itself
+					if !l.Cooperative && l.Cluster == 0 && !alone {
+						t.Errorf("%v of %d units, batch %d, on %d streams: blocks of %s may start one by one: %+v", c, hidden, batch, streams, l.Name, l)
+					}
+				}
+			}
 		}
 	}
 }

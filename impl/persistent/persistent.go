@@ -31,19 +31,21 @@ func (Technique) Doc() string {
 }
 
 // Knobs implements rnn.Technique.
-func (Technique) Knobs(p rnn.Problem) []knob.Knob {
+func (Technique) Knobs(p rnn.Problem) []knob.Knob { return knobs(p, false) }
+
+// LaunchedKnobs implements rnn.Launcher: both ways of a layer run side by side, which is as safe as one after the
+// other (docs/notebook/persistent.md, Safe). Where they do not fit a GPU together, one waits until the other is done.
+func (Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob { return knobs(p, true) }
+
+func knobs(p rnn.Problem, launched bool) []knob.Knob {
 	packed := []int{2, 1} // inference's weights stay as they are from pass to pass
 	if p.Pass == rnn.Train {
 		packed = []int{1, 2}
 	}
-	streams := waves(p.Layers * max(1, p.Heads))
-	if p.Heads > 1 { // side by side: they need not meet
-		slices.Reverse(streams)
-	}
 	return []knob.Knob{
 		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
-		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads side by side; 1: one layer, and head, after another; more than two per layer and head stay idle", Values: streams, Min: 1, Max: maxStreams},
+		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads and both ways side by side; 1: one layer, head and way after another; more than two for each stay idle", Values: streams(p, launched), Min: 1, Max: maxStreams},
 	}
 }
 
@@ -70,6 +72,28 @@ func waves(layers int) []int {
 // startSteps is about what starting a block takes, in steps: a device reads the
 // weights anew. On an H200 it is 2 of large batches and 10 of one sequence.
 const startSteps = 6
+
+// streams are numbers of streams for p, the default first.
+func streams(p rnn.Problem, launched bool) []int {
+	layers, ways := p.Layers, p.Ways()
+	if ways > 1 {
+		layers = 1 // each layer ends where both ways meet
+	}
+	all := waves(layers * max(1, p.Heads))
+	if ways > 1 {
+		for i := range all {
+			all[i] = min(ways*all[i], maxStreams)
+		}
+		all = slices.Compact(slices.Insert(all, 0, 1))
+	}
+	switch {
+	case p.Heads > 1: // side by side: they need not meet
+		slices.Reverse(all)
+	case ways > 1 && launched:
+		all[0], all[1] = all[1], all[0]
+	}
+	return all
+}
 
 // waveBlock is how many steps of a block are the fastest. A wave of b steps a
 // block takes T + (L-1)·b steps, since a layer begins a block after the one
