@@ -19,6 +19,7 @@ import (
 type adapter struct {
 	cells      []string
 	precisions []rnn.Precision
+	directions []rnn.Direction
 	command    []string
 }
 
@@ -29,7 +30,7 @@ func TestPyTorch(t *testing.T) {
 	}
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import torch, numpy").Run() == nil {
-			hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []string{python, "../rivals/pytorch.py"}})
+			hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, []string{python, "../rivals/pytorch.py"}})
 			return
 		}
 	}
@@ -51,11 +52,11 @@ func TestOneDNN(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, []rnn.Precision{rnn.FP32}, []string{program}})
+	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, []rnn.Precision{rnn.FP32}, []rnn.Direction{rnn.FromFirst}, []string{program}})
 }
 
 // hold checks every cell of an adapter at odd sizes, in both passes. What it does not
-// list it declines.
+// list it declines: other cells, and other directions.
 func hold(t *testing.T, a adapter) {
 	r, err := rival.Open(rival.Options{Name: "adapter", Command: a.command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 2}})
 	if err != nil {
@@ -73,10 +74,10 @@ func hold(t *testing.T, a adapter) {
 			{Input: 7, Hidden: 33, Layers: 2, Batch: 5, Steps: 3},
 		} {
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
-				for _, precision := range a.precisions {
-					p.Cell, p.Pass, p.Precision = c, pass, precision
+				for i, precision := range slices.Repeat(a.precisions, 4) {
+					p.Cell, p.Pass, p.Precision, p.Direction = c, pass, precision, rnn.Direction(i/len(a.precisions))
 					dev, err := compute(r, p, nil)
-					switch known := slices.Contains(a.cells, c.Name); {
+					switch known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction); {
 					case known && (err != nil || !dev.OK()):
 						t.Errorf("%v: %v, %v", p, dev, err)
 					case !known && !errors.Is(err, schedule.ErrUnsupported):

@@ -74,13 +74,18 @@ type point struct {
 	Layers    int      `json:"layers"`
 	Batch     int      `json:"batch"`
 	Steps     int      `json:"steps"`
+	Direction string   `json:"direction,omitempty"` // "": forward
 }
 
 func pointOf(p rnn.Problem) point {
+	direction := ""
+	if p.Direction != rnn.FromFirst {
+		direction = p.Direction.String()
+	}
 	return point{
 		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
-		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction,
 	}
 }
 
@@ -91,6 +96,7 @@ type answer struct {
 	Devices    []string    `json:"devices"`
 	Knobs      []knobOffer `json:"knobs"`
 	Precisions []string    `json:"precisions"`
+	Directions []string    `json:"directions"` // none: forward
 
 	OK     bool     `json:"ok"`
 	WallS  *float64 `json:"wall_s"`
@@ -191,6 +197,20 @@ func (a *answer) knobs() ([]knob.Knob, error) {
 		out = append(out, knob.Knob{Name: k.Name, Doc: oneLine(k.Doc, mostText), Values: k.Values})
 	}
 	return out, nil
+}
+
+// directions are those of a hello: forward alone, unless it says more.
+func (a *answer) directions() ([]string, error) {
+	known := rnn.Directions()
+	for i, d := range a.Directions {
+		if !slices.Contains(known, d) || slices.Contains(a.Directions[:i], d) {
+			return nil, fmt.Errorf("direction %q must be one of %s, once", oneLine(d, mostVersion), strings.Join(known, ", "))
+		}
+	}
+	if len(a.Directions) == 0 {
+		return known[:1], nil
+	}
+	return a.Directions, nil
 }
 
 // runsOn reports whether one of devices is of that name or kind: cuda stands for cuda:0.

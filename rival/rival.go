@@ -45,6 +45,7 @@ type Rival struct {
 	knobs      []knob.Knob
 	devices    []string
 	precisions []string
+	directions []string
 	idle       []*process // open, with nothing prepared that anybody wants
 	dir        string     // for files
 	files      int        // so far
@@ -67,7 +68,10 @@ func Open(o Options) (*Rival, error) {
 	if len(o.Devices) > 0 && !runsOn(o.Devices, o.On.Name) {
 		r.devices = o.Devices
 	}
-	if r.knobs, err = a.knobs(); err != nil {
+	if r.knobs, err = a.knobs(); err == nil {
+		r.directions, err = a.directions()
+	}
+	if err != nil {
 		return nil, p.end(fmt.Errorf("%s sent an invalid answer to hello: %w", o.Name, err), device.ErrStart)
 	}
 	if r.dir, err = os.MkdirTemp("", "rnnbench-rival-"); err != nil {
@@ -145,8 +149,8 @@ func (r *Rival) Host() device.Device { return (*host)(r) }
 // Plan implements rnn.Technique.
 func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
-	case p.Direction != rnn.FromFirst:
-		return fmt.Errorf("%w: rivals run from the first step only, not in direction %v", schedule.ErrDirection, p.Direction)
+	case !slices.Contains(r.directions, p.Direction.String()):
+		return fmt.Errorf("%w: %s runs layers in direction %s, not %v", schedule.ErrDirection, r.o.Name, listed(r.directions), p.Direction)
 	case p.Calls > 0:
 		return fmt.Errorf("%w: rivals run whole sequences and keep no state from call to call", schedule.ErrCalls)
 	case p.OneHot:
@@ -185,13 +189,13 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 		}
 	}
 	add(&in, "input", p.X, p.Steps, p.Batch, p.Input)
-	add(&out, "output", w.Y, p.Steps, p.Batch, h)
+	add(&out, "output", w.Y, p.Steps, p.Batch, p.Out())
 	if train {
-		add(&in, "grad_output", p.DY, p.Steps, p.Batch, h)
+		add(&in, "grad_output", p.DY, p.Steps, p.Batch, p.Out())
 		add(&out, "grad_input", p.DX, p.Steps, p.Batch, p.Input)
 	}
-	for n, l := range p.Layer {
-		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, n) }
+	for i, l := range p.Layer {
+		n, name := i/p.Ways(), func(s string) string { return p.Named(s, i) }
 		for _, a := range []struct {
 			name    string
 			m, grad *schedule.Matrix
@@ -208,10 +212,10 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 		}
 	}
 	for i, s := range p.Cell.States {
-		add(&in, s+"_0", w.First[i], p.Layers, p.Batch, h)
-		add(&out, s+"_n", w.Last[i], p.Layers, p.Batch, h)
+		add(&in, s+"_0", w.First[i], p.Reads(), p.Batch, h)
+		add(&out, s+"_n", w.Last[i], p.Reads(), p.Batch, h)
 		if train {
-			add(&out, "grad_"+s+"_0", w.Grad[i], p.Layers, p.Batch, h)
+			add(&out, "grad_"+s+"_0", w.Grad[i], p.Reads(), p.Batch, h)
 		}
 	}
 	return in, out

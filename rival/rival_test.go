@@ -106,6 +106,23 @@ func TestHonest(t *testing.T) {
 	}
 }
 
+// TestDirections: every direction that a rival states goes to it and comes back: parameters and states of each
+// way by their names, and both ways' outputs side by side.
+func TestDirections(t *testing.T) {
+	r := open(t, "honest")
+	for i, direction := range []rnn.Direction{rnn.BothWays, rnn.FromLast, rnn.Alternating} {
+		for _, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				p := problem(c, pass)
+				p.Direction, p.Layers = direction, 1+i
+				if dev, err := compute(r, p, nil); err != nil || !dev.OK() {
+					t.Errorf("%v: %v, %v", p, dev, err)
+				}
+			}
+		}
+	}
+}
+
 // TestStrangers: whatever a rival does costs the point, says what it was and ends in time.
 func TestStrangers(t *testing.T) {
 	for _, c := range []struct {
@@ -180,6 +197,7 @@ func TestFirstAnswers(t *testing.T) {
 		"crash open":        "ended during open",
 		"unsupported hello": "stranger: no such layers here",
 		"unsupported open":  "cannot open cpu: no such layers here",
+		"sideways hello":    `invalid answer to hello: direction "sideways" must be one of forward, reverse, both, alternate, once`,
 		"error open":        "failed during open: no kernel for this",
 	} {
 		if r, err := rival.Open(options(t, how)); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, device.ErrStart) {
@@ -196,8 +214,8 @@ func TestFirstAnswers(t *testing.T) {
 // TestDeclines: what a rival cannot do is declined before anything is sent.
 func TestDeclines(t *testing.T) {
 	r := open(t, "honest")
-	hot, head, half := problem(cell.LSTM, rnn.Forward), problem(cell.LSTM, rnn.Forward), problem(cell.LSTM, rnn.Forward)
-	hot.OneHot, head.Output, half.Precision = true, 7, rnn.FP16
+	hot, head, half, both := problem(cell.LSTM, rnn.Forward), problem(cell.LSTM, rnn.Forward), problem(cell.LSTM, rnn.Forward), problem(cell.LSTM, rnn.Forward)
+	hot.OneHot, head.Output, half.Precision, both.Direction = true, 7, rnn.FP16, rnn.BothWays
 	for _, c := range []struct {
 		p     rnn.Problem
 		cause error
@@ -205,6 +223,9 @@ func TestDeclines(t *testing.T) {
 		if _, err := compute(r, c.p, nil); !errors.Is(err, c.cause) {
 			t.Errorf("%v: %v", c.p, err)
 		}
+	}
+	if _, err := compute(open(t, "forward hello"), both, nil); !errors.Is(err, schedule.ErrDirection) || !strings.Contains(err.Error(), "runs layers in direction forward, not both") {
+		t.Errorf("a rival that states no directions: %v", err)
 	}
 	o := options(t, "honest")
 	o.Devices = []string{"cuda"}

@@ -48,7 +48,7 @@ type message struct {
 		Data  string
 		Knobs map[string]int
 		Point struct {
-			Cell, Pass, Precision               string
+			Cell, Pass, Precision, Direction    string
 			Input, Hidden, Layers, Batch, Steps int
 		}
 	}
@@ -63,7 +63,7 @@ func (s *stranger) serve() {
 		}
 		switch {
 		case m.Hello == 1:
-			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"]}`)
+			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"],"directions":["forward","reverse","both","alternate"]}`)
 		case m.Open != "":
 			s.say("open", `{"ok":true,"device":"a processor"}`)
 		case m.Prepare != nil:
@@ -129,6 +129,10 @@ func (s *stranger) say(verb, line string) {
 		fmt.Println(`{"error":"no kernel\nfor this"}`)
 	case "unsupported":
 		fmt.Println(`{"unsupported":"no such layers here"}`)
+	case "sideways":
+		fmt.Println(`{"devices":["cpu"],"precisions":["fp32"],"directions":["sideways"]}`)
+	case "forward":
+		fmt.Println(`{"devices":["cpu"],"precisions":["fp32"]}`)
 	case "late":
 		fmt.Println(`{"wall_s":1e9}`)
 	case "early":
@@ -147,6 +151,9 @@ func (s *stranger) prepare(m *message) {
 	p := rnn.Problem{
 		Cell: cell.Lookup(q.Cell), Input: q.Input, Hidden: q.Hidden, Layers: q.Layers, Batch: q.Batch, Steps: q.Steps,
 		Pass: rnn.Pass(slices.Index(rnn.Passes(), q.Pass)), Precision: rnn.Precision(slices.Index(rnn.Precisions(), q.Precision)),
+	}
+	if q.Direction != "" {
+		p.Direction = rnn.Direction(slices.Index(rnn.Directions(), q.Direction))
 	}
 	d := rnn.NewData(p, seed, p.Batch, "normal")
 	answer := rnn.Reference(d)

@@ -28,10 +28,10 @@ except ImportError as e:
     torch, absent = None, str(e)
 
 CELLS = {
-    "rnn-tanh": lambda *sizes: torch.nn.RNN(*sizes, nonlinearity="tanh"),
-    "rnn-relu": lambda *sizes: torch.nn.RNN(*sizes, nonlinearity="relu"),
-    "gru": lambda *sizes: torch.nn.GRU(*sizes),
-    "lstm": lambda *sizes: torch.nn.LSTM(*sizes),
+    "rnn-tanh": lambda *sizes, **ways: torch.nn.RNN(*sizes, nonlinearity="tanh", **ways),
+    "rnn-relu": lambda *sizes, **ways: torch.nn.RNN(*sizes, nonlinearity="relu", **ways),
+    "gru": lambda *sizes, **ways: torch.nn.GRU(*sizes, **ways),
+    "lstm": lambda *sizes, **ways: torch.nn.LSTM(*sizes, **ways),
 }
 
 
@@ -58,6 +58,7 @@ def hello(_):
             if here
         ],
         "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
+        "directions": ["forward", "both"],
     }
 
 
@@ -104,7 +105,7 @@ class Rival:
         self.train, self.states = p["pass"] == "train", p["states"]
         with np.load(path) as file:
             put = lambda name: torch.from_numpy(file[name]).to(self.device, dtype)
-            self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"])
+            self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=p.get("direction") == "both")
             with torch.no_grad():
                 for name, w in self.module.named_parameters():
                     w.copy_(torch.from_numpy(file[name]))
