@@ -239,3 +239,8 @@ func TestEmulatedVendors(t *testing.T) {
 		t.Run(fmt.Sprintf("algorithm=%d", algorithm), func(t *testing.T) { impltest.RunProblems(t, d, by{tech, algorithm}, some) })
 	}
 }
+
+// TestEmulatedVendorTraining trains by the emulated GPU's library, in every direction.
+func TestEmulatedVendorTraining(t *testing.T) {
+	impltest.RunTraining(t, emulated(t), impl.Lookup("cudnn"))
+}
