@@ -120,7 +120,7 @@ type stepper struct {
 	got      []Tensor
 	layers   []stepLayer // one for each of Problem.Reads
 	outputs  []float64   // of the last layer, rows × Out
-	buffer   []float32 // of what is read
+	buffer   []float32   // of what is read
 	worst    Deviation
 	looked   []int // per step, in how many layers and other parts something was compared
 	parts    int
