@@ -22,7 +22,7 @@ type Pass struct {
 
 // NewPass readies the pass of t's network. It is nil where there is none: replicas share a
 // minibatch, or the device has no memory for a second program.
-func (t *Trainer) NewPass() (*Pass, error) {
+func NewPass(t *Trainer) (*Pass, error) {
 	if len(t.Replicas) > 0 {
 		return nil, nil
 	}

@@ -39,7 +39,7 @@ func TestPass(t *testing.T) {
 			return newTrainer(t, s)
 		}
 		tr := trainer(still)
-		p, err := tr.NewPass()
+		p, err := train.NewPass(tr)
 		if p == nil || err != nil {
 			t.Fatalf("%s: no pass: %v", name, err)
 		}
@@ -60,7 +60,7 @@ func TestPass(t *testing.T) {
 		alone, beside := trainer("adam:lr=0.01"), trainer("adam:lr=0.01")
 		want := step(t, alone, 6)
 		step(t, beside, 3)
-		if p, err = beside.NewPass(); err != nil || p.Load() != nil {
+		if p, err = train.NewPass(beside); err != nil || p.Load() != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.Run(3); err != nil {
@@ -82,7 +82,7 @@ func TestPassOfHistory(t *testing.T) {
 	s.Problem.History = 11
 	tr := newTrainer(t, s)
 	step(t, tr, 3)
-	p, err := tr.NewPass()
+	p, err := train.NewPass(tr)
 	if p == nil || err != nil {
 		t.Fatalf("no pass: %v", err)
 	}
@@ -124,18 +124,18 @@ func TestNoPass(t *testing.T) {
 	for _, small := range []smallDevice{{d, 1 << 10, false}, {d, 0, true}} {
 		tr := newTrainer(t, setup(t, d, "naive", "sgd", rnn.FP32))
 		tr.Device = small
-		if p, err := tr.NewPass(); p != nil || err != nil {
+		if p, err := train.NewPass(tr); p != nil || err != nil {
 			t.Errorf("%+v has a pass: %v", small, err)
 		}
 		step(t, tr, 1)
 	}
 	tr := newTrainer(t, setup(t, d, "naive", "sgd", rnn.FP32))
 	tr.Replicas = []device.Device{d, d}
-	if p, err := tr.NewPass(); p != nil || err != nil {
+	if p, err := train.NewPass(tr); p != nil || err != nil {
 		t.Errorf("replicas have a pass: %v", err)
 	}
 	tr.Replicas, tr.Device = nil, brokenDevice{d}
-	if _, err := tr.NewPass(); !errors.Is(err, device.ErrHang) {
+	if _, err := train.NewPass(tr); !errors.Is(err, device.ErrHang) {
 		t.Errorf("a device that hangs: %v", err)
 	}
 }

@@ -123,3 +123,15 @@ func TestTrainRefuses(t *testing.T) {
 	rnnbench(t, "sweep --impl naive -H 4 -B 1 -T 2 --threads 1 "+quickly).want(t, exitDone, nil, nil)
 	rnnbench(t, "train --resume out").want(t, exitUsage, nil, []string{"not a run of train"})
 }
+
+// TestTrainBeside: the pass is timed where it is asked for, also when the run goes on.
+func TestTrainBeside(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, little+" --impl persistent --every 300 --iterations 300 --beside").want(t, exitDone, nil, []string{"iteration 300", "% over the pass"})
+	rnnbench(t, "train --resume out --iterations 600 --threads 1").want(t, exitDone, nil, []string{"iteration 600", "% over the pass"})
+	rnnbench(t, "train --resume out --iterations 900 --threads 1 --beside=false").want(t, exitDone, nil, []string{"iteration 900"})
+	_, recs, _, err := results.Read("out/latest")
+	if err != nil || len(recs) != 3 || recs[0].Training.Beside == nil || recs[1].Training.Beside == nil || recs[2].Training.Beside != nil {
+		t.Errorf("%d records: %v", len(recs), err)
+	}
+}
