@@ -20,6 +20,10 @@ type overhead struct {
 	ratio float64 // of an iteration over a pass: median over the records; not a number: unknown
 	least float64 // the same of the least times of all records
 	pass  float64 // seconds: median over the records
+
+	// unsure is how far the median of another training may lie to either side: half of the notch
+	// of a box plot (McGill and others 1978).
+	unsure float64
 }
 
 // overheadOf is that of a network's records.
@@ -34,7 +38,11 @@ func overheadOf(recs []*results.Record) overhead {
 		ratios, passes = append(ratios, b.Ratio), append(passes, b.Pass)
 		iteration, pass = min(iteration, b.LeastIteration), min(pass, b.LeastPass)
 	}
-	return overhead{ratio: middle(ratios), least: iteration / pass, pass: middle(passes)}
+	o := overhead{ratio: middle(ratios), least: iteration / pass, pass: middle(passes)}
+	if n := len(ratios); n > 0 { // which middle has sorted
+		o.unsure = 1.57 * (ratios[n*3/4] - ratios[n/4]) / math.Sqrt(float64(n))
+	}
+	return o
 }
 
 func (o overhead) known() bool { return !math.IsNaN(o.ratio) }
@@ -54,22 +62,38 @@ func middle(values []float64) float64 {
 // overheadSays sets what networks of some name take beside the target; "": none is known.
 func (t Target) overheadSays(name string, all []overhead) string {
 	low, high, least, most := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+	unsure := 0.0 // of the network that takes most
 	for _, o := range all {
-		if o.known() {
-			low, high = min(low, o.percent()), max(high, o.percent())
-			least, most = min(least, 100*(o.least-1)), max(most, 100*(o.least-1))
+		if !o.known() {
+			continue
 		}
+		if o.percent() > high {
+			high, unsure = o.percent(), 100*o.unsure
+		}
+		low = min(low, o.percent())
+		least, most = min(least, 100*(o.least-1)), max(most, 100*(o.least-1))
 	}
 	if high < low {
 		return ""
 	}
-	target, device, is := overheadCPU, "CPU", "met"
+	return fmt.Sprintf("%s: timed in turns, an iteration takes %+.1f to %+.1f %% more than forward and backward alone, and by the least times %+.1f to %+.1f %%. %s",
+		name, low, high, least, most, t.meets(high, unsure))
+}
+
+// meets sets an overhead in percent, give or take so much, beside the target.
+func (t Target) meets(percent, unsure float64) string {
+	target, device := overheadCPU, "CPU"
 	if t.GPU {
 		target, device = overheadGPU, "GPU"
 	}
-	if high > float64(target) {
-		is = "missed"
+	is := "it is met."
+	switch {
+	case t.Reduced:
+		is = "it is for the full size."
+	case math.Abs(percent-float64(target)) <= unsure:
+		is = "records differ too much to tell whether it is met."
+	case percent > float64(target):
+		is = "it is missed."
 	}
-	return fmt.Sprintf("%s: timed in turns, an iteration takes %+.1f to %+.1f %% more than forward and backward alone, and by the least times %+.1f to %+.1f %%. The target on a %s is at most %d %%: it is %s.",
-		name, low, high, least, most, device, target, is)
+	return fmt.Sprintf("The target on a %s is at most %d %%: %s", device, target, is)
 }
