@@ -154,6 +154,7 @@ const (
 	ReasonHeads       = "unsupported_heads"
 	ReasonCalls       = "unsupported_calls" // one by one, with states kept on the device
 	ReasonDirection   = "unsupported_direction"
+	ReasonLengths     = "unsupported_lengths"
 	ReasonLibrary     = "unsupported_library" // a vendor's library declines
 	ReasonPrecision   = "unsupported_precision"
 	ReasonDevice      = "unsupported_device"

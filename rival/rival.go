@@ -151,6 +151,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
 	case !slices.Contains(r.directions, p.Direction.String()):
 		return fmt.Errorf("%w: %s runs layers in direction %s, not %v", schedule.ErrDirection, r.o.Name, listed(r.directions), p.Direction)
+	case p.Lengths != "":
+		return fmt.Errorf("%w: rivals run all steps of all sequences, but lengths are %.60v: set lengths to full", schedule.ErrLengths, p.Lengths)
 	case p.Calls > 0:
 		return fmt.Errorf("%w: rivals run whole sequences and keep no state from call to call", schedule.ErrCalls)
 	case p.OneHot:

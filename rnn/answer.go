@@ -58,6 +58,7 @@ func (p *Plan) results() []result {
 		add(name("grad_peephole"), Maybe(g.Peep), false, true)
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), p.shows(l, i).grad, true, true)
+			out[len(out)-1].initial = true
 		}
 	}
 	add("y", p.Y, true, false)
@@ -92,6 +93,7 @@ type result struct {
 	first, later          int
 	perSequence, gradient bool
 	flipped               bool // rows of the last step come first
+	initial               bool // rows are sequences
 }
 
 // read visits the parts of the answer where the plan's schedule leaves them: each
@@ -109,7 +111,10 @@ func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) er
 		}
 		wide := r.view.M.Cols
 		values := columns(all[r.view.Row*wide:(r.view.Row+t.Rows)*wide], wide, r.view.Col, t.Cols)
-		if r.flipped {
+		switch even := p.Batches.Even(); {
+		case !even && t.PerSequence && t.Rows == p.Batches.Before(p.Steps) && !r.initial:
+			values, t.Rows = p.Batches.unpack(values, t.Cols, r.flipped), p.Steps*p.Batch
+		case r.flipped:
 			reverseBlocks(values, p.Batch*t.Cols)
 		}
 		if err := visit(t, values); err != nil {

@@ -18,13 +18,14 @@ type LayerBack struct {
 
 	plan             *Plan
 	layer            int
-	input, recurrent int // streams
+	input, recurrent int           // streams
+	prior            schedule.View // copies of the states before all steps, made on first use
 }
 
 // Back lays out the backward pass of layer l, whose gradients of W and R are
 // summed on the two streams.
 func (p *Plan) Back(l, input, recurrent int) *LayerBack {
-	rows := p.Steps * p.Batch
+	rows := p.Batches.Before(p.Steps)
 	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
 	b := &LayerBack{plan: p, layer: l, input: input, recurrent: recurrent, Below: p.DX}
 	b.DX = p.Matrix(name("d(x·W)"), rows, len(p.Cell.Gates)*p.Hidden)
@@ -68,6 +69,18 @@ func (b *LayerBack) Peeps() {
 	}
 }
 
+// Through views the states before steps [t, t+n), or a copy.
+func (b *LayerBack) Through(t, n int) schedule.View {
+	p := b.plan
+	if runs := p.Batches.Runs(t, n, n); len(runs) == 1 {
+		return p.Through(b.layer, t, n)
+	}
+	if b.prior.Empty() {
+		b.prior = priorStates(p, b.recurrent, b.layer)
+	}
+	return b.prior.Band(p.Batches.Before(t), p.Batches.Rows(t, n))
+}
+
 // Weights sums the gradients of the weights and biases over steps [t, t+n),
 // after those of the steps that follow, gate by gate if not grouped.
 func (b *LayerBack) Weights(t, n int, grouped bool) {
@@ -81,11 +94,11 @@ func (b *LayerBack) Weights(t, n int, grouped bool) {
 		p.Do(b.input, schedule.Scatter{Index: p.InputOf(b.layer, t, n), Src: dx, Table: g.W.All()})
 	} else {
 		for _, tap := range p.Taps(b.layer, t, n) {
-			p.outer(b.input, tap.Of(dx), tap.In, tap.DW, more, grouped)
+			p.outer(b.input, tap.Of(dx), tap.In, tap.DW, more || tap.Again, grouped)
 		}
 	}
 	if !dr.Empty() {
-		p.outerRecurrent(b.recurrent, dr, p.Through(b.layer, t, n), g.R.All(), more, grouped)
+		p.outerRecurrent(b.recurrent, dr, b.Through(t, n), g.R.All(), more, grouped)
 	}
 	p.Do(b.input, schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
 	if dr.Empty() {

@@ -61,7 +61,7 @@ func CallInputs(p *Plan, d *Data, most int) []float32 {
 // call is what is written before call k of p's: the share of the inputs of each step and,
 // before the first call, the states.
 func (d *Data) call(p Problem, k int) *Data {
-	out := &Data{Problem: p, Distinct: d.Distinct}
+	out := dataOf(p, d.Distinct)
 	for _, t := range d.tensors {
 		switch {
 		case t.name == "x" || t.name == "target" || t.name == "loss_weight":
@@ -137,7 +137,7 @@ func EveryStep(got []Tensor) bool {
 
 // CheckCalls is Check of what Serve has got of plan p.
 func (s Stepwise) CheckCalls(p *Plan, d *Data, got []Tensor) (Deviation, Covered, error) {
-	sequence := newPlan(d.distinct(), 1)
+	sequence := newPlan(d.distinct(), 1, 0)
 	sequence.UnitError = p.UnitError
 	return s.Check(sequence, nil, d, got)
 }

@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"errors"
 	"fmt"
 
 	"rnnbench/rnn/cell"
@@ -101,8 +102,12 @@ func compose(p *Plan, t Technique, k knob.Params) error {
 
 // layout makes the stacks, with the matrices between them.
 func (c *composer) layout() {
-	rows, h := c.Steps*c.Batch, c.Hidden
-	c.flip = c.Matrix("flip", flipSteps(c.Steps, c.Batch, MaxSymbols)*c.Batch, 1)
+	rows, h := c.Batches.Before(c.Steps), c.Hidden
+	flips := rows
+	if c.Batches.Even() {
+		flips = flipSteps(c.Steps, c.Batch, MaxSymbols) * c.Batch
+	}
+	c.flip = c.Matrix("flip", flips, 1)
 	layers := 1
 	if c.Direction == FromLast {
 		layers = c.Layers
@@ -142,7 +147,7 @@ func (c *composer) stackOf(number, layers int) *stack {
 		q.Input, q.OneHot = c.Out(), false
 	}
 	ways := c.Ways()
-	plan := &Plan{Matrices: Matrices{Problem: q}, Builder: c.Builder}
+	plan := &Plan{Matrices: Matrices{Problem: q, Batches: c.Batches, uneven: c.uneven}, Builder: c.Builder}
 	for l := range layers {
 		plan.Layer = append(plan.Layer, c.Layer[number+l*ways])
 	}
@@ -154,7 +159,7 @@ func (c *composer) plain(level []*stack) bool { return len(level) == 1 && !level
 
 // between makes the matrices through which a stack of level i reads and is told gradients.
 func (c *composer) between(i int, s *stack) {
-	rows, train := c.Steps*c.Batch, c.Pass == Train
+	rows, train := c.Batches.Before(c.Steps), c.Pass == Train
 	s.X = c.X
 	if i > 0 || s.backwards {
 		s.X = c.Matrix("x", rows, s.Problem.Given())
@@ -302,12 +307,25 @@ func (c *composer) sum(to schedule.View, from []*stack, backwards bool, of func(
 }
 
 // WriteConstants writes what the plan's operations read that is no input. Plan.Write does so too.
-// It is the index by which rows are put in the opposite order of steps, if there is one.
+// These are the index by which rows are put in the opposite order of steps, and others where sequences
+// have lengths of their own.
 func WriteConstants(p *Plan, mem Memory) error {
-	if p.flip == nil {
-		return nil
+	write := func(m *schedule.Matrix, values func() []float32) error {
+		if m == nil {
+			return nil
+		}
+		return mem.Write(m, values())
 	}
-	return mem.Write(p.flip, flipIndex(p.flip.Rows/p.Batch, p.Batch))
+	err := write(p.flip, func() []float32 {
+		if p.Batches.Even() {
+			return flipIndex(p.flip.Rows/p.Batch, p.Batch)
+		}
+		return p.Batches.flip()
+	})
+	if u := p.uneven; u != nil {
+		err = errors.Join(err, write(u.priors, p.Batches.priors), write(u.weight, p.Batches.weights))
+	}
+	return err
 }
 
 // reverseBlocks puts blocks of so many values in the opposite order.

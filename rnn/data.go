@@ -25,6 +25,9 @@ type Data struct {
 	Distinct int
 
 	tensors []tensor
+
+	lengths []int // of the sequences; nil: all have all steps
+	steps   int64 // of all sequences, where they have lengths
 }
 
 type tensor struct {
@@ -40,9 +43,10 @@ const part = 1 << 16
 
 // NewData draws reproducible parameters and inputs for p: weights and biases
 // uniform in ±1/√H as PyTorch draws them, inputs and gradients from the named
-// distribution. An embedding is normal, as PyTorch draws it. distinct is cut to the batch.
+// distribution. An embedding is normal, as PyTorch draws it. distinct is cut to the batch, and is all of it
+// where sequences have lengths of their own. Past their ends there are values too, which nothing may depend on.
 func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
-	d := &Data{Problem: p, Distinct: min(max(distinct, 1), p.Batch)}
+	d := dataOf(p, distinctOf(p, distinct))
 	stream := uint64(0)
 	draw := func(name string, rows, cols int, perSequence bool, fill filler) {
 		stream++ // each tensor has generators of its own, so that none depends on the others' sizes
@@ -128,7 +132,12 @@ func (d *Data) drawSymbols(seed uint64) {
 // counts for nothing has no class.
 func (d *Data) weigh() {
 	weight, target := d.Get("loss_weight"), d.Get("target")
-	last := len(weight) - 1
+	last := len(weight) - 1 // it exists: the longest sequence comes last
+	for row := range weight {
+		if !d.exists(row) {
+			weight[row] = 0
+		}
+	}
 	weight[last] = max(weight[last], 1)
 	sum := 0.0
 	for row, w := range weight {
@@ -167,7 +176,7 @@ func uniform(bound float32) filler {
 // Cut returns d for a problem that differs in having fewer steps, or as many: its
 // first ones, by the same parameters.
 func (d *Data) Cut(p Problem) *Data {
-	out := &Data{Problem: p, Distinct: d.Distinct}
+	out := dataOf(p, d.Distinct)
 	for _, t := range d.tensors {
 		if steps := t.rows / d.Distinct; t.perSequence && steps > 1 {
 			// dy and target are of new steps alone.
@@ -183,7 +192,7 @@ func (d *Data) Cut(p Problem) *Data {
 
 // Off returns d with all that are no symbols larger or smaller by a part of themselves.
 func (d *Data) Off(part float32, seed uint64) *Data {
-	out := &Data{Problem: d.Problem, Distinct: d.Distinct}
+	out := dataOf(d.Problem, d.Distinct)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, t := range d.tensors {
 		if t.name != "target" && (t.name != "x" || !d.Problem.OneHot) {
@@ -208,6 +217,24 @@ func (d *Data) Get(name string) []float32 {
 		}
 	}
 	panic(fmt.Sprintf("rnn: there is no input %q", name))
+}
+
+// distinctOf is how many sequences of p can be different ones, if so many are asked for.
+func distinctOf(p Problem, distinct int) int {
+	if p.Lengths != "" {
+		return p.Batch
+	}
+	return min(max(distinct, 1), p.Batch)
+}
+
+// dataOf is data for p, without tensors.
+func dataOf(p Problem, distinct int) *Data {
+	return &Data{Problem: p, Distinct: distinct, lengths: sequenceLengths(p), steps: StepsBeyond(p, 0)}
+}
+
+// exists reports whether the sequence of a row, of steps × distinct sequences, has its step.
+func (d *Data) exists(row int) bool {
+	return d.lengths == nil || row/d.Distinct < d.lengths[row%d.Distinct]
 }
 
 // copies is how many sequences of the batch equal distinct sequence j.
@@ -256,6 +283,9 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 			values = Repeat(values, t.cols, d.Distinct, p.Batch)
 		}
 		v := place[t.name]
+		if t.perSequence && v.Rows == p.Batches.Before(p.Steps) && len(values) > p.Batch*t.cols {
+			values = p.Batches.pack(values, t.cols)
+		}
 		if v == v.M.All() {
 			if err := mem.Write(v.M, values); err != nil {
 				return err

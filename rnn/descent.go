@@ -25,7 +25,7 @@ type Descent struct {
 
 // NewDescent begins with the parameters of d, which it leaves as they are.
 func NewDescent(d *Data, o Optimizer) *Descent {
-	s := &Descent{Optimizer: o, Data: &Data{Problem: d.Problem, Distinct: d.Distinct}, params: map[string][]float64{}, moments: map[string][][]float64{}}
+	s := &Descent{Optimizer: o, Data: dataOf(d.Problem, d.Distinct), params: map[string][]float64{}, moments: map[string][][]float64{}}
 	for _, t := range d.tensors {
 		t.values = slices.Clone(t.values)
 		s.Data.tensors = append(s.Data.tensors, t)

@@ -36,7 +36,8 @@ type size struct {
 // what as many more add to it for each step that p has beyond.
 func foresee(t Technique, p Problem, k knob.Params) (size, error) {
 	short := p
-	short.Steps, short.History = min(p.Steps, few), min(p.History, few)
+	short.History = min(p.History, few)
+	short = Resized(short, min(p.Steps, few))
 	sum, err := sizeOf(t, short, k)
 	if err != nil {
 		return size{}, err
@@ -51,8 +52,8 @@ func foresee(t Technique, p Problem, k knob.Params) (size, error) {
 		sum.bytes += (s.bytes - first.bytes) * int64(beyond) / few
 		return err
 	}
-	steps, history := short, short
-	steps.Steps, history.History = 2*few, 2*few
+	steps, history := Resized(short, 2*few), short
+	history.History = 2 * few
 	if err := grow(p.Steps-short.Steps, steps); err != nil {
 		return size{}, err
 	}
@@ -70,7 +71,7 @@ func sizeOf(t Technique, p Problem, k knob.Params) (size, error) {
 		}
 		fitting[offered.Name] = v
 	}
-	plan := newPlan(p, max(1, fitting["streams"]))
+	plan := newPlan(p, max(1, fitting["streams"]), fitting[sizesName])
 	if err := plan.by(t, fitting); err != nil {
 		return size{}, err
 	}

@@ -47,7 +47,13 @@ func lossGradient(prob []float64, groups, target int, weight float64) {
 // classAt is the right class of a row, and what its loss counts for in that of the run. A class
 // that counts for nothing is -1.
 func (d *Data) classAt(row int) (class int, weight float64) {
+	if !d.exists(row) {
+		return -1, 0
+	}
 	weight = 1 / float64(d.Problem.Steps*d.Problem.Batch)
+	if d.lengths != nil {
+		weight = 1 / float64(d.steps)
+	}
 	if d.Problem.Weighted {
 		weight = float64(d.Get("loss_weight")[row])
 	}
@@ -59,7 +65,7 @@ func (d *Data) classAt(row int) (class int, weight float64) {
 
 // meanLoss is the loss of a run whose rows of distinct sequences have these losses.
 func (d *Data) meanLoss(losses []float64) float64 {
-	if !d.Problem.Weighted {
+	if !d.Problem.Weighted && d.Problem.Lengths == "" {
 		return mean(losses)
 	}
 	sum := 0.0

@@ -109,7 +109,7 @@ func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, do
 
 // findKinks lists the units of each layer that lie within rounding of 0.
 func (r *reference) findKinks() Kinks {
-	k := Kinks{Units: r.rows * r.p.Hidden * r.p.Reads()}
+	k := Kinks{Units: int(StepsBeyond(r.p, -r.p.History)) * r.Distinct / r.p.Batch * r.p.Hidden * r.p.Reads()}
 	var below []float64
 	var level [][]float64 // of states of the layer at hand
 	for l := range r.layers {
@@ -124,6 +124,9 @@ func (r *reference) findKinks() Kinks {
 			below, level = beside(level, r.p.Hidden), nil
 		}
 		for i, v := range all {
+			if !y.exists(i / r.p.Hidden) {
+				continue
+			}
 			if math.Abs(r.input(y, i)) <= deviations*math.Sqrt(v) {
 				y.near = append(y.near, i)
 			}
@@ -154,7 +157,7 @@ func (r *reference) input(y *refLayer, i int) float64 {
 // own is the value that says on which side of the kink the reference has a unit.
 func (r *reference) own(y *refLayer, i int) float64 {
 	if r.p.Cell.Rectifier() {
-		return y.later(0, r.p.Hidden)[i]
+		return y.state[0][y.after*r.p.Hidden+i]
 	}
 	return r.input(y, i)
 }
@@ -206,6 +209,7 @@ func (r *reference) variances(y *refLayer, below []float64) (inputs, states []fl
 	for k := range p.Frames() {
 		at := y.step(k) * b * h
 		mulTransposed(sums, of(y.prior(0, at, at+b*h, h), before), weights, b, h, h)
+		y.skip(states, before, at/(b*h), h)
 		before = states[at : at+b*h]
 		for i := range sums {
 			k := i % h

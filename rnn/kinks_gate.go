@@ -56,6 +56,9 @@ func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 		}
 		for k := range r.p.Frames() {
 			row := y.step(k)*b + j
+			if !y.exists(row) { // the states before the first step have no errors
+				continue
+			}
 			for g := range x {
 				x[g] = y.pre[(row*gates+g)*h+u] + float64(y.biasX[g*h+u])
 			}

@@ -27,6 +27,9 @@ type Matrices struct {
 
 	flip *schedule.Matrix // T·B × 1, or of fewer steps: see flipSteps; nil where no rows are flipped
 
+	Batches Batches // where the rows of steps lie
+	uneven  *uneven // nil: all sequences have all steps
+
 	// What every step of a layer's refers to, made once, on first use.
 	steps   [][]schedule.View // per layer: the states before step 0, 1, …
 	carries []carry           // per layer
@@ -76,9 +79,9 @@ type Head struct {
 	DY     *schedule.Matrix // T·B × Out: gradient of the last layer's output, where training
 }
 
-// Rows views n steps of m, whose rows are steps × batch, from step t.
+// Rows views n steps of m, whose rows are steps × batch, from step t: see Batches.
 func (p *Matrices) Rows(m *schedule.Matrix, t, n int) schedule.View {
-	return m.Band(t*p.Batch, n*p.Batch)
+	return m.Band(p.Batches.Before(t), p.Batches.Rows(t, n))
 }
 
 // InputOf views what layer l reads at steps [t, t+n).
@@ -86,12 +89,11 @@ func (p *Matrices) InputOf(l, t, n int) schedule.View {
 	if l == 0 {
 		return p.Rows(p.X, t, n)
 	}
-	return p.Rows(p.Layer[l-1].State[0], t+1, n)
+	return p.stateAfter(p.Layer[l-1].State[0], t, n)
 }
 
-// Before views the states of layer l before step t; Before(l, t+1) are those
-// after it.
-func (p *Matrices) Before(l, t int) []schedule.View {
+// stepViews are the states of layer l before the first step, which is step 0 here, and after each.
+func (p *Matrices) stepViews(l, t int) []schedule.View {
 	if p.steps == nil {
 		p.steps = make([][]schedule.View, p.Layers)
 	}
@@ -100,7 +102,11 @@ func (p *Matrices) Before(l, t int) []schedule.View {
 		views := make([]schedule.View, 0, (p.Frames()+1)*n)
 		for t := range p.Frames() + 1 {
 			for _, m := range p.Layer[l].State {
-				views = append(views, p.Rows(m, t, 1))
+				if t == 0 {
+					views = append(views, m.Band(0, p.Batch))
+				} else {
+					views = append(views, p.stateAfter(m, t-1, 1))
+				}
 			}
 		}
 		p.steps[l] = views
@@ -112,11 +118,11 @@ func (p *Matrices) Before(l, t int) []schedule.View {
 func (p *Matrices) Outputs(t, n int) schedule.View {
 	switch {
 	case !p.Y.Empty():
-		return p.Y.Band(t*p.Batch, n*p.Batch)
+		return p.Y.Band(p.Batches.Before(t), p.Batches.Rows(t, n))
 	case p.Whole != nil:
 		return p.Rows(p.Whole.Y, t, n)
 	}
-	return p.Rows(p.Layer[p.Layers-1].State[0], t+1, n)
+	return p.stateAfter(p.Layer[p.Layers-1].State[0], t, n)
 }
 
 // Top is the gradient of the last layer's output, T·B × Out.
@@ -128,29 +134,31 @@ func (p *Matrices) Top() *schedule.Matrix {
 }
 
 // Through views the state that layer l's recurrent product multiplies, before
-// steps [t, t+n).
+// steps [t, t+n), which are a run: see Batches.
 func (p *Matrices) Through(l, t, n int) schedule.View {
-	return p.Rows(p.Layer[l].State[p.Cell.Through], t, n)
+	return p.stateBefore(p.Layer[l].State[p.Cell.Through], t, n)
 }
 
-// CarryThrough is the running gradient of that state, and whether the backward
+// CarryThrough is the running gradient of that state at step t, and whether the backward
 // cell has written to it, so that the recurrent product must add.
-func (p *Matrices) CarryThrough(l int) (carry schedule.View, written bool) {
-	return p.Layer[l].Grad.State[p.Cell.Through].All(), p.Cell.DirectPrev(p.Cell.Through)
+func (p *Matrices) CarryThrough(l, t int) (carry schedule.View, written bool) {
+	return p.Batches.Last(p.Layer[l].Grad.State[p.Cell.Through].All(), t), p.Cell.DirectPrev(p.Cell.Through)
 }
 
-// Carry views the running gradients of layer l's states; direct are those that
+// Carry views the running gradients of layer l's states at step t; direct are those that
 // the backward cell itself writes, the others empty.
-func (p *Matrices) Carry(l int) (all, direct []schedule.View) {
+func (p *Matrices) Carry(l, t int) (all, direct []schedule.View) {
 	if p.carries == nil {
 		p.carries = make([]carry, p.Layers)
 	}
 	c := &p.carries[l]
-	if c.all == nil {
+	if rows := p.Batches.At(t); c.all == nil || c.all[0].Rows != rows {
+		*c = carry{} // others have the views of before
 		for s, m := range p.Layer[l].Grad.State {
-			c.all = append(c.all, m.All())
+			v := p.Batches.Last(m.All(), t)
+			c.all = append(c.all, v)
 			if p.Cell.DirectPrev(s) {
-				c.direct = append(c.direct, m.All())
+				c.direct = append(c.direct, v)
 			} else {
 				c.direct = append(c.direct, schedule.View{})
 			}

@@ -36,7 +36,7 @@ func (p Part) Rows(values []float32, cols, batch int) []float32 {
 func (d *Data) Part(p Part) *Data {
 	of := d.Problem
 	of.Batch = p.N
-	out := &Data{Problem: of, Distinct: p.N}
+	out := dataOf(of, p.N)
 	for _, t := range d.tensors {
 		if t.perSequence {
 			t.values = p.Rows(Repeat(t.values, t.cols, d.Distinct, d.Problem.Batch), t.cols, d.Problem.Batch)

@@ -142,7 +142,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	if err := canTurn(t, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
-	plan := newPlan(p, max(1, k["streams"]))
+	plan := newPlan(p, max(1, k["streams"]), k[sizesName])
 	if continues {
 		plan.Continues = true
 		feedNew(plan)
@@ -180,11 +180,16 @@ func (p *Plan) by(t Technique, k knob.Params) error {
 	return nil
 }
 
-func newPlan(p Problem, streams int) *Plan {
-	plan := &Plan{Matrices: Matrices{Problem: p}, Builder: schedule.NewBuilder(streams)}
+// newPlan makes the matrices, of so many batch sizes at most; 0 is any.
+func newPlan(p Problem, streams, sizes int) *Plan {
+	plan := &Plan{Matrices: Matrices{Problem: p, Batches: batchesOf(p, sizes)}, Builder: schedule.NewBuilder(streams)}
 	plan.SetPrecision(p.Precision)
 	train := p.Pass == Train
-	rows, fresh, h := p.Frames()*p.Batch, p.Steps*p.Batch, p.Hidden
+	rows, h := plan.Batches.Before(p.Frames()), p.Hidden
+	fresh := rows - p.History*p.Batch
+	if p.Lengths != "" {
+		plan.uneven = &uneven{}
+	}
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	when := func(cond bool, name string, rows, cols int) *schedule.Matrix {
 		if !cond {
@@ -241,6 +246,9 @@ func newPlan(p Problem, streams int) *Plan {
 			Prob: plan.Matrix("prob", fresh, v), Loss: plan.Matrix("loss", fresh, 1),
 			DW: when(train, "dWout", v, p.Out()), DB: when(train, "dbout", 1, v), DY: when(train, "dy", fresh, p.Out()),
 		}
+		if plan.uneven != nil && !p.Weighted {
+			plan.uneven.weight = plan.Matrix("share", fresh, 1)
+		}
 	} else {
 		plan.DY = when(train, "dy", fresh, p.Out())
 	}
@@ -258,6 +266,8 @@ func (p *Plan) Loss(t, n int) schedule.SoftmaxLoss {
 	}
 	if h.Weight != nil {
 		op.Weight, op.Scale = p.Rows(h.Weight, t, n), 1
+	} else if p.uneven != nil {
+		op.Weight, op.Scale = p.Rows(p.uneven.weight, t, n), 1
 	}
 	return op
 }
@@ -268,7 +278,7 @@ func (p *Plan) Step(l, t int, x, r schedule.View) schedule.Cell {
 	y := p.Layer[l]
 	c := schedule.Cell{
 		Cell: p.Cell, Train: p.Pass == Train, X: x, R: r, BX: y.BX.All(), BR: Maybe(y.BR),
-		Peep: Maybe(y.Peep), Prev: p.Before(l, t), Next: p.Before(l, t+1),
+		Peep: Maybe(y.Peep), Prev: p.Before(l, t), Next: p.After(l, t),
 	}
 	if y.Saved != nil {
 		c.Saved = p.Rows(y.Saved, t, 1)
@@ -280,10 +290,10 @@ func (p *Plan) Step(l, t int, x, r schedule.View) schedule.Cell {
 // at t; it writes dx and, where the cell splits its gradients, dr, and adds to
 // dpeep, B × peepholes·H.
 func (p *Plan) StepBack(l, t int, above, dx, dr, dpeep schedule.View) schedule.CellBackward {
-	all, direct := p.Carry(l)
+	all, direct := p.Carry(l, t)
 	c := schedule.CellBackward{
 		Cell: p.Cell, DOut: above, DNext: all, DPrev: direct, Peep: Maybe(p.Layer[l].Peep),
-		Prev: p.Before(l, t), Next: p.Before(l, t+1), DX: dx, DPeep: dpeep,
+		Prev: p.Before(l, t), Next: p.After(l, t), DX: dx, DPeep: p.Batches.Last(dpeep, t),
 	}
 	if p.Cell.SplitGrad {
 		c.DR = dr
@@ -294,7 +304,7 @@ func (p *Plan) StepBack(l, t int, above, dx, dr, dpeep schedule.View) schedule.C
 	return c
 }
 
-// Sequence is steps [t, t+n) of layer l as one operation's share, given the
+// Sequence is steps [t, t+n) of layer l, which are a run, as one operation's share, given the
 // products of their inputs, n·B × G·H.
 func (p *Plan) Sequence(l, t, n int, x schedule.View) schedule.Sequence {
 	y := p.Layer[l]
@@ -303,7 +313,7 @@ func (p *Plan) Sequence(l, t, n int, x schedule.View) schedule.Sequence {
 		BX: y.BX.All(), BR: Maybe(y.BR), Peep: Maybe(y.Peep),
 	}
 	for _, m := range y.State {
-		s.State = append(s.State, p.Rows(m, t, n+1))
+		s.State = append(s.State, p.stateBefore(m, t, n+1))
 	}
 	if y.Saved != nil {
 		s.Saved = p.Rows(y.Saved, t, n)
@@ -311,12 +321,12 @@ func (p *Plan) Sequence(l, t, n int, x schedule.View) schedule.Sequence {
 	return s
 }
 
-// SequenceBack is where the gradients of a Sequence come from and go to. above
+// SequenceBack is where the gradients of a Sequence that begins at step t come from and go to. above
 // is the gradient of the layer's outputs at those steps; dx and dr take the
 // gradients of the products and dpeep adds those of the peepholes.
-func (p *Plan) SequenceBack(l int, above, dx, dr, dpeep schedule.View) schedule.SequenceGrad {
-	carry, _ := p.Carry(l)
-	g := schedule.SequenceGrad{DOut: above, Carry: carry, DX: dx, DPeep: dpeep}
+func (p *Plan) SequenceBack(l, t int, above, dx, dr, dpeep schedule.View) schedule.SequenceGrad {
+	carry, _ := p.Carry(l, t)
+	g := schedule.SequenceGrad{DOut: above, Carry: carry, DX: dx, DPeep: p.Batches.Last(dpeep, t)}
 	if p.Cell.SplitGrad {
 		g.DR = dr
 	}

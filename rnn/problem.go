@@ -76,6 +76,9 @@ type Problem struct {
 	// Direction says from which end the layers read the steps.
 	Direction Direction
 
+	// Lengths says how many of the steps each sequence has. "": all.
+	Lengths Lengths
+
 	// History is how many steps of the previous minibatch are kept where
 	// training: Steps new ones follow them, whose errors flow back through both.
 	// That is BPTT(History+Steps; Steps) of Williams and Peng (1990).
@@ -142,7 +145,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads()); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -195,7 +198,7 @@ func (p Problem) Width(l int) int {
 func (p Problem) FanIn(l int) int { return p.Cell.Window * p.Width(l) }
 
 // FLOPs is the number of operations that the problem asks for: two per weight,
-// step and sequence, and for training twice that again for the gradients of
+// step and sequence that exist, and for training twice that again for the gradients of
 // inputs and weights. Point-wise operations and look-ups are not counted, as in
 // the papers, nor zeros between the blocks of heads, nor what a window reads before the first step. Of kept steps only the gradients are computed. Every technique is
 // rated by this number, so extra work never looks like speed.
@@ -204,9 +207,9 @@ func (p Problem) FLOPs() int64 { return int64(p.flops()) }
 func (p Problem) flops() float64 {
 	g, h := float64(len(p.Cell.Gates)), float64(p.Hidden)
 	steps := func(before int) float64 { // how often weights for the input so many steps before are used
-		n := float64(max(0, p.Steps-before))
+		n := float64(StepsBeyond(p, before))
 		if p.Pass == Train {
-			n += 2 * float64(max(0, p.Frames()-before))
+			n += 2 * float64(StepsBeyond(p, before-p.History))
 		}
 		return n
 	}
@@ -219,17 +222,17 @@ func (p Problem) flops() float64 {
 		}
 		used += float64(p.Cell.Recurrent) * h * float64(p.HeadUnits()) * steps(0)
 	}
-	head := float64(p.Steps)
+	head := float64(StepsBeyond(p, 0))
 	if p.Pass == Train {
 		head *= 3
 	}
-	return 2 * float64(p.Batch) * (float64(p.Ways())*used + float64(p.Out())*float64(p.Output)*head)
+	return 2 * (float64(p.Ways())*used + float64(p.Out())*float64(p.Output)*head)
 }
 
 // RecurrentFLOPs is the part of FLOPs that R·h takes in the forward pass: what
 // DeepBench and Diamos et al. count.
 func (p Problem) RecurrentFLOPs() int64 {
-	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.HeadUnits()) * int64(p.Reads()) * int64(p.Batch) * int64(p.Steps)
+	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.HeadUnits()) * int64(p.Reads()) * StepsBeyond(p, 0)
 }
 
 // String names the problem as a test or a benchmark would.
@@ -237,6 +240,9 @@ func (p Problem) String() string {
 	s := fmt.Sprintf("%v/%v/input=%d/hidden=%d/layers=%d/batch=%d/steps=%d", p.Cell, p.Pass, p.Input, p.Hidden, p.Layers, p.Batch, p.Steps)
 	if p.Direction != FromFirst {
 		s += "/" + p.Direction.String()
+	}
+	if p.Lengths != "" {
+		s += fmt.Sprintf("/lengths=%v", p.Lengths)
 	}
 	if p.History > 0 {
 		s += fmt.Sprintf("/history=%d", p.History)

@@ -28,7 +28,9 @@ func newReference(d *Data) *reference {
 // ReferenceFLOPs estimates the work of Reference for p with so many distinct
 // sequences.
 func ReferenceFLOPs(p Problem, distinct int) int64 {
-	return int64(float64(p.FLOPs()) / float64(p.Batch) * float64(min(distinct, p.Batch)))
+	distinct = distinctOf(p, distinct)
+	p.Lengths = "" // it computes what does not exist as well
+	return int64(float64(p.FLOPs()) / float64(p.Batch) * float64(distinct))
 }
 
 // ReferenceBytes estimates the memory that Reference takes for p with so many
@@ -50,7 +52,7 @@ func ReferenceBytes(p Problem, distinct int) int64 {
 			values += p.Ways() * (c.Window + 1) * p.Width(l)
 		}
 	}
-	return 2 * 8 * int64(values) * int64(p.Frames()) * int64(min(distinct, p.Batch))
+	return 2 * 8 * int64(values) * int64(p.Frames()) * int64(distinctOf(p, distinct))
 }
 
 type reference struct {
@@ -106,6 +108,9 @@ func (r *reference) forward() {
 			}
 			class, _ := r.classAt(row)
 			r.loss[row] = softmax(logits, p.Groups, class)
+			if !r.exists(row) {
+				clear(logits)
+			}
 		})
 	}
 }
@@ -196,6 +201,10 @@ func (r *reference) cell(y *refLayer, t, j, from, to int) {
 	x, rec := make([]float64, len(c.Gates)), make([]float64, c.Recurrent)
 	peep := make([]float64, len(c.Peeps))
 	prev, next := make([]float64, len(c.States)), make([]float64, len(c.States))
+	if !y.exists(row) {
+		y.pass(row, from, to, h)
+		return
+	}
 	for u := from; u < to; u++ {
 		for g := range c.Gates {
 			x[g] = y.pre[(row*len(c.Gates)+g)*h+u] + float64(y.biasX[g*h+u])

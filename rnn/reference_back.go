@@ -78,6 +78,9 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	for k := p.Frames() - 1; k >= 0; k-- {
 		t := y.step(k)
 		r.units(func(j, from, to int) {
+			if !y.exists(t*b + j) {
+				return
+			}
 			at := r.vectors(y, t*b+j, y.dState, dout)
 			y.reaches(t*b+j, j, h, from, to, y.dState, dout)
 			r.jumps(y, t*b+j, from, to, at)
@@ -92,7 +95,11 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 		}
 		through := y.dState[p.Cell.Through]
 		if !p.Cell.DirectPrev(p.Cell.Through) {
-			clear(through)
+			for j := range b {
+				if y.exists(t*b + j) {
+					clear(through[j*h : (j+1)*h])
+				}
+			}
 		}
 		mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
 	}

@@ -1,5 +1,7 @@
 package rnn
 
+import "slices"
+
 // A way is the order in which a layer of the reference reads the steps. Rows are steps × distinct
 // sequences in the order of steps, whatever the way. Layers keep the states of a step more: the
 // initial ones lie before the first step or, of a layer that begins at the last, after that.
@@ -7,13 +9,14 @@ type way struct {
 	backwards     bool
 	frames, batch int
 	rows          int
-	initial       int // row of the initial states
-	before, after int // rows from a row of the input to the states before and after its step
+	initial       int   // row of the initial states
+	before, after int   // rows from a row of the input to the states before and after its step
+	lengths       []int // of the sequences; nil: all have all steps
 }
 
 // wayOf is that of number i of Problem.Reads.
 func wayOf(r *reference, i int) way {
-	w := way{backwards: r.p.Backwards(i), frames: r.p.Frames(), batch: r.Distinct, rows: r.rows, after: r.Distinct}
+	w := way{backwards: r.p.Backwards(i), frames: r.p.Frames(), batch: r.Distinct, rows: r.rows, after: r.Distinct, lengths: sequenceLengths(r.p)}
 	if w.backwards {
 		w.initial, w.before, w.after = r.rows, r.Distinct, 0
 	}
@@ -28,13 +31,41 @@ func (w way) step(k int) int {
 	return k
 }
 
+// exists reports whether the sequence of a row has its step.
+func (w way) exists(row int) bool {
+	return w.lengths == nil || row/w.batch < w.lengths[row%w.batch]
+}
+
+// pass has units of a row that does not exist leave the states as they are: a layer that reads from the last
+// step comes to such rows first.
+func (y *refLayer) pass(row, from, to, h int) {
+	for _, v := range y.state {
+		copy(v[(row+y.after)*h+from:(row+y.after)*h+to], v[(row+y.before)*h+from:])
+	}
+}
+
+// skip does the same with values of n units for each row of a step, given those of the step that is read
+// before it; nil: 0.
+func (w way) skip(values, before []float64, t, h int) {
+	for j := range w.batch {
+		row := t*w.batch + j
+		switch to := values[row*h : (row+1)*h]; {
+		case w.exists(row):
+		case before == nil:
+			clear(to)
+		default:
+			copy(to, before[j*h:])
+		}
+	}
+}
+
 // earlier is the row of the same sequence that was read k steps before, if there is one.
 func (w way) earlier(row, k int) (int, bool) {
 	if w.backwards {
 		k = -k
 	}
 	row -= k * w.batch
-	return row, row >= 0 && row < w.rows
+	return row, row >= 0 && row < w.rows && w.exists(row)
 }
 
 // prior are values [from, to) of the states before the steps of rows.
@@ -42,9 +73,19 @@ func (y *refLayer) prior(state, from, to, hidden int) []float64 {
 	return y.state[state][y.before*hidden:][from:to]
 }
 
-// later are the states after the steps of all rows.
+// later are the states after the steps of all rows, 0 past the ends of sequences.
 func (y *refLayer) later(state, hidden int) []float64 {
-	return y.state[state][y.after*hidden:][:y.rows*hidden]
+	all := y.state[state][y.after*hidden:][:y.rows*hidden]
+	if y.lengths == nil {
+		return all
+	}
+	all = slices.Clone(all)
+	for row := range y.rows {
+		if !y.exists(row) {
+			clear(all[row*hidden : (row+1)*hidden])
+		}
+	}
+	return all
 }
 
 // outputs are those of layer l: both ways side by side.

@@ -83,7 +83,7 @@ func (p *Matrices) shows(i, s int) (v shown) {
 	e := y.Ends
 	switch {
 	case e == nil:
-		v = shown{before: p.Rows(y.State[s], 0, 1), after: p.Rows(y.State[s], 1, p.Frames()), all: true, flipped: p.Backwards(i)}
+		v = shown{before: y.State[s].Band(0, p.Batch), after: p.stateAfter(y.State[s], 0, p.Frames()), all: true, flipped: p.Backwards(i)}
 		if p.Pass == Train {
 			v.grad = y.Grad.State[s].All()
 		}

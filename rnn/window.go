@@ -11,26 +11,64 @@ import (
 type Tap struct {
 	W, DW schedule.View // the weights and, where training, their gradients, G·H × width
 	In    schedule.View // what they multiply, width columns
+	K     int           // how many steps before
+	Again bool          // it is not the first of its K
+
+	row int // of the first row in which it has a part
 }
 
 // Of narrows v, whose rows are those of the steps that the tap was made for, to
-// the last of them: those in which the tap has a part.
-func (t Tap) Of(v schedule.View) schedule.View { return v.Band(v.Rows-t.In.Rows, t.In.Rows) }
+// those in which the tap has a part.
+func (t Tap) Of(v schedule.View) schedule.View { return v.Band(t.row, t.In.Rows) }
 
 // Taps are the parts of layer l's input products at steps [t, t+n). All cells
-// have the first; taps that have no row are left out.
+// have the first; taps that have no row are left out. Where sequences end within the steps,
+// a tap of steps before has a part for each run.
 func (p *Matrices) Taps(l, t, n int) []Tap {
 	var taps []Tap
 	for k := range min(p.Cell.Window, t+n) {
 		from := max(t, k)
-		tap := Tap{W: p.tap(p.Layer[l].W, l, k), In: p.InputOf(l, from-k, t+n-from)}
-		if p.Pass == Train {
-			tap.DW = p.tap(p.Layer[l].Grad.W, l, k)
+		for i, run := range p.Batches.runs(k, from, t+n-from) {
+			tap := Tap{W: p.tap(p.Layer[l].W, l, k), In: inputBefore(p, l, k, run), K: k, Again: i > 0, row: p.Batches.Rows(t, run.T-t)}
+			if p.Pass == Train {
+				tap.DW = p.tap(p.Layer[l].Grad.W, l, k)
+			}
+			taps = append(taps, tap)
 		}
-		taps = append(taps, tap)
 	}
 	return taps
 }
+
+// runs divides steps [t, t+n) into those whose rows k steps before are a band.
+func (b Batches) runs(k, t, n int) []Run {
+	switch {
+	case n < 1:
+		return nil
+	case k == 0 || b.before == nil:
+		return []Run{{t, n}}
+	case k == 1:
+		return b.Runs(t, n, n)
+	}
+	return b.Runs(t, n, 1)
+}
+
+// inputBefore views what layer l reads k steps before those of a run.
+func inputBefore(p *Matrices, l, k int, run Run) schedule.View {
+	if k == 0 {
+		return p.InputOf(l, run.T, run.N)
+	}
+	row, n := p.Batches.Earlier(k, run), p.Batches.Rows(run.T, run.N)
+	if l == 0 {
+		return p.X.Band(row, n)
+	}
+	return p.Layer[l-1].State[0].Band(p.Batch+row, n)
+}
+
+// Earlier is the first of the rows k steps before those of a run. It has one step if k is more than 1.
+func (b Batches) Earlier(k int, run Run) int { return b.Before(run.T-k+1) - b.At(run.T) }
+
+// Later divides the steps k steps after [t, t+n) into runs, as Taps does.
+func (b Batches) Later(k, t, n int) []Run { return b.runs(k, t+k, min(n, b.steps-t-k)) }
 
 // TapWeights views the weights of each step of layer l's window.
 func (p *Matrices) TapWeights(l int) []schedule.View {

@@ -106,16 +106,16 @@ func (a *answers) kinksOf(d *rnn.Data) rnn.Kinks {
 }
 
 // sample chooses how much of p is checked by the reference: all sequences and steps of small
-// problems; of large ones a few distinct sequences, repeated over the batch. Where even
+// problems; of large ones a few distinct sequences, repeated over the batch, unless they have lengths of their own. Where even
 // these take too long, checked is a problem of fewer steps of the same layers.
 func sample(p rnn.Problem) (distinct int, checked rnn.Problem) {
 	distinct, checked = p.Batch, p
-	for distinct > 3 && float64(rnn.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
+	for p.Lengths == "" && distinct > 3 && float64(rnn.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
 		distinct = max(3, distinct/2)
 	}
 	if f := float64(rnn.ReferenceFLOPs(p, distinct)); f > referenceFLOPs {
 		share := referenceFLOPs / f
-		checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*share)))
+		checked = rnn.Resized(p, min(p.Steps, max(3, int(float64(p.Steps)*share))))
 		checked.History = min(p.History, max(3, int(float64(p.History)*share)))
 	}
 	return distinct, checked

@@ -51,6 +51,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	default:
 		return fmt.Errorf("%w: cuDNN does not support cell %v", schedule.ErrCell, p.Cell)
 	}
+	if p.Lengths != "" {
+		return fmt.Errorf("%w: cuDNN runs here all steps of all sequences, but lengths are %.60v: set lengths to full", schedule.ErrLengths, p.Lengths)
+	}
 	if p.Heads > 1 {
 		return fmt.Errorf("%w: cuDNN does not support heads", schedule.ErrHeads)
 	}

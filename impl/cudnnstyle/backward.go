@@ -20,12 +20,12 @@ func (n *network) backward(depth, fromEnd int) {
 	if n.fused {
 		n.Do(stream, step)
 	} else {
-		for _, m := range step.Maps(y.temp.All()) {
+		for _, m := range step.Maps(n.Batches.Last(y.temp.All(), t)) {
 			n.Do(stream, m)
 		}
 	}
 	if !dr.Empty() {
-		carry, written := n.CarryThrough(l)
+		carry, written := n.CarryThrough(l, t)
 		n.productBack(stream, dr, y.rb, carry, written)
 	}
 	if t%n.block == 0 && y.back.Below != nil {
@@ -41,8 +41,9 @@ func (n *network) backward(depth, fromEnd int) {
 func (n *network) inputGradient(l, t, steps int) {
 	b := n.layers[l].back
 	for k, o := range n.layers[l].wb {
-		if m := min(steps, n.Steps-t-k); m > 0 {
-			n.productBack(n.inputStream(l), n.Rows(b.DX, t+k, m), o, n.Rows(b.Below, t, m), k > 0)
+		for _, run := range n.Batches.Later(k, t, steps) {
+			dx := n.Rows(b.DX, run.T, run.N)
+			n.productBack(n.inputStream(l), dx, o, b.Below.Band(n.Batches.Earlier(k, run), dx.Rows), k > 0)
 		}
 	}
 }

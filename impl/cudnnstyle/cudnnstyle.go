@@ -41,7 +41,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	if p.Pass == rnn.Train {
 		knobs = append(knobs, knob.Knob{Name: "weightgrad", Doc: "weight gradients in one product after back-propagation (0) or one per time step (1) (2.6)", Values: []int{0, 1}})
 	}
-	return knobs
+	return append(knobs, rnn.SizesKnob(p, 0, 8, 1)...)
 }
 
 // inputBatches are the powers of two below the number of steps, and all steps;
@@ -140,20 +140,21 @@ func (n *network) forward(l, t int) {
 		if l == 0 && n.OneHot {
 			n.Do(n.inputStream(l), schedule.Gather{Index: n.InputOf(l, t, steps), Table: n.Layer[l].W.All(), Out: out})
 		} else {
-			for k, tap := range n.Taps(l, t, steps) {
-				n.product(n.inputStream(l), tap.In, y.w[k], tap.Of(out), k > 0)
+			for _, tap := range n.Taps(l, t, steps) {
+				n.product(n.inputStream(l), tap.In, y.w[tap.K], tap.Of(out), tap.K > 0)
 			}
 		}
 	}
+	rec := n.Batches.Last(rnn.Maybe(y.rec), t)
 	if y.rec != nil {
-		n.product(n.recurrentStream(l), n.Through(l, t, 1), y.r, y.rec.All(), false)
+		n.product(n.recurrentStream(l), n.Through(l, t, 1), y.r, rec, false)
 	}
-	step := n.Step(l, t, y.pre(n, t, 1), rnn.Maybe(y.rec))
+	step := n.Step(l, t, y.pre(n, t, 1), rec)
 	if n.fused {
 		n.Do(n.recurrentStream(l), step)
 		return
 	}
-	for _, m := range step.Maps(y.temp.All()) {
+	for _, m := range step.Maps(n.Batches.Last(y.temp.All(), t)) {
 		n.Do(n.recurrentStream(l), m)
 	}
 }

@@ -72,7 +72,8 @@ func (n *network) layout(l int) layer {
 // pre views the input products of steps [t, t+steps), which lie in one block:
 // the ring holds whole blocks or all steps, so no block lies across its end.
 func (y *layer) pre(n *network, t, steps int) schedule.View {
-	return n.Rows(y.x, t%y.ring, steps)
+	block := t / n.block * n.block
+	return y.x.Band(block%y.ring*n.Batch+n.Batches.Rows(block, t-block), n.Batches.Rows(t, steps))
 }
 
 // inputs are the operands of layer l's input products; none where it is one-hot:

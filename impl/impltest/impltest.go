@@ -73,6 +73,7 @@ func Problems() []rnn.Problem {
 	ps = append(ps, Directed(rnn.FP32)...)
 	ps = append(ps, Headed(rnn.FP32)...)
 	ps = append(ps, Headed(rnn.BF16)...)
+	ps = append(ps, Ragged(rnn.FP32)...)
 	// Fewer bits: some of the same, every cell with each.
 	n := len(ps)
 	for i, c := range cell.All() {
@@ -179,6 +180,7 @@ func ProblemsOn(d device.Device) []rnn.Problem {
 		if p := rnn.Precision(i); p != rnn.FP32 && slices.Contains(d.Info().Precision, name) {
 			problems = append(problems, Few(p)...)
 			problems = append(problems, Directed(p)...)
+			problems = append(problems, Ragged(p)...)
 		}
 	}
 	return problems

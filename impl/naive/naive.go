@@ -67,7 +67,7 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 	for l := p.Layers - 1; l >= 0; l-- {
 		below := p.DX
 		if l > 0 {
-			below = p.Matrix(fmt.Sprintf("dy%d", l-1), p.Steps*p.Batch, p.Hidden)
+			below = p.Matrix(fmt.Sprintf("dy%d", l-1), p.Batches.Before(p.Steps), p.Hidden)
 		}
 		n.backward(l, above, below)
 		above = below
@@ -93,24 +93,30 @@ func (n *network) band(v schedule.View, g int) schedule.View {
 	return v.Band(g*n.Hidden, n.Hidden)
 }
 
+// rows narrows m to the sequences of step t.
+func (n *network) rows(m *schedule.Matrix, t int) schedule.View {
+	return n.Batches.Last(rnn.Maybe(m), t)
+}
+
 func (n *network) forward(l, t int) {
 	y := n.Layer[l]
 	taps, prev := n.Taps(l, t, 1), n.Through(l, t, 1)
+	x, r := n.rows(n.x, t), n.rows(n.r, t)
 	for g := range n.gates {
 		if l == 0 && n.OneHot {
-			n.do(schedule.Gather{Index: n.InputOf(l, t, 1), Table: n.gate(y.W.All(), g), Out: n.gate(n.x.All(), g)})
+			n.do(schedule.Gather{Index: n.InputOf(l, t, 1), Table: n.gate(y.W.All(), g), Out: n.gate(x, g)})
 		} else {
 			for k, tap := range taps {
-				n.do(schedule.Gemm{A: tap.In, B: n.band(tap.W, g), TransB: true, C: n.gate(n.x.All(), g), Accumulate: k > 0})
+				n.do(schedule.Gemm{A: tap.In, B: n.band(tap.W, g), TransB: true, C: n.gate(x, g), Accumulate: k > 0})
 			}
 		}
 		if g < n.recurrent {
 			for _, b := range n.Blocks(g) {
-				n.do(schedule.Gemm{A: b.State(prev), B: b.Weights(y.R.All()), TransB: true, C: b.Of(n.r.All())})
+				n.do(schedule.Gemm{A: b.State(prev), B: b.Weights(y.R.All()), TransB: true, C: b.Of(r)})
 			}
 		}
 	}
-	for _, m := range n.Step(l, t, n.x.All(), rnn.Maybe(n.r)).Maps(n.temp.All()) {
+	for _, m := range n.Step(l, t, x, r).Maps(n.rows(n.temp, t)) {
 		n.do(m)
 	}
 }
@@ -145,17 +151,21 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 	if oneHot {
 		n.do(schedule.Map{Op: cell.Zero, Out: y.Grad.W.All()})
 	}
-	dx := n.x.All() // the forward pass is over: its products' place is free
-	dr := n.FromInput(dx)
-	if n.Cell.SplitGrad {
-		dr = n.r.All()
+	zeroed := !n.Batches.Even() && n.Cell.Window > 1 // a step may have fewer rows than those before it
+	if zeroed && below != nil {
+		n.do(schedule.Map{Op: cell.Zero, Out: below.All()})
 	}
 	for t := n.Steps - 1; t >= 0; t-- {
-		for _, m := range n.StepBack(l, t, n.Rows(above, t, 1), dx, dr, rnn.Maybe(n.dpeep)).Maps(n.temp.All()) {
+		dx := n.rows(n.x, t) // the forward pass is over: its products' place is free
+		dr := n.FromInput(dx)
+		if n.Cell.SplitGrad {
+			dr = n.rows(n.r, t)
+		}
+		for _, m := range n.StepBack(l, t, n.Rows(above, t, 1), dx, dr, rnn.Maybe(n.dpeep)).Maps(n.rows(n.temp, t)) {
 			n.do(m)
 		}
 		taps, prev, more := n.Taps(l, t, 1), n.Through(l, t, 1), t < n.Steps-1
-		carry, written := n.CarryThrough(l)
+		carry, written := n.CarryThrough(l, t)
 		for g := range n.gates {
 			if g < n.recurrent {
 				for _, b := range n.Blocks(g) {
@@ -168,8 +178,9 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 				continue
 			}
 			for k, tap := range taps {
-				begun := more && k+1 < n.Cell.Window // by the step after
-				n.do(schedule.Gemm{A: n.gate(dx, g), B: n.band(tap.W, g), C: n.Rows(below, t-k, 1), Accumulate: g > 0 || begun})
+				begun := zeroed || more && k+1 < n.Cell.Window // by the step after
+				in := below.Band(n.Batches.Earlier(k, rnn.Run{T: t, N: 1}), dx.Rows)
+				n.do(schedule.Gemm{A: n.gate(dx, g), B: n.band(tap.W, g), C: in, Accumulate: g > 0 || begun})
 				n.do(schedule.Gemm{A: n.gate(dx, g), TransA: true, B: tap.In, C: n.band(tap.DW, g), Accumulate: more})
 			}
 		}

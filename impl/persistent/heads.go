@@ -131,7 +131,7 @@ func (n *network) headGradients(l int) {
 	rows := n.Cell.Recurrent * n.HeadUnits()
 	for k := range n.Heads {
 		dr := n.recurrent(y.back, k)
-		n.Do(n.stream(l, k), schedule.Gemm{A: dr, TransA: true, B: n.byHead(n.Through(l, 0, n.Steps), k), C: g.R.Band(k*rows, rows)})
+		n.Do(n.stream(l, k), schedule.Gemm{A: dr, TransA: true, B: n.byHead(y.back.Through(0, n.Steps), k), C: g.R.Band(k*rows, rows)})
 		if n.Cell.SplitGrad {
 			n.Do(n.stream(l, k), schedule.SumRows{A: dr, Out: n.byHead(g.BR.All(), k)})
 		}

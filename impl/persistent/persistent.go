@@ -42,11 +42,11 @@ func knobs(p rnn.Problem, launched bool) []knob.Knob {
 	if p.Pass == rnn.Train {
 		packed = []int{1, 2}
 	}
-	return []knob.Knob{
+	return append([]knob.Knob{
 		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
 		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads and both ways side by side; 1: one layer, head and way after another; more than two for each stay idle", Values: streams(p, launched), Min: 1, Max: maxStreams},
-	}
+	}, rnn.SizesKnob(p, 4, 8, 2, 16, 1)...)
 }
 
 // blocks are numbers of steps that divide a sequence into few parts or many.
@@ -120,6 +120,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	default:
 		n.block = p.Steps
 	}
+	n.parts = p.Batches.Runs(0, p.Steps, n.block)
 	for l := range p.Layers {
 		n.layers = append(n.layers, n.layout(l))
 	}
@@ -141,7 +142,8 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 
 type network struct {
 	*rnn.Plan
-	block  int // steps per input product
+	block  int       // steps per input product, at most
+	parts  []rnn.Run // the blocks
 	layers []layer
 }
 
@@ -238,7 +240,7 @@ func (n *network) pack(ahead bool) {
 }
 
 // blocks is how many blocks of steps there are.
-func (n *network) blocks() int { return (n.Steps + n.block - 1) / n.block }
+func (n *network) blocks() int { return len(n.parts) }
 
 // wave calls visit for every block of every layer: layer after layer, or in the
 // order of a diagonal wave. Block and layer count from where the pass begins.
@@ -258,15 +260,15 @@ func (n *network) wave(visit func(depth, block int)) {
 
 // steps are those of a block.
 func (n *network) steps(block int) (t, steps int) {
-	t = block * n.block
-	return t, min(n.block, n.Steps-t)
+	return n.parts[block].T, n.parts[block].N
 }
 
 // forward runs a block of layer l.
 func (n *network) forward(l, block int) {
 	y := n.layers[l]
 	t, steps := n.steps(block)
-	x := n.Rows(y.x, t%(y.x.Rows/n.Batch), steps)
+	slot := n.block * n.Batch
+	x := y.x.Band(block%(y.x.Rows/slot)*slot, n.Batches.Rows(t, steps))
 	if in := n.InputOf(l, t, steps); n.oneHot(l) {
 		n.Do(n.products(l), schedule.Gather{Index: in, Table: y.own.W.All(), Out: x})
 	} else {
@@ -290,7 +292,7 @@ func (n *network) backward(l, block int) {
 	if y.back.DR != nil {
 		dr = n.Rows(y.back.DR, t, steps)
 	}
-	grad := n.SequenceBack(l, n.Rows(above, t, steps), dx, dr, rnn.Maybe(y.back.DPeep))
+	grad := n.SequenceBack(l, t, n.Rows(above, t, steps), dx, dr, rnn.Maybe(y.back.DPeep))
 	for k := range n.heads() {
 		n.Do(n.stream(l, k), schedule.PersistentBackward{
 			Sequence: n.sequence(l, t, steps, schedule.View{}, k), SequenceGrad: n.gradient(grad, k), R: y.rb[k],

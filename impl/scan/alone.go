@@ -29,7 +29,7 @@ func aloneKnob() knob.Knob {
 func (n *network) canBeAlone() error {
 	backward := n.alone == backwardScan || n.alone == backwardCopy
 	switch {
-	case n.Layers > 1 || n.block < n.Steps:
+	case n.Layers > 1 || len(n.Batches.Runs(0, n.Steps, n.block)) > 1:
 		return fmt.Errorf("%w: alone=%d takes one layer and inputbatch=0", schedule.ErrKnob, n.alone)
 	case backward && n.Pass != rnn.Train:
 		return fmt.Errorf("%w: alone=%d is of training", schedule.ErrKnob, n.alone)

@@ -66,25 +66,25 @@ func (n *network) startBackward() {
 // backward is the gradient of steps [t, t+steps) of layer l, after that of the
 // steps that follow.
 func (n *network) backward(l, t, steps int, more bool) {
-	dx, above := n.first(n.dx, steps), n.above(l, t, steps)
-	s := n.Sequence(l, t, steps, n.first(n.x, steps))
-	g := n.SequenceBack(l, above, dx, schedule.View{}, schedule.View{})
+	dx, above, batch := n.first(n.dx, t, steps), n.above(l, t, steps), n.Batches.At(t)
+	s := n.Sequence(l, t, steps, n.first(n.x, t, steps))
+	g := n.SequenceBack(l, t, above, dx, schedule.View{}, schedule.View{})
 	surrogate, core := n.parts()
 	n.scanBackward(s, g, core)
 	if surrogate.cell != nil {
 		// What the products say of the states before each step is, but for the
 		// first, of the states after the step before it. The last goes into no product.
-		ds := n.ds.Band(0, (steps+1)*n.Batch)
+		ds := n.ds.Band(0, (steps+1)*batch)
 		for i, b := range n.blocks {
-			n.do(schedule.Gemm{A: b.Of(n.FromInput(dx)), B: n.layers[l].rBack[i].All(), C: b.State(ds.Band(0, steps*n.Batch)), Accumulate: i >= max(1, n.Heads)})
+			n.do(schedule.Gemm{A: b.Of(n.FromInput(dx)), B: n.layers[l].rBack[i].All(), C: b.State(ds.Band(0, steps*batch)), Accumulate: i >= max(1, n.Heads)})
 		}
-		if steps < n.block {
-			n.do(schedule.Map{Op: cell.Zero, Out: ds.Band(steps*n.Batch, n.Batch)})
+		if steps < n.block || batch < n.Batch {
+			n.do(schedule.Map{Op: cell.Zero, Out: ds.Band(steps*batch, batch)})
 		}
-		g.DOut = ds.Band(n.Batch, steps*n.Batch)
+		g.DOut = ds.Band(batch, steps*batch)
 		n.scanBackward(s, g, surrogate)
-		carry, _ := n.CarryThrough(l)
-		add := schedule.Map{Op: cell.Add, Out: carry, A: carry, B: ds.Band(0, n.Batch)}
+		carry, _ := n.CarryThrough(l, t)
+		add := schedule.Map{Op: cell.Add, Out: carry, A: carry, B: ds.Band(0, batch)}
 		if n.do(add); n.alone == backwardScan { // to what its scan leaves in each run
 			n.Do(0, add)
 		}
@@ -108,7 +108,7 @@ func (n *network) inputGradient(l, t, steps int, below schedule.View) {
 		}
 	}
 	for k, w := range n.layers[l].wBack {
-		if m := min(steps, n.Steps-t-k) * n.Batch; m > 0 {
+		if m := n.Batches.Rows(t+k, max(0, min(steps, n.Steps-t-k))); m > 0 {
 			n.do(schedule.Gemm{A: n.ofProducts(n.dx.Band(k*n.Batch, m)), B: w.All(), C: below.Band(0, m), Accumulate: k > 0})
 		}
 	}
@@ -133,13 +133,13 @@ func (n *network) above(l, t, steps int) schedule.View {
 	if l == n.Layers-1 {
 		return n.Rows(n.Top(), t, steps)
 	}
-	return n.first(n.dy[l%2], steps)
+	return n.first(n.dy[l%2], t, steps)
 }
 
 func (n *network) below(l, t, steps int) schedule.View {
 	switch {
 	case l > 0:
-		return n.first(n.dy[(l-1)%2], steps)
+		return n.first(n.dy[(l-1)%2], t, steps)
 	case n.OneHot:
 		return schedule.View{}
 	}
@@ -149,7 +149,7 @@ func (n *network) below(l, t, steps int) schedule.View {
 // weightGradients adds the share of steps [t, t+steps) to the gradients of
 // layer l's weights.
 func (n *network) weightGradients(l, t, steps int, more bool) {
-	g, all := n.Layer[l].Grad, n.first(n.dx, steps)
+	g, all := n.Layer[l].Grad, n.first(n.dx, t, steps)
 	dx := n.ofProducts(all)
 	if oneHot(n.Plan, l) {
 		n.do(schedule.Scatter{Index: n.InputOf(l, t, steps), Src: dx, Table: g.W.All()})

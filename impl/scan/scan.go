@@ -45,7 +45,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 			values = append(values, n)
 		}
 	}
-	return []knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; a GPU takes all unless told otherwise", Values: values, Min: 0, Max: math.MaxInt32}, aloneKnob()}
+	return append([]knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; a GPU takes all unless told otherwise", Values: values, Min: 0, Max: math.MaxInt32}, aloneKnob()}, rnn.SizesKnob(p, 4, 8, 2, 16, 1)...)
 }
 
 // most is how many bytes the products of a block may take, with their gradients, where all
@@ -82,6 +82,8 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %v is not a linear recurrence: a state does not depend linearly on the previous one", schedule.ErrCell, c)
 	case c.SplitGrad:
 		return fmt.Errorf("%w: %v: its recurrent products need other gradients than its input products", schedule.ErrCell, c)
+	case c.Window > 1 && p.Lengths != "":
+		return fmt.Errorf("%w: %v reads %d steps of its input, which scan supports for sequences of all steps alone: set lengths to full", schedule.ErrLengths, c, c.Window)
 	}
 	n := &network{Plan: p, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
 	if c.Recurrent > 0 {
@@ -96,24 +98,25 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		}
 	}
 	n.layout()
-	for t := 0; t < p.Steps; t += n.block {
+	blocks := p.Batches.Runs(0, p.Steps, n.block)
+	for _, b := range blocks {
 		for l := range p.Layers {
-			n.forward(l, t, min(n.block, p.Steps-t))
+			n.forward(l, b.T, b.N)
 		}
 		if p.Head != nil {
-			n.head(t, min(n.block, p.Steps-t))
+			n.head(b.T, b.N)
 		}
 	}
 	if p.Pass == rnn.Train {
 		p.Cut()
 		n.startBackward()
-		last := (p.Steps - 1) / n.block * n.block
-		for t := last; t >= 0; t -= n.block {
+		for i, b := range slices.Backward(blocks) {
+			more := i < len(blocks)-1
 			if p.Head != nil {
-				n.headBack(t, min(n.block, p.Steps-t), t < last)
+				n.headBack(b.T, b.N, more)
 			}
 			for l := p.Layers - 1; l >= 0; l-- {
-				n.backward(l, t, min(n.block, p.Steps-t), t < last)
+				n.backward(l, b.T, b.N, more)
 			}
 		}
 		n.finishBackward()
@@ -209,9 +212,9 @@ func (n *network) layout() {
 // oneHot reports whether layer l reads symbols.
 func oneHot(p *rnn.Plan, l int) bool { return l == 0 && p.OneHot }
 
-// first narrows a block's matrix to so many steps.
-func (n *network) first(m *schedule.Matrix, steps int) schedule.View {
-	return m.Band(0, steps*n.Batch)
+// first narrows a block's matrix to steps [t, t+steps).
+func (n *network) first(m *schedule.Matrix, t, steps int) schedule.View {
+	return m.Band(0, n.Batches.Rows(t, steps))
 }
 
 // A part is what one scan has of the whole cell: which gates, saved vectors and
@@ -264,7 +267,7 @@ func (n *network) narrow(s schedule.Sequence, p part) schedule.Sequence {
 
 // forward runs steps [t, t+steps) of layer l.
 func (n *network) forward(l, t, steps int) {
-	x := n.first(n.x, steps)
+	x := n.first(n.x, t, steps)
 	if oneHot(n.Plan, l) {
 		n.do(schedule.Gather{Index: n.InputOf(l, t, steps), Table: n.Layer[l].W.All(), Out: x})
 	} else {
@@ -277,7 +280,7 @@ func (n *network) forward(l, t, steps int) {
 	scan := schedule.Scan{Sequence: n.narrow(s, core)}
 	if surrogate.cell != nil {
 		n.do(schedule.Scan{Sequence: n.narrow(s, surrogate)})
-		scan.R = n.first(n.r, steps)
+		scan.R = n.first(n.r, t, steps)
 		for i, b := range n.blocks {
 			n.do(schedule.Gemm{A: b.State(n.Through(l, t, steps)), B: n.layers[l].r[i].All(), C: b.Of(scan.R)})
 		}

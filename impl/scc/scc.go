@@ -47,6 +47,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Heads > 1 {
 		return fmt.Errorf("%w: connections of a graph are full or diagonal, not in blocks: set heads to none", schedule.ErrHeads)
 	}
+	if p.Lengths != "" {
+		return fmt.Errorf("%w: graphs have all sequences at all steps, but lengths are %.60v: set lengths to full", schedule.ErrLengths, p.Lengths)
+	}
 	g, err := graph.New(graph.Stack{
 		Cell: p.Cell, Layers: p.Layers, Input: p.Input, Hidden: p.Hidden, Output: p.Output, Symbols: p.OneHot,
 	})

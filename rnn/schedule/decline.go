@@ -14,11 +14,12 @@ var (
 	ErrDevice    = declined() // another device can
 	ErrLibrary   = declined() // a vendor's library says so
 	ErrDirection = declined() // the direction of the layers
+	ErrLengths   = declined() // of the sequences
 )
 
 func declined() error { return fmt.Errorf("%w", ErrUnsupported) }
 
 // Declines lists what can be at fault.
 func Declines() []error {
-	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrCalls, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection}
+	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrCalls, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection, ErrLengths}
 }

@@ -1,0 +1,95 @@
+package impl_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/impl/impltest"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// TestRaggedSizes runs sequences with lengths of their own by every number of batch sizes.
+func TestRaggedSizes(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, tech := range impl.Own() {
+		if tech.Name() == "scc" {
+			continue
+		}
+		for j, c := range []*cell.Cell{cell.LSTM, cell.QRNN2, cell.LSLSTM} {
+			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 5, Hidden: 9, Layers: 2, Batch: 9, Steps: 8, Output: 3 * (j % 2),
+				Direction: rnn.Direction((i + j) % 4), Lengths: "1+2+2*3+5+2*6+2*8"}
+			var sizes []knob.Params
+			for n := range 8 {
+				if testing.Short() && n%3 > 0 {
+					continue
+				}
+				sizes = append(sizes, knob.Params{"batchsizes": n})
+			}
+			if tech.Name() == "naive" {
+				sizes = nil
+			}
+			t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, []rnn.Problem{p}, sizes...) })
+		}
+	}
+}
+
+// TestRaggedDeclines: what cannot be laid out with lengths is declined for that, in a sentence.
+func TestRaggedDeclines(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 3, Steps: 5, Lengths: "1+3+5"}
+	window := p
+	window.Cell = cell.QRNN2
+	for _, c := range []struct {
+		tech string
+		p    rnn.Problem
+		want string
+	}{
+		{"scc", p, "all sequences at all steps, but lengths are 1+3+5"},
+		{"cudnn", p, "all steps of all sequences, but lengths are 1+3+5"},
+		{"scan", window, "qrnn2 reads 2 steps of its input"},
+	} {
+		if _, _, err := rnn.Layout(impl.Lookup(c.tech), c.p, nil); !errors.Is(err, schedule.ErrLengths) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.tech, err, c.want)
+		}
+	}
+}
+
+// TestRaggedSkips: no operation touches a row of a sequence that has ended, unless it may run on.
+func TestRaggedSkips(t *testing.T) {
+	full := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 4, Steps: 8}
+	half := full
+	half.Lengths = "1+3+4+8"
+	for _, name := range []string{"naive", "cudnnstyle"} {
+		flops := func(p rnn.Problem, k knob.Params) int64 {
+			_, s, err := rnn.Layout(impl.Lookup(name), p, k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var n int64
+			for _, node := range s.Nodes {
+				if g, ok := node.Op.(schedule.Gemm); ok {
+					n += g.FLOPs()
+				}
+			}
+			return n
+		}
+		if got, want := 2*flops(half, nil), flops(full, nil); got != want {
+			t.Errorf("%s: half of the steps take %d operations, all %d", name, got/2, want)
+		}
+		if name == "naive" {
+			continue
+		}
+		if got, want := flops(half, knob.Params{"batchsizes": 1}), flops(full, nil); got != want {
+			t.Errorf("%s: of one batch size, half of the steps take %d operations, all %d", name, got, want)
+		}
+	}
+}

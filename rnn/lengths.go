@@ -1,0 +1,252 @@
+package rnn
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Lengths says how many of the steps each sequence of a batch has:
+//
+//	""               all steps
+//	"uniform:50%"    drawn: half of the steps in the mean; see drawLengths
+//	"uniform:50%@7"  drawn by seed 7; without, by seed 1
+//	"2*3+5+9"        two sequences of 3 steps, one of 5 and one of 9
+//
+// Semantics are those of PyTorch's packed sequences. Steps past the end of a sequence do not
+// exist: an answer has 0 there. A layer that reads from the last step begins at each sequence's own
+// last. Sequences are numbered from the shortest to the longest: see Batches. The longest has all steps.
+type Lengths string
+
+const uniformWord = "uniform:"
+
+// ParseLengths reads what --lengths says. Lengths are put in order.
+func ParseLengths(text string) (Lengths, error) {
+	if text == "" || text == "full" {
+		return "", nil
+	}
+	if strings.HasPrefix(text, uniformWord) {
+		mean, seed, err := parseUniform(text)
+		if err != nil {
+			return "", err
+		}
+		l := fmt.Sprintf("%s%d%%", uniformWord, mean)
+		if seed != 1 {
+			l += fmt.Sprintf("@%d", seed)
+		}
+		return Lengths(l), nil
+	}
+	list, err := parseList(text)
+	if err != nil {
+		return "", err
+	}
+	return LengthsOf(list), nil
+}
+
+// parseUniform reads "uniform:50%@7".
+func parseUniform(text string) (mean int, seed uint64, err error) {
+	percent, number, seeded := strings.Cut(strings.TrimPrefix(text, uniformWord), "@")
+	digits, ok := strings.CutSuffix(percent, "%")
+	mean, err = strconv.Atoi(digits)
+	if seed = 1; seeded && err == nil {
+		seed, err = strconv.ParseUint(number, 10, 64)
+	}
+	if !ok || err != nil {
+		return 0, 0, fmt.Errorf("lengths are %q: write the mean as uniform:50%%, or with a seed as uniform:50%%@7", text)
+	}
+	if mean < 50 || mean > 99 {
+		return 0, 0, fmt.Errorf("lengths are %q: the mean of lengths up to all steps must be 50%% to 99%%; name a file for others", text)
+	}
+	return mean, seed, nil
+}
+
+// parseList reads "2*3+5+9".
+func parseList(text string) ([]int, error) {
+	var list []int
+	for part := range strings.SplitSeq(text, "+") {
+		times, length, many := strings.Cut(part, "*")
+		n := 1
+		var err error
+		if !many {
+			length = times
+		} else if n, err = strconv.Atoi(times); err != nil || n < 1 || n > 1<<30-len(list) {
+			return nil, fmt.Errorf("lengths are %q: %q must be a number of sequences, at least 1", text, times)
+		}
+		steps, err := strconv.Atoi(length)
+		if err != nil {
+			return nil, fmt.Errorf("lengths are %q: write full, uniform:50%%, a file's name, or a list such as 2*3+5+9", text)
+		}
+		if steps < 1 {
+			return nil, fmt.Errorf("a length is %d: each sequence must have at least 1 step", steps)
+		}
+		if n > mostLengths-len(list) {
+			return nil, fmt.Errorf("lengths are of more than %d sequences", mostLengths)
+		}
+		for range n {
+			list = append(list, steps)
+		}
+	}
+	return list, nil
+}
+
+// mostLengths bounds lists of lengths.
+const mostLengths = 1 << 20
+
+// ReadLengths reads a file of one length a line. Empty lines are skipped.
+func ReadLengths(name string, r io.Reader) (Lengths, error) {
+	var list []int
+	lines := bufio.NewScanner(r)
+	for number := 1; lines.Scan(); number++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 1<<30 {
+			return "", fmt.Errorf("%s, line %d: %.40q is not a length: write one number of steps a line, at least 1", name, number, text)
+		}
+		if list = append(list, n); len(list) > mostLengths {
+			return "", fmt.Errorf("%s has more than %d lengths", name, mostLengths)
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return "", fmt.Errorf("%s has a line that is too long: write one length a line", name)
+	} else if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	if len(list) == 0 {
+		return "", fmt.Errorf("%s has no lengths: write one length a line", name)
+	}
+	return LengthsOf(list), nil
+}
+
+// LengthsOf are lengths that are listed, in any order.
+func LengthsOf(list []int) Lengths {
+	list = slices.Sorted(slices.Values(list))
+	var parts []string
+	for from := 0; from < len(list); {
+		to := from
+		for to < len(list) && list[to] == list[from] {
+			to++
+		}
+		part := strconv.Itoa(list[from])
+		if to-from > 1 {
+			part = fmt.Sprintf("%d*%s", to-from, part)
+		}
+		parts, from = append(parts, part), to
+	}
+	return Lengths(strings.Join(parts, "+"))
+}
+
+func (l Lengths) String() string {
+	if l == "" {
+		return "full"
+	}
+	return string(l)
+}
+
+// Each lists the lengths of a batch of so many sequences, from the shortest to the longest, which has all
+// steps. It is nil where all sequences have all steps.
+func (l Lengths) Each(batch, steps int) ([]int, error) {
+	if l == "" {
+		return nil, nil
+	}
+	if strings.HasPrefix(string(l), uniformWord) {
+		mean, seed, err := parseUniform(string(l))
+		if err != nil {
+			return nil, err
+		}
+		return drawLengths(mean, seed, batch, steps), nil
+	}
+	list, err := parseList(string(l))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(list)
+	switch top := list[len(list)-1]; {
+	case len(list) != batch:
+		return nil, fmt.Errorf("there are %d lengths, but the batch has %d sequences: each takes a length", len(list), batch)
+	case top > steps:
+		return nil, fmt.Errorf("the longest sequence has %d steps, more than the %d steps of the problem: set steps to %d", top, steps, top)
+	case top < steps:
+		return nil, fmt.Errorf("the longest sequence has %d steps, but the problem has %d: set steps to %d", top, steps, top)
+	}
+	return list, nil
+}
+
+// drawLengths draws lengths uniform between two bounds: all steps, and as far below the mean, a percentage of the steps.
+// The longest sequence has all steps and the shortest, of several, the lower bound.
+func drawLengths(mean int, seed uint64, batch, steps int) []int {
+	low := max(1, int(math.Round(float64(steps)*float64(2*mean-100)/100)))
+	rng := rand.New(rand.NewPCG(seed, 0x6c656e67746873))
+	list := make([]int, batch)
+	for i := range list {
+		list[i] = low + rng.IntN(steps-low+1)
+	}
+	list[0] = low
+	list[batch-1] = steps
+	slices.Sort(list)
+	return list
+}
+
+// checkLengths reports lengths that do not fit the problem, and what does not go with them yet.
+func checkLengths(p Problem) error {
+	if p.Lengths == "" {
+		return nil
+	}
+	if _, err := p.Lengths.Each(p.Batch, p.Steps); err != nil {
+		return fmt.Errorf("rnn: %w", err)
+	}
+	switch {
+	case p.History > 0:
+		return fmt.Errorf("rnn: lengths are %.60v, but history keeps the last steps of whole sequences: set history to 0, or lengths to full", p.Lengths)
+	case p.Calls > 0:
+		return fmt.Errorf("rnn: lengths are %.60v, but each call takes as many steps of all sequences: set calls to 0, or lengths to full", p.Lengths)
+	case float64(p.Steps)*float64(p.Batch) > MaxSymbols:
+		return fmt.Errorf("rnn: lengths are %.60v: they take at most %d rows of steps and sequences, not %.0f", p.Lengths, MaxSymbols, float64(p.Steps)*float64(p.Batch))
+	}
+	return nil
+}
+
+// sequenceLengths are those of p's sequences. They are nil where all have all steps. p has been checked.
+func sequenceLengths(p Problem) []int {
+	list, err := p.Lengths.Each(p.Batch, p.Steps)
+	if err != nil {
+		panic(err)
+	}
+	return list
+}
+
+// StepsBeyond is how many steps of all sequences of p have so many steps of the same sequence before
+// them: of 0, how many steps there are.
+func StepsBeyond(p Problem, before int) int64 {
+	list := sequenceLengths(p)
+	if list == nil {
+		return int64(max(0, p.Steps-before)) * int64(p.Batch)
+	}
+	sum := int64(0)
+	for _, n := range list {
+		sum += int64(max(0, n-before))
+	}
+	return sum
+}
+
+// Resized is p with another number of steps. Lengths that are listed become longer or shorter with it.
+func Resized(p Problem, steps int) Problem {
+	if !strings.HasPrefix(string(p.Lengths), uniformWord) {
+		if list := sequenceLengths(p); list != nil {
+			for i, n := range list {
+				list[i] = max(1, int(int64(n)*int64(steps)/int64(p.Steps)))
+			}
+			p.Lengths = LengthsOf(list)
+		}
+	}
+	p.Steps = steps
+	return p
+}

@@ -1,0 +1,251 @@
+package rnn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/rnn/cell"
+)
+
+// TestRaggedAlone holds a batch of sequences with lengths of their own to the same sequences, each run
+// alone as a batch of one with as many steps: outputs, states, losses and all gradients.
+func TestRaggedAlone(t *testing.T) {
+	for i, c := range cell.All() {
+		for j, lengths := range []Lengths{"1+2*3+5", "2*1+2*5", "4*5", "uniform:60%@3"} {
+			p := Problem{Cell: c, Pass: Train, Input: 3, Hidden: 4, Layers: 1 + (i+j)%2, Batch: 4, Steps: 5, Lengths: lengths, Direction: Direction((i + j) % 4)}
+			switch (i + j/2) % 3 {
+			case 1:
+				p.Output = 3
+			case 2:
+				p.OneHot, p.Output, p.Weighted = true, 4, true
+			}
+			if err := p.Check(); err != nil {
+				t.Fatal(err)
+			}
+			d := NewData(p, 1, 1, "normal")
+			want := Reference(d)
+			sums := map[string][]float64{} // of the gradients of parameters
+			for b, n := range sequenceLengths(p) {
+				for _, one := range Reference(d.sequence(b, n)) {
+					compareSequence(t, p, one, want, sums, b, n)
+				}
+			}
+			for _, w := range want {
+				if sum := sums[w.Name]; !w.PerSequence {
+					same(t, p, w.Name, sum, w.Values)
+				}
+			}
+		}
+	}
+}
+
+// sequence is sequence b of d alone, with its n steps. Its loss counts for as much as in the batch.
+func (d *Data) sequence(b, n int) *Data {
+	q := d.Problem
+	q.Lengths, q.Batch, q.Steps = "", 1, n
+	out := &Data{Problem: q, Distinct: 1}
+	for _, t := range d.tensors {
+		if t.perSequence {
+			t.values = (Part{b, 1}).Rows(t.values, t.cols, d.Distinct)
+			if t.rows > d.Distinct {
+				t.values = t.values[:n*t.cols]
+			}
+			t.rows = len(t.values) / t.cols
+		}
+		out.tensors = append(out.tensors, t)
+	}
+	if q.Output > 0 && !q.Weighted {
+		share := make([]float32, n)
+		for i := range share {
+			share[i] = 1 / float32(d.steps)
+		}
+		out.Problem.Weighted = true
+		out.tensors = append(out.tensors, tensor{"loss_weight", n, 1, true, share})
+	}
+	return out
+}
+
+// compareSequence holds what belongs to sequence b, of n steps, to its share of the batch's answer: 0 past its
+// end. Gradients of parameters are summed up.
+func compareSequence(t *testing.T, p Problem, one Tensor, want []Tensor, sums map[string][]float64, b, n int) {
+	t.Helper()
+	w := want[slices.IndexFunc(want, func(w Tensor) bool { return w.Name == one.Name })]
+	if !one.PerSequence {
+		if sums[one.Name] == nil {
+			sums[one.Name] = make([]float64, len(one.Values))
+		}
+		for i, v := range one.Values {
+			sums[one.Name][i] += v
+		}
+		return
+	}
+	got := (Part{b, 1}).Rows64(w.Values, w.Cols, p.Batch)
+	same(t, p, one.Name, one.Values, got[:len(one.Values)])
+	for _, v := range got[len(one.Values):] {
+		if v != 0 {
+			t.Fatalf("%v: %s of sequence %d of %d steps is %g past its end", p, one.Name, b, n, v)
+		}
+	}
+}
+
+// Rows64 is Rows of an answer.
+func (p Part) Rows64(values []float64, cols, batch int) (out []float64) {
+	for row := p.From * cols; row < len(values); row += batch * cols {
+		out = append(out, values[row:row+p.N*cols]...)
+	}
+	return out
+}
+
+func same(t *testing.T, p Problem, name string, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%v: %s has %d values, not %d", p, name, len(got), len(want))
+	}
+	for i, v := range got {
+		if math.Abs(v-want[i]) > 1e-6*max(1, math.Abs(v)) { // weights of the loss are rounded
+			t.Fatalf("%v: %s[%d] is %g, alone %g", p, name, i, want[i], v)
+		}
+	}
+}
+
+// TestLengthsOfFiles reads files, and says in a sentence what is wrong with others.
+func TestLengthsOfFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"5\n3\n\n5\n 1 \r\n":       "1+3+2*5",
+		"7":                        "7",
+		"":                         "f has no lengths: write one length a line",
+		"5\n0\n":                   `f, line 2: "0" is not a length`,
+		"5 3\n":                    `f, line 1: "5 3" is not a length`,
+		"-2\n":                     `f, line 1: "-2" is not a length`,
+		"\x00\x01":                 `f, line 1: "\x00\x01" is not a length`,
+		"99999999999\n":            "is not a length",
+		strings.Repeat("1", 1<<17): "f has a line that is too long",
+	} {
+		l, err := ReadLengths("f", strings.NewReader(text))
+		if err == nil && string(l) != want || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %q %v, want %q", text, l, err, want)
+		}
+	}
+}
+
+// TestCheckLengths: lengths that do not fit, and what does not go with lengths.
+func TestCheckLengths(t *testing.T) {
+	p := Problem{Cell: cell.LSTM, Pass: Train, Input: 3, Hidden: 4, Layers: 1, Batch: 3, Steps: 5}
+	for text, want := range map[string]string{
+		"full": "", "1+5+2": "", "3*5": "", "uniform:50%": "", "uniform:99%@0": "",
+		"1+5":           "there are 2 lengths, but the batch has 3 sequences",
+		"1+6+2":         "the longest sequence has 6 steps, more than the 5 steps of the problem",
+		"1+4+2":         "set steps to 4",
+		"1+0+5":         "each sequence must have at least 1 step",
+		"1+x+5":         "write full, uniform:50%, a file's name",
+		"0*3+5":         `"0" must be a number of sequences`,
+		"uniform:40%":   "must be 50% to 99%",
+		"uniform:100%":  "must be 50% to 99%",
+		"uniform:half":  "write the mean as uniform:50%",
+		"uniform:50":    "write the mean as uniform:50%",
+		"uniform:60%@x": "uniform:50%@7",
+		"9999999*5":     "more than 1048576 sequences",
+	} {
+		q := p
+		var err error
+		if q.Lengths, err = ParseLengths(text); err == nil {
+			err = q.Check()
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	p.Lengths = "1+2+5"
+	history, calls, large := p, p, p
+	history.History = 2
+	calls.Pass, calls.Calls = Forward, 2
+	large.Batch, large.Steps, large.Lengths = 1<<13, 1<<13, "uniform:50%"
+	for want, q := range map[string]Problem{"set history to 0": history, "set calls to 0": calls, "at most 16777216 rows": large} {
+		if err := q.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", q, err, want)
+		}
+	}
+}
+
+// TestUniformLengths: the mean is as asked for, another seed draws others, and the longest has all steps.
+func TestUniformLengths(t *testing.T) {
+	for _, mean := range []int{50, 75, 99} {
+		var before []int
+		for seed := range 3 {
+			l, err := ParseLengths(fmt.Sprintf("uniform:%d%%@%d", mean, seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := l.Each(500, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := 0
+			for _, n := range list {
+				sum += n
+			}
+			if got := float64(sum) / 5000; math.Abs(got-float64(mean)) > 3 || list[499] != 1000 || list[0] < 1 || !slices.IsSorted(list) || slices.Equal(list, before) {
+				t.Errorf("%v: mean %g%%, from %d to %d", l, got, list[0], list[499])
+			}
+			before = list
+		}
+	}
+	for _, one := range []Lengths{"uniform:50%", "uniform:99%"} {
+		if list, err := one.Each(1, 7); err != nil || !slices.Equal(list, []int{7}) {
+			t.Errorf("%v of one sequence: %v %v", one, list, err)
+		}
+	}
+}
+
+// TestBatches: rows that exist are found again, whatever the number of batch sizes, and a flip turns
+// each sequence on its own.
+func TestBatches(t *testing.T) {
+	p := Problem{Batch: 5, Steps: 7, Lengths: "1+2*3+6+7"}
+	for sizes, want := range map[int]int{0: 20, 1: 35, 2: 23, 3: 21, 4: 20, 9: 20} {
+		b := batchesOf(p, sizes)
+		if got := b.Before(7); got != want || sizes > 0 && len(b.Runs(0, 7, 7)) > sizes {
+			t.Errorf("%d batch sizes: %d rows, want %d: runs %v", sizes, got, want, b.Runs(0, 7, 7))
+		}
+		padded := make([]float32, 35)
+		for i := range padded {
+			padded[i] = float32(1 + i)
+		}
+		packed := b.pack(padded, 1)
+		for i, v := range b.unpack(packed, 1, false) {
+			if exists := i/5 < sequenceLengths(p)[i%5]; exists && v != padded[i] || !exists && v != 0 {
+				t.Errorf("%d batch sizes: row %d is %g", sizes, i, v)
+			}
+		}
+		flip := b.flip()
+		turned := make([]float32, len(packed))
+		for i, from := range flip {
+			if turned[i] = packed[int(from)]; flip[int(from)] != float32(i) {
+				t.Errorf("%d batch sizes: a flip of a flip takes row %d elsewhere", sizes, i)
+			}
+		}
+		if got, want := b.unpack(turned, 1, true), b.unpack(packed, 1, false); !slices.Equal(got, want) {
+			t.Errorf("%d batch sizes: flipped %v, want %v", sizes, got, want)
+		}
+	}
+}
+
+// TestRaggedCount counts the steps that exist alone.
+func TestRaggedCount(t *testing.T) {
+	p := Problem{Cell: cell.LSTM, Input: 3, Hidden: 5, Layers: 2, Batch: 3, Steps: 11, Output: 2, Lengths: "1+4+11"}
+	if got, want := p.FLOPs(), int64(2*16*(20*(3+5)+20*(5+5)+2*5)); got != want {
+		t.Errorf("%d operations, want %d", got, want)
+	}
+	p.Cell = cell.QRNN2 // the second tap has no part in the first step of each
+	if got, want := p.FLOPs(), int64(2*((16+13)*(15*3+15*5)+16*2*5)); got != want {
+		t.Errorf("%d operations, want %d", got, want)
+	}
+	if got := Resized(p, 22); got.Lengths != "2+8+22" || got.Check() != nil {
+		t.Errorf("%v: %v", got, got.Check())
+	}
+	if got := Resized(p, 2); got.Lengths != "2*1+2" || got.Check() != nil { // 0.18 and 0.7 steps count as one
+		t.Errorf("%v: %v", got, got.Check())
+	}
+}
