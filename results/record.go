@@ -39,7 +39,8 @@ type Point struct {
 	Heads     int    `json:"heads"`     // of each layer, whose units the recurrent product does not mix; 0: one
 	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
 
-	Direction Direction `json:"direction"` // from which end layers read the steps
+	Direction Direction       `json:"direction"` // from which end layers read the steps
+	Lengths   SequenceLengths `json:"lengths"`   // of the sequences, in steps
 }
 
 // Axes names the numeric axes of a point in the order of tables; the first four
@@ -84,6 +85,9 @@ func (p Point) String() string {
 	s := fmt.Sprintf("%s %s H=%d B=%d T=%d L=%d", p.Cell, p.Pass, p.Hidden, p.Batch, p.Steps, p.Layers)
 	if p.Direction != "" {
 		s += " " + p.Direction.String()
+	}
+	if p.Lengths != "" {
+		s += " lengths=" + p.Lengths.Short()
 	}
 	if p.Streams > 0 {
 		s += fmt.Sprintf(" S=%d", p.Streams)

@@ -28,7 +28,7 @@ type Batches struct {
 
 // batchesOf are those of p, with so many different numbers of sequences at most; 0 is any.
 func batchesOf(p Problem, most int) Batches {
-	b := Batches{batch: p.Batch, steps: p.Frames(), lengths: sequenceLengths(p)}
+	b := Batches{batch: p.Batch, steps: p.Frames(), lengths: SequenceLengths(p)}
 	if b.lengths == nil {
 		return b
 	}

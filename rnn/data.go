@@ -229,7 +229,7 @@ func distinctOf(p Problem, distinct int) int {
 
 // dataOf is data for p, without tensors.
 func dataOf(p Problem, distinct int) *Data {
-	return &Data{Problem: p, Distinct: distinct, lengths: sequenceLengths(p), steps: StepsBeyond(p, 0)}
+	return &Data{Problem: p, Distinct: distinct, lengths: SequenceLengths(p), steps: StepsBeyond(p, 0)}
 }
 
 // exists reports whether the sequence of a row, of steps × distinct sequences, has its step.

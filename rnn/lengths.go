@@ -214,8 +214,8 @@ func checkLengths(p Problem) error {
 	return nil
 }
 
-// sequenceLengths are those of p's sequences. They are nil where all have all steps. p has been checked.
-func sequenceLengths(p Problem) []int {
+// SequenceLengths are those of p's sequences. They are nil where all have all steps. p has been checked.
+func SequenceLengths(p Problem) []int {
 	list, err := p.Lengths.Each(p.Batch, p.Steps)
 	if err != nil {
 		panic(err)
@@ -226,7 +226,7 @@ func sequenceLengths(p Problem) []int {
 // StepsBeyond is how many steps of all sequences of p have so many steps of the same sequence before
 // them: of 0, how many steps there are.
 func StepsBeyond(p Problem, before int) int64 {
-	list := sequenceLengths(p)
+	list := SequenceLengths(p)
 	if list == nil {
 		return int64(max(0, p.Steps-before)) * int64(p.Batch)
 	}
@@ -240,7 +240,7 @@ func StepsBeyond(p Problem, before int) int64 {
 // Resized is p with another number of steps. Lengths that are listed become longer or shorter with it.
 func Resized(p Problem, steps int) Problem {
 	if !strings.HasPrefix(string(p.Lengths), uniformWord) {
-		if list := sequenceLengths(p); list != nil {
+		if list := SequenceLengths(p); list != nil {
 			for i, n := range list {
 				list[i] = max(1, int(int64(n)*int64(steps)/int64(p.Steps)))
 			}

@@ -28,7 +28,7 @@ func TestRaggedAlone(t *testing.T) {
 			d := NewData(p, 1, 1, "normal")
 			want := Reference(d)
 			sums := map[string][]float64{} // of the gradients of parameters
-			for b, n := range sequenceLengths(p) {
+			for b, n := range SequenceLengths(p) {
 				for _, one := range Reference(d.sequence(b, n)) {
 					compareSequence(t, p, one, want, sums, b, n)
 				}
@@ -215,7 +215,7 @@ func TestBatches(t *testing.T) {
 		}
 		packed := b.pack(padded, 1)
 		for i, v := range b.unpack(packed, 1, false) {
-			if exists := i/5 < sequenceLengths(p)[i%5]; exists && v != padded[i] || !exists && v != 0 {
+			if exists := i/5 < SequenceLengths(p)[i%5]; exists && v != padded[i] || !exists && v != 0 {
 				t.Errorf("%d batch sizes: row %d is %g", sizes, i, v)
 			}
 		}

@@ -16,7 +16,7 @@ type way struct {
 
 // wayOf is that of number i of Problem.Reads.
 func wayOf(r *reference, i int) way {
-	w := way{backwards: r.p.Backwards(i), frames: r.p.Frames(), batch: r.Distinct, rows: r.rows, after: r.Distinct, lengths: sequenceLengths(r.p)}
+	w := way{backwards: r.p.Backwards(i), frames: r.p.Frames(), batch: r.Distinct, rows: r.rows, after: r.Distinct, lengths: SequenceLengths(r.p)}
 	if w.backwards {
 		w.initial, w.before, w.after = r.rows, r.Distinct, 0
 	}

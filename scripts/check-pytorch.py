@@ -28,6 +28,7 @@ IMPLS = ["naive", "cudnnstyle"]
 SIZES = [{"H": 17, "I": 13, "B": 5, "T": 11}, {"H": 160, "I": 96, "B": 24, "T": 40}]
 LAYERS = [1, 3]
 DIRECTIONS = ["reverse", "both", "alternate"]
+LENGTHS = ["11+11+3+1+7", "uniform:50%"]  # for B=5 and T=11
 # Classes out, and symbols in as well.
 NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--onehot=true"],
             ["--point", "H=17,I=13,B=5,T=11,L=2,O=8", "--symbols=6", "--embedding=9", "--groups=2", "--weighted=true"],
@@ -51,6 +52,13 @@ def runs():
                 yield [*flags, "--pass", "train", "--point", "H=17,I=13,B=5,T=11,L=3", *turned]
                 yield [*flags, "--pass", "forward", *NETWORKS[0], *turned]
                 yield from ([*flags, "--pass", "train", *network, *turned] for network in NETWORKS[1:])
+            for lengths in LENGTHS:
+                ragged = ["--lengths", lengths]
+                for direction in ["forward", *DIRECTIONS]:
+                    turned = ["--direction", direction]
+                    yield [*flags, "--pass", "train", "--point", "H=17,I=13,B=5,T=11,L=3", *turned, *ragged]
+                    yield [*flags, "--pass", "forward", *NETWORKS[0], *turned, *ragged]
+                yield from ([*flags, "--pass", "train", *network, *ragged] for network in NETWORKS[1:])
 
 
 def export(binary, flags, path):
@@ -89,13 +97,36 @@ def turned(kind, more, m):
             for n, layer in enumerate(self.layers):
                 backwards = m["direction"] == "reverse" or n % 2 == 0
                 of = [s[n : n + 1] for s in ((states,) if single else states)]
-                x, end = layer(x.flip(0) if backwards else x, of[0] if single else tuple(of))
-                x = x.flip(0) if backwards else x
+                flip = lambda rows: flipped(rows, m) if backwards else rows
+                x, end = packed(layer, m)(flip(x), of[0] if single else tuple(of))
+                x = flip(x)
                 last.append((end,) if single else end)
             last = tuple(torch.cat(s) for s in zip(*last))
             return x, last[0] if single else last
 
     return Turned()
+
+
+def flipped(x, m):
+    """Rows in the opposite order of steps, of each sequence on its own; those past its end stay."""
+    if "lengths" not in m:
+        return x.flip(0)
+    lengths, steps = torch.tensor(m["lengths"]), torch.arange(len(x))[:, None]
+    of = torch.where(steps < lengths, lengths - 1 - steps, steps)
+    return x.gather(0, of[..., None].expand_as(x))
+
+
+def packed(module, m):
+    """The module, with sequences packed where they have lengths of their own."""
+    if "lengths" not in m:
+        return module
+
+    def run(x, states):
+        rows = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(m["lengths"]), enforce_sorted=False)
+        output, last = module(rows, states)
+        return torch.nn.utils.rnn.pad_packed_sequence(output, total_length=len(x))[0], last
+
+    return run
 
 
 class Check:
@@ -161,11 +192,12 @@ class Check:
         pack = lambda states: tuple(states) if len(states) > 1 else states[0]
         unpack = lambda states: states if isinstance(states, tuple) else (states,)
 
-        output, last = module(x, pack(list(start.values())))
+        run = module if m.get("direction") in ("reverse", "alternate") else packed(module, m)
+        output, last = run(x, pack(list(start.values())))
         self.compare("forward", "output", output)
         for s, state in zip(m["states"], unpack(last)):
             self.compare("forward", f"{s}_n", state)
-        if "direction" not in m:
+        if "direction" not in m and "lengths" not in m:
             self.steps(module, x, start, pack, unpack)
         leaves = {f"grad_{s}_0": state for s, state in start.items()}
         leaves.update({f"grad_{own_name(name)}": w for name, w in module.named_parameters()})
@@ -178,11 +210,12 @@ class Check:
             logits = output @ weight.T + bias
             logits = logits.unflatten(-1, (m.get("groups") or 1, -1))
             loss = self.loss(logits)
+            exists = torch.arange(len(x))[:, None] < torch.tensor(m.get("lengths", [len(x)] * m["batch"]))
             self.compare("forward", "loss", loss)
             if not train:
-                self.compare("forward", "prob", logits.softmax(-1).flatten(-2))
+                self.compare("forward", "prob", logits.softmax(-1).flatten(-2) * exists[..., None])
             leaves.update(grad_weight_out=weight, grad_bias_out=bias)
-            goal = (loss * self.tensor("loss_weight")).sum() if "loss_weight" in self.got else loss.mean()
+            goal = (loss * self.tensor("loss_weight")).sum() if "loss_weight" in self.got else loss.sum() / exists.sum()
         elif train:
             goal = (output * self.tensor("grad_output")).sum()
         if train:
@@ -231,10 +264,11 @@ class Check:
         errors = "".join(f"  {error:>8.1e} {name:<18}" for error, name in self.worst.values())
         kind = m["pass"] + (" one-hot" if m["onehot"] else " embedding" if m.get("symbols") else "")
         kind += " " + m["direction"] if "direction" in m else ""
+        kind += " ragged" if "lengths" in m else ""
         verdict = "ok" if self.ok() else "DIFFERS"
         if self.kinks:
             verdict += f"; on the other side of ReLU's kink: {self.kinks}"
-        return f"{m['cell']:<9} {m['technique']:<10} {kind:<26} {size}{errors}  {verdict}"
+        return f"{m['cell']:<9} {m['technique']:<10} {kind:<32} {size}{errors}  {verdict}"
 
 
 def main():
@@ -254,7 +288,7 @@ def main():
         print(f"check-pytorch: skipped: {sys.executable}: {e}")
         return 0
     checks = []
-    print(f"{'cell':<9} {'technique':<10} {'pass':<26} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"
+    print(f"{'cell':<9} {'technique':<10} {'pass':<32} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"
           f"  {'largest error, forward':<27}  {'largest error, gradients':<27}")
 
     def check(path):

@@ -295,11 +295,15 @@ func Problem(p results.Point) (rnn.Problem, error) {
 	if err != nil {
 		return rnn.Problem{}, err
 	}
+	lengths, err := rnn.ParseLengths(p.Lengths.String())
+	if err != nil {
+		return rnn.Problem{}, err
+	}
 	q := rnn.Problem{
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
-		Direction: rnn.Direction(direction),
+		Direction: rnn.Direction(direction), Lengths: lengths,
 	}
 	return q, errors.Join(q.Check(), checkCalls(p))
 }

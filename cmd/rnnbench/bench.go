@@ -155,7 +155,7 @@ func (b *bench) record() results.Device {
 // vocabulary is what grids speak of here.
 func (b *bench) vocabulary() grid.Vocabulary {
 	return grid.Vocabulary{
-		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Impls: append(append(implNames(), b.rivals.names()...), autoName), All: b.usual(),
+		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Lengths: readLengths, Impls: append(append(implNames(), b.rivals.names()...), autoName), All: b.usual(),
 		Derive: b.derive,
 	}
 }

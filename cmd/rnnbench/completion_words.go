@@ -68,6 +68,8 @@ func wordsOf(key string) []string {
 		return rnn.Precisions()
 	case "direction":
 		return rnn.Directions()
+	case "lengths":
+		return []string{"full", "uniform:50%"}
 	case "onehot", "weighted":
 		return []string{"false", "true"}
 	case "impl":

@@ -184,7 +184,7 @@ func axisTable() (*table.Table, error) {
 		values := "sizes: 512, 4k, 64,128, 64:512:64, 256:4096:x2"
 		if a.Words {
 			values = map[string]string{
-				"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "direction": strings.Join(rnn.Directions(), ", "), "onehot": "false, true", "weighted": "false, true",
+				"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "direction": strings.Join(rnn.Directions(), ", "), "lengths": "full, uniform:50%, 2*3+5+9, FILE", "onehot": "false, true", "weighted": "false, true",
 			}[a.Name]
 		} else if a.Zero != "" {
 			values += ", " + a.Zero

@@ -126,7 +126,7 @@ func (p *program) machine(s *settings, c config.Config, args []string) (*model.M
 // modelPoints are the points that a request names.
 func modelPoints(r grid.Request) ([]results.Point, error) {
 	r.Impl = []string{referenceName} // a request names techniques, and a model has none
-	g, err := grid.New(r, grid.Vocabulary{Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Impls: []string{referenceName}})
+	g, err := grid.New(r, grid.Vocabulary{Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Lengths: readLengths, Impls: []string{referenceName}})
 	if err != nil {
 		return nil, err
 	}

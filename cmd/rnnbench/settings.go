@@ -99,7 +99,7 @@ func (s *settings) axes(cmd *cobra.Command) {
 		for _, name := range []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads"} {
 			s.add(f, name, "LIST", shorts[name])
 		}
-		for _, name := range []string{"cell", "pass", "precision", "direction", "onehot", "weighted"} {
+		for _, name := range []string{"cell", "pass", "precision", "direction", "lengths", "onehot", "weighted"} {
 			s.add(f, name, "LIST", "")
 		}
 	})

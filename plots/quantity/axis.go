@@ -169,6 +169,7 @@ func Axes() []Axis {
 			return "dense"
 		}),
 		named("direction", "direction", func(r *results.Record) string { return r.Point.Direction.String() }),
+		named("lengths", "lengths", func(r *results.Record) string { return OneLine(r.Point.Lengths.Short()) }),
 		{Name: "embedding", Title: "embedding", Letter: "embedding", text: embeddingText},
 		{Name: "softmax", Title: "softmax", Letter: "softmax", text: softmaxText},
 		named("precision", "precision", func(r *results.Record) string { return r.Point.Precision }),

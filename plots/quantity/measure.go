@@ -118,7 +118,7 @@ func Measures() []Measure {
 				return Interval{t.Value / n, t.Lo / n, t.Hi / n}, true
 			}},
 		{Name: "events", Title: "event rate", Unit: "events/s", Key: "events_per_s", Scaled: true,
-			of: rate(func(r *results.Record) float64 { return float64(r.Point.Batch) * float64(r.Point.Steps) })},
+			of: rate(events)},
 		{Name: "bandwidth", Title: "memory traffic", Unit: "B/s", Key: "bytes_per_s", Scaled: true,
 			of: rate(func(r *results.Record) float64 { return float64(r.Work.Bytes) })},
 		{Name: "executed", Title: "executed operations", Unit: "FLOP/s", Key: "flops_executed_per_s", Scaled: true,
@@ -259,3 +259,11 @@ func (b Baseline) For(r *results.Record) *results.Record {
 
 // Empty says that there is no record to compare with.
 func (b Baseline) Empty() bool { return len(b.at) == 0 }
+
+// events is how many steps of sequences a run has: unknown where sequences have lengths of their own.
+func events(r *results.Record) float64 {
+	if r.Point.Lengths != "" {
+		return 0
+	}
+	return float64(r.Point.Batch) * float64(r.Point.Steps)
+}

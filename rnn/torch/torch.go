@@ -30,6 +30,9 @@
 // PyTorch. Steps of all arrays are in their order. h_n of a layer that reads from the last step is
 // its state after the first one. meta's direction says which layers do; none does without it.
 //
+// Where sequences have lengths of their own, meta lists them. Answers are 0 past the ends, as pad_packed_sequence
+// makes them, and targets -1; inputs have values there that nothing depends on. h_n is after each sequence's own last step.
+//
 // grad_input, grad_weight_ih_l0 and so on, grad_h_0 and grad_c_0 are gradients
 // of the sum of output times grad_output or, with output layer, of the mean of
 // loss; where loss_weight, T × B, is there, of the sum of loss times loss_weight. A row of weight
@@ -169,12 +172,13 @@ func (l *layout) meta(from Source) {
 		Groups    int      `json:"groups,omitempty"`
 		Heads     int      `json:"heads,omitempty"`
 		Direction string   `json:"direction,omitempty"` // where it is not forward
+		Lengths   []int    `json:"lengths,omitempty"`   // where not all sequences have all steps
 		Pass      string   `json:"pass"`
 		Precision string   `json:"precision"`
 		Source
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, p.Pass.String(), p.Precision.String(), from,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from,
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -238,13 +242,17 @@ func (l *layout) states() {
 			name := l.p.Named(s, n)
 			steps := t - l.answer[name].First - l.answer[name].Later
 			v := l.take(name, steps*b, h)
-			end := steps - 1
-			if l.p.Backwards(n) {
-				end = 0
-			}
-			last = append(last, v[end*b*h:(end+1)*b*h]...)
-			if steps < t {
+			if steps < t { // it begins or ends with the last step that was read
+				end := steps - 1
+				if l.p.Backwards(n) {
+					end = 0
+				}
+				last = append(last, v[end*b*h:(end+1)*b*h]...)
 				continue
+			}
+			for j := range b {
+				at := (l.end(n, j)*b + j) * h
+				last = append(last, v[at:at+h]...)
 			}
 			l.add(name, v, t, b, h)
 			if i == 0 && n == layers-1 && l.p.Direction == rnn.FromFirst {
@@ -257,6 +265,17 @@ func (l *layout) states() {
 	if l.p.Direction != rnn.FromFirst {
 		l.add("output", l.take("y", t*b, l.p.Out()), t, b, l.p.Out())
 	}
+}
+
+// end is the step that number i of Reads reads last of sequence j.
+func (l *layout) end(i, j int) int {
+	switch lengths := rnn.SequenceLengths(l.p); {
+	case l.p.Backwards(i):
+		return 0
+	case lengths != nil:
+		return lengths[j] - 1
+	}
+	return l.p.Steps - 1
 }
 
 func (l *layout) gradients() {
@@ -302,7 +321,13 @@ func (l *layout) head() {
 	t, b, v, h := l.p.Steps, l.p.Batch, l.p.Output, l.p.Out()
 	l.add("weight_out", l.Get("weight_out"), v, h)
 	l.add("bias_out", l.Get("bias_out"), v)
-	l.add("target", integers(l.given("target", 1)), t, b)
+	target := integers(l.given("target", 1))
+	for row := range target {
+		if lengths := rnn.SequenceLengths(l.p); lengths != nil && row/b >= lengths[row%b] {
+			target[row] = -1
+		}
+	}
+	l.add("target", target, t, b)
 	if l.p.Weighted {
 		l.add("loss_weight", l.given("loss_weight", 1), t, b)
 	}

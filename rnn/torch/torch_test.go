@@ -386,3 +386,30 @@ func floats(a torch.Array) []float64 {
 	}
 	return out
 }
+
+// TestLengths: meta lists the lengths, targets past the ends are -1, and h_n is after each sequence's own last step.
+func TestLengths(t *testing.T) {
+	p := rnn.Problem{Cell: cell.GRU, Input: 2, Hidden: 3, Layers: 1, Batch: 3, Steps: 5, Output: 4, Direction: rnn.BothWays, Lengths: "1+3+5"}
+	a := arrays(t, p)
+	if meta := a["meta"].Values.(string); !strings.Contains(meta, `"lengths":[1,3,5]`) {
+		t.Errorf("meta has no lengths: %s", meta)
+	}
+	target, last := a["target"].Values.([]int64), floats(a["h_n"])
+	for j, n := range []int{1, 3, 5} {
+		for step := range p.Steps {
+			if class := target[step*p.Batch+j]; (class < 0) != (step >= n) {
+				t.Errorf("sequence %d of %d steps has the target %d at step %d", j, n, class, step)
+			}
+		}
+		for way, end := range map[string]int{"h_l0": n - 1, "h_l0_reverse": 0} {
+			at := (end*p.Batch + j) * p.Hidden
+			from := j * p.Hidden
+			if way != "h_l0" {
+				from += p.Batch * p.Hidden
+			}
+			if want := floats(a[way])[at : at+p.Hidden]; !slices.Equal(last[from:from+p.Hidden], want) {
+				t.Errorf("h_n of sequence %d is %v, not %v of %s", j, last[from:from+p.Hidden], want, way)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 type Vocabulary struct {
 	Cells, Passes, Precisions, Directions, Impls []string // names in order; nil: any name
 	All                                          []string // of Impls, those that "all" stands for; nil: each
+
+	// Lengths returns what --lengths is in a point: it reads files. Nil: what it says.
+	Lengths func(text string) (string, error)
 
 	// Derive returns "flops", "mem" (bytes) or "intensity" (operations per
 	// byte) for conditions. flops depends on the point alone and comes with a
@@ -44,6 +48,7 @@ func Axes() []Axis {
 		{Name: "hidden", Letter: "H", Doc: "units per layer", Default: "512"},
 		{Name: "batch", Letter: "B", Doc: "sequences per batch", Default: "32"},
 		{Name: "steps", Letter: "T", Doc: "time steps per sequence", Default: "50"},
+		{Name: "lengths", Doc: "steps of each sequence: full; uniform:50%, drawn with that mean (uniform:50%@7: by seed 7); a list such as 2*3+5+9; or a file of one length a line", Default: "full", Words: true},
 		{Name: "history", Doc: "time steps of the previous minibatch that training also goes back through; none: new steps only", Zero: "none", Default: "none"},
 		{Name: "calls", Doc: "calls of --steps each (default 1), timed one by one with states kept on the device; none: whole sequences", Zero: "none", Default: "none"},
 		{Name: "symbols", Doc: "rows of an embedding table, one for each symbol of the input; none: no embedding", Zero: "none", Default: "none"},
@@ -109,12 +114,26 @@ func (a Axis) parse(text string, v Vocabulary) ([]value, error) {
 			}
 			continue
 		}
-		if err := known(a.Name, word, words); err != nil {
+		word, err := a.read(word, words, v)
+		if err != nil {
 			return nil, err
 		}
 		list = append(list, value{word: word})
 	}
 	return list, nil
+}
+
+// read is what a word of a is in a point.
+func (a Axis) read(word string, words []string, v Vocabulary) (string, error) {
+	switch {
+	case a.Name != "lengths":
+		return word, known(a.Name, word, words)
+	case word == "":
+		return "", errors.New("lengths are empty: write full, uniform:50% or a file's name")
+	case v.Lengths == nil:
+		return word, nil
+	}
+	return v.Lengths(word)
 }
 
 // vocabulary is what a word of a may be; nil: anything.
@@ -128,6 +147,8 @@ func (a Axis) vocabulary(v Vocabulary) []string {
 		return v.Precisions
 	case "direction":
 		return v.Directions
+	case "lengths":
+		return nil
 	}
 	return []string{"false", "true"}
 }
@@ -145,6 +166,8 @@ func set(p *results.Point, name string, val value) {
 		p.OneHot = val.word == "true"
 	case "direction":
 		p.Direction = results.DirectionOf(val.word)
+	case "lengths":
+		p.Lengths = results.SequenceLengthsOf(val.word)
 	case "layers":
 		p.Layers = val.size
 	case "input":
@@ -187,6 +210,8 @@ func word(p results.Point, name string) string {
 		return p.Precision
 	case "direction":
 		return p.Direction.String()
+	case "lengths":
+		return p.Lengths.String()
 	case "weighted":
 		return fmt.Sprint(p.Weighted)
 	}
@@ -231,7 +256,7 @@ func ParsePoint(text string) (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		if len(list) != 1 || strings.Contains(val, ":") {
+		if len(list) != 1 || !a.Words && strings.Contains(val, ":") {
 			return nil, fmt.Errorf("%s has %d values in a point: write one, or use --%s", key, len(list), name)
 		}
 		point[name] = val

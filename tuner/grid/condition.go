@@ -59,10 +59,11 @@ func ParseCondition(text string) (Condition, error) {
 		}
 		switch {
 		case a.Words:
-			if err := known(a.Name, rest, a.vocabulary(Vocabulary{})); err != nil {
+			word, err := a.read(rest, a.vocabulary(Vocabulary{}), Vocabulary{})
+			if err != nil {
 				return Condition{}, err
 			}
-			c.word = rest
+			c.word = word
 		case a.Zero != "" && rest == a.Zero:
 			if a.Name == "input" {
 				return Condition{}, fmt.Errorf("%q compares a size with a word: write a number", text)

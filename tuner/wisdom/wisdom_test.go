@@ -108,6 +108,7 @@ func TestBadFiles(t *testing.T) {
 		{strings.Replace(string(good), "hidden = 64", "hidden = 'x'", 1), "book:"},
 		{strings.Replace(string(good), "seconds = 1.0", "seconds = nan", 1), "entry 1: seconds or lead is out of range"},
 		{strings.Replace(string(good), "impl =", "direction = 'up'\nimpl =", 1), `"up" is not a direction`},
+		{strings.Replace(string(good), "impl =", "lengths = 'half of them'\nimpl =", 1), `"half of them" are not lengths`},
 		{strings.Replace(string(good), "cache = 'hot'", "cache = 'warm'", 1), `cache is "warm"`},
 		{string(good) + second, "entry 2 has the same point as an earlier entry"},
 	} {

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"rnnbench/rnn"
+)
+
+// readLengths is what --lengths says, in one word: the lengths of a file are listed.
+func readLengths(text string) (string, error) {
+	l, wrong := rnn.ParseLengths(text)
+	if wrong == nil {
+		return l.String(), nil
+	}
+	info, err := os.Stat(text)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && looksLikeFile(text):
+		return "", fmt.Errorf("%s: there is no such file: name one with a length a line, or write full, uniform:50%% or a list such as 2*3+5+9", text)
+	case err != nil:
+		return "", wrong
+	case info.IsDir():
+		return "", fmt.Errorf("%s: it is a folder: name a file with a length a line", text)
+	}
+	f, err := os.Open(text)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if l, err = rnn.ReadLengths(text, f); err != nil {
+		return "", err
+	}
+	return l.String(), nil
+}
+
+// looksLikeFile reports whether text is meant for a file's name: it is neither a list nor drawn.
+func looksLikeFile(text string) bool {
+	return strings.ContainsAny(text, "./") || !strings.ContainsAny(text, "0123456789:%")
+}

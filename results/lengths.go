@@ -1,0 +1,53 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// SequenceLengths says how many steps each sequence of a batch has, as rnn.Lengths does: "uniform:50%", or a list such as
+// "2*3+5+9". "" is "full": all steps, as all records of before have them; the word is "full" wherever it is written.
+type SequenceLengths string
+
+// SequenceLengthsOf are the lengths of that word.
+func SequenceLengthsOf(word string) SequenceLengths {
+	if word == "full" {
+		return ""
+	}
+	return SequenceLengths(word)
+}
+
+func (l SequenceLengths) String() string {
+	if l == "" {
+		return "full"
+	}
+	return string(l)
+}
+
+// Short is String, cut where a list is long.
+func (l SequenceLengths) Short() string {
+	const most = 40
+	if s := l.String(); len(s) <= most {
+		return s
+	}
+	cut := strings.LastIndex(string(l[:most]), "+") + 1
+	return fmt.Sprintf("%s… (%d more)", l[:cut], strings.Count(string(l[cut:]), "+")+1)
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (l SequenceLengths) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. What the lengths are is for rnn to read.
+func (l *SequenceLengths) UnmarshalText(text []byte) error {
+	if strings.ContainsFunc(string(text), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(":%@*+", r)
+	}) {
+		return fmt.Errorf("results: %.40q are not lengths: write full, uniform:50%% or a list such as 2*3+5+9", text)
+	}
+	if len(text) == 0 {
+		return errors.New("results: lengths are empty: write full")
+	}
+	*l = SequenceLengthsOf(string(text))
+	return nil
+}

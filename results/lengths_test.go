@@ -1,0 +1,34 @@
+package results
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestSequenceLengths: records have the word, those of before none, and both are the same point.
+func TestSequenceLengths(t *testing.T) {
+	var old, full, half Point
+	for text, p := range map[string]*Point{`{"layers": 3}`: &old, `{"layers": 3, "lengths": "full"}`: &full, `{"layers": 3, "lengths": "uniform:50%@7"}`: &half} {
+		if err := json.Unmarshal([]byte(text), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if old != full || old == half {
+		t.Errorf("%v, %v and %v", old, full, half)
+	}
+	for p, word := range map[*Point]string{&old: "full", &half: "uniform:50%@7"} {
+		text, err := json.Marshal(p)
+		if err != nil || !strings.Contains(string(text), `"lengths":"`+word+`"`) || word != "full" && !strings.Contains(p.String(), "lengths="+word) {
+			t.Errorf("%s %v: %v", text, p, err)
+		}
+	}
+	for _, bad := range []string{"", "Half", "3, 4"} {
+		if err := json.Unmarshal([]byte(`{"lengths": "`+bad+`"}`), new(Point)); err == nil || !strings.Contains(err.Error(), "write full") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if short := SequenceLengths("1+22+333+4444" + strings.Repeat("+55555", 9)).Short(); short != "1+22+333+4444+55555+55555+55555+55555+… (5 more)" {
+		t.Errorf("cut: %s", short)
+	}
+}
