@@ -23,20 +23,17 @@ func TestRaggedSizes(t *testing.T) {
 	defer d.Close()
 	for i, tech := range impl.Own() {
 		if tech.Name() == "scc" {
-			continue
+			continue // which declines lengths
 		}
 		for j, c := range []*cell.Cell{cell.LSTM, cell.QRNN2, cell.LSLSTM} {
 			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 5, Hidden: 9, Layers: 2, Batch: 9, Steps: 8, Output: 3 * (j % 2),
 				Direction: rnn.Direction((i + j) % 4), Lengths: "1+2+2*3+5+2*6+2*8"}
 			var sizes []knob.Params
 			for n := range 8 {
-				if testing.Short() && n%3 > 0 {
+				if testing.Short() && n%3 > 0 || knob.Find(tech.Knobs(p), "batchsizes") == nil {
 					continue
 				}
 				sizes = append(sizes, knob.Params{"batchsizes": n})
-			}
-			if tech.Name() == "naive" {
-				sizes = nil
 			}
 			t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, []rnn.Problem{p}, sizes...) })
 		}
@@ -60,6 +57,16 @@ func TestRaggedDeclines(t *testing.T) {
 		if _, _, err := rnn.Layout(impl.Lookup(c.tech), c.p, nil); !errors.Is(err, schedule.ErrLengths) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.tech, err, c.want)
 		}
+	}
+	naive, train := impl.Lookup("naive"), p
+	train.Pass = rnn.Train
+	for want, o := range map[string]rnn.Optimizer{"no states can go on": {Carry: true}, "2 replicas cannot share": {Replicas: 2, Whole: 6}} {
+		if _, _, err := rnn.LayoutTraining(naive, train, nil, o); !errors.Is(err, schedule.ErrLengths) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+		}
+	}
+	if _, _, err := rnn.LayoutForward(naive, p, true); !errors.Is(err, schedule.ErrLengths) {
+		t.Errorf("states that are carried: %v", err)
 	}
 }
 
@@ -91,5 +98,38 @@ func TestRaggedSkips(t *testing.T) {
 		if got, want := flops(half, knob.Params{"batchsizes": 1}), flops(full, nil); got != want {
 			t.Errorf("%s: of one batch size, half of the steps take %d operations, all %d", name, got, want)
 		}
+	}
+}
+
+// TestRaggedDefaults: batches shrink at each end in cudnnstyle, 15 times in sequence operations, and 3 times where each is a launch.
+func TestRaggedDefaults(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSLSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 40, Steps: 90, Lengths: "uniform:50%"}
+	for name, want := range map[string][2]int{"cudnnstyle": {0, 0}, "persistent": {16, 4}, "scan": {16, 4}} {
+		for i, launched := range []bool{false, true} {
+			k := knob.Find(rnn.KnobsOf(impl.Lookup(name), p, launched), "batchsizes")
+			if k == nil || k.Values[0] != want[i] {
+				t.Errorf("%s launched %v: %v, want %d first", name, launched, k, want[i])
+			}
+		}
+	}
+}
+
+// TestEmulatedRagged runs sequences with lengths of their own by the CUDA kernels on the processor.
+func TestEmulatedRagged(t *testing.T) {
+	d := emulated(t)
+	for _, tech := range impl.Own() {
+		p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 5, Steps: 6, Output: 3, Lengths: "1+2+2*4+6"}
+		if tech.Name() == "scan" {
+			p.Cell = cell.LSLSTM // of two scans
+		}
+		both, half, window := p, p, p
+		both.Direction, both.Layers, both.Output = rnn.BothWays, 1, 0
+		half.Direction, half.Precision, half.OneHot = rnn.Alternating, rnn.BF16, true
+		window.Cell, window.Direction = cell.QRNN2, rnn.FromLast
+		var sizes []knob.Params
+		if knob.Find(tech.Knobs(p), "batchsizes") != nil {
+			sizes = []knob.Params{{"batchsizes": 0}, {"batchsizes": 2}}
+		}
+		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, []rnn.Problem{p, both, half, window}, sizes...) })
 	}
 }

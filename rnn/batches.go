@@ -227,6 +227,15 @@ func SizesKnob(p Problem, values ...int) []knob.Knob {
 		Values: values, Min: 0, Max: mostLengths}}
 }
 
+// LaunchedSizes are knobs with fewer batch sizes unless told otherwise: a launch takes as long as some steps.
+func LaunchedSizes(knobs []knob.Knob) []knob.Knob {
+	const few = 4
+	if k := knob.Find(knobs, sizesName); k != nil {
+		k.Values = append([]int{few}, slices.DeleteFunc(k.Values, func(n int) bool { return n == few })...)
+	}
+	return knobs
+}
+
 const sizesName = "batchsizes"
 
 // uneven holds the constants that operations read where sequences have lengths of their own. The stacks of a

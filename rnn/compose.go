@@ -30,10 +30,14 @@ func canTurn(t Technique, p Problem) error {
 	return nil
 }
 
-// canCarry declines states that go from one run to the next where layers begin at the last step.
+// canCarry declines states that go from one run to the next where layers begin at the last step, or sequences
+// end on their own.
 func canCarry(p Problem, carry bool) error {
 	if carry && p.Direction != FromFirst {
 		return fmt.Errorf("rnn: %w: direction %v begins at the last step, so no states can go on from one minibatch to the next", schedule.ErrDirection, p.Direction)
+	}
+	if carry && p.Lengths != "" {
+		return fmt.Errorf("rnn: %w: lengths are %.60v, so no states can go on from one minibatch to the next: set lengths to full", schedule.ErrLengths, p.Lengths)
 	}
 	return nil
 }

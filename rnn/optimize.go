@@ -107,6 +107,9 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if p.History > 0 && p.Embedding > 0 {
 		return nil, nil, fmt.Errorf("rnn: %w: a history of %d steps and an embedding do not go together yet", schedule.ErrHistory, p.History)
 	}
+	if p.Lengths != "" && o.Replicas > 1 {
+		return nil, nil, fmt.Errorf("rnn: %w: lengths are %.60v, which %d replicas cannot share yet: set lengths to full", schedule.ErrLengths, p.Lengths, o.Replicas)
+	}
 	if err := canCarry(p, o.Carry); err != nil {
 		return nil, nil, err
 	}

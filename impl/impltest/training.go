@@ -59,6 +59,11 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 				q.Hidden, q.Heads = 15, 3
 				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })
 			}
+			if i%4 == j {
+				q, once := p, o
+				q.Lengths = "2+5+6"
+				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })
+			}
 			o.Carry, p.Direction = true, rnn.FromFirst
 			p.Batch, p.History = 2, []int{4, 6, 13, 0}[(i+j)%4] // fewer steps than are new, as many, more, none
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })

@@ -35,7 +35,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob { return knobs(p, false) }
 
 // LaunchedKnobs implements rnn.Launcher: both ways of a layer run side by side, which is as safe as one after the
 // other (docs/notebook/persistent.md, Safe). Where they do not fit a GPU together, one waits until the other is done.
-func (Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob { return knobs(p, true) }
+func (Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob { return rnn.LaunchedSizes(knobs(p, true)) }
 
 func knobs(p rnn.Problem, launched bool) []knob.Knob {
 	packed := []int{2, 1} // inference's weights stay as they are from pass to pass
@@ -46,7 +46,7 @@ func knobs(p rnn.Problem, launched bool) []knob.Knob {
 		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
 		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads and both ways side by side; 1: one layer, head and way after another; more than two for each stay idle", Values: streams(p, launched), Min: 1, Max: maxStreams},
-	}, rnn.SizesKnob(p, 4, 8, 2, 16, 1)...)
+	}, rnn.SizesKnob(p, 16, 4, 1, 0)...)
 }
 
 // blocks are numbers of steps that divide a sequence into few parts or many.

@@ -45,7 +45,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 			values = append(values, n)
 		}
 	}
-	return append([]knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; a GPU takes all unless told otherwise", Values: values, Min: 0, Max: math.MaxInt32}, aloneKnob()}, rnn.SizesKnob(p, 4, 8, 2, 16, 1)...)
+	return append([]knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; a GPU takes all unless told otherwise", Values: values, Min: 0, Max: math.MaxInt32}, aloneKnob()}, rnn.SizesKnob(p, 16, 4, 1, 0)...)
 }
 
 // most is how many bytes the products of a block may take, with their gradients, where all
@@ -55,7 +55,7 @@ const most = 4 << 30
 // LaunchedKnobs implements rnn.Launcher: all steps at once, as far as memory goes. A launch takes as
 // long as many rows, and no cache holds a block's products in any case.
 func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
-	k := t.Knobs(p)
+	k := rnn.LaunchedSizes(t.Knobs(p))
 	step := 4 * p.Batch * p.Hidden * (len(p.Cell.Gates) + p.Cell.Recurrent)
 	if p.Pass == rnn.Train {
 		step *= 2

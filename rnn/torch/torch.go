@@ -250,8 +250,8 @@ func (l *layout) states() {
 				last = append(last, v[end*b*h:(end+1)*b*h]...)
 				continue
 			}
-			for j := range b {
-				at := (l.end(n, j)*b + j) * h
+			for j, end := range l.ends(n) {
+				at := (end*b + j) * h
 				last = append(last, v[at:at+h]...)
 			}
 			l.add(name, v, t, b, h)
@@ -267,15 +267,19 @@ func (l *layout) states() {
 	}
 }
 
-// end is the step that number i of Reads reads last of sequence j.
-func (l *layout) end(i, j int) int {
-	switch lengths := rnn.SequenceLengths(l.p); {
-	case l.p.Backwards(i):
-		return 0
-	case lengths != nil:
-		return lengths[j] - 1
+// ends are the steps that number i of Reads reads last of each sequence.
+func (l *layout) ends(i int) []int {
+	lengths, out := rnn.SequenceLengths(l.p), make([]int, l.p.Batch)
+	for j := range out {
+		switch {
+		case l.p.Backwards(i):
+		case lengths != nil:
+			out[j] = lengths[j] - 1
+		default:
+			out[j] = l.p.Steps - 1
+		}
 	}
-	return l.p.Steps - 1
+	return out
 }
 
 func (l *layout) gradients() {
@@ -322,8 +326,9 @@ func (l *layout) head() {
 	l.add("weight_out", l.Get("weight_out"), v, h)
 	l.add("bias_out", l.Get("bias_out"), v)
 	target := integers(l.given("target", 1))
+	lengths := rnn.SequenceLengths(l.p)
 	for row := range target {
-		if lengths := rnn.SequenceLengths(l.p); lengths != nil && row/b >= lengths[row%b] {
+		if lengths != nil && row/b >= lengths[row%b] {
 			target[row] = -1
 		}
 	}
