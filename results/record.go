@@ -39,13 +39,15 @@ type Point struct {
 	Heads     int    `json:"heads"`     // of each layer, whose units the recurrent product does not mix; 0: one
 	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
 
+	Projection int `json:"projection"` // values that a layer makes of its units; 0: its output is the units
+
 	Direction Direction       `json:"direction"` // from which end layers read the steps
 	Lengths   SequenceLengths `json:"lengths"`   // of the sequences, in steps
 }
 
 // Axes names the numeric axes of a point in the order of tables; the first four
 // are the first-class ones.
-var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads"}
+var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads", "projection"}
 
 // Axis returns the value of a numeric axis.
 func (p Point) Axis(name string) (int, bool) {
@@ -76,6 +78,8 @@ func (p Point) Axis(name string) (int, bool) {
 		return p.Groups, true
 	case "heads":
 		return p.Heads, true
+	case "projection":
+		return p.Projection, true
 	}
 	return 0, false
 }
@@ -115,6 +119,9 @@ func (p Point) String() string {
 	}
 	if p.Heads > 1 {
 		s += fmt.Sprintf(" heads=%d", p.Heads)
+	}
+	if p.Projection > 0 {
+		s += fmt.Sprintf(" projection=%d", p.Projection)
 	}
 	if p.Weighted {
 		s += " weighted"
@@ -156,6 +163,7 @@ const (
 	ReasonInput       = "unsupported_input"   // its form: one-hot
 	ReasonHistory     = "unsupported_history" // steps kept of the previous minibatch
 	ReasonHeads       = "unsupported_heads"
+	ReasonProjection  = "unsupported_projection"
 	ReasonCalls       = "unsupported_calls" // one by one, with states kept on the device
 	ReasonDirection   = "unsupported_direction"
 	ReasonLengths     = "unsupported_lengths"

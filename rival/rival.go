@@ -159,6 +159,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: rivals take features, not one-hot input", schedule.ErrInput)
 	case p.Heads > 1:
 		return fmt.Errorf("%w: rivals take full recurrent weights, not those of heads", schedule.ErrHeads)
+	case p.Projection > 0:
+		return fmt.Errorf("%w: rivals compute layers whose output is their units, not a projection", schedule.ErrProjection)
 	case p.Output > 0:
 		return fmt.Errorf("%w: rivals compute recurrent layers alone, not the output layer", schedule.ErrUnsupported)
 	case !slices.Contains(r.precisions, p.Precision.String()):

@@ -10,7 +10,7 @@ import (
 
 // A Tensor is one named part of an answer. Names follow Data: h_l0 and c_l0 are
 // the states after each step, in the order of steps and kept ones included; y is the output of
-// all layers where some read from the last step; grad_ stands before a
+// all layers where some read from the last step; unprojected_l0 is what the projection to h_l0 reads; grad_ stands before a
 // parameter's name for its gradient, and dx is that of the input; loss and prob
 // belong to the output layer.
 type Tensor struct {
@@ -47,6 +47,10 @@ func (p *Plan) results() []result {
 				r.first = p.Steps - 1
 			}
 		}
+		if layer.Projection != nil {
+			add(name("unprojected"), p.Rows(layer.State[0], 1, p.Frames()), true, false)
+			out[len(out)-1].flipped = p.Backwards(l)
+		}
 		if p.Pass != Train {
 			continue
 		}
@@ -56,6 +60,9 @@ func (p *Plan) results() []result {
 		add(name("grad_bias_ih"), g.BX.All(), false, true)
 		add(name("grad_bias_hh"), Maybe(g.BR), false, true)
 		add(name("grad_peephole"), Maybe(g.Peep), false, true)
+		if j := layer.Projection; j != nil {
+			add(name("grad_weight_hr"), j.DW.All(), false, true)
+		}
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), p.shows(l, i).grad, true, true)
 			out[len(out)-1].initial = true
@@ -334,8 +341,14 @@ func Tolerance(p Problem, gradient bool, unit float64) float64 {
 		k = 1 + float64(p.HeadUnits())
 	}
 	cells := float64(p.Frames()) * float64(p.Layers)
+	if p.Projection > 0 {
+		k += float64(p.Hidden)
+	}
 	walk := k * cells
 	rounded := 2 * float64(p.Layers)
+	if p.Projection > 0 {
+		rounded = 3 * float64(p.Layers)
+	}
 	if gradient {
 		cells *= 4
 		walk = 4*walk + float64(p.Frames())*float64(p.Batch) + float64(p.Output)

@@ -36,7 +36,7 @@ func (p *Plan) Back(l, input, recurrent int) *LayerBack {
 		b.DPeep = p.Matrix(name("dpeep"), p.Batch, k*p.Hidden)
 	}
 	if l > 0 {
-		b.Below = p.Matrix(fmt.Sprintf("dy%d", l-1), rows, p.Hidden)
+		b.Below = p.Matrix(fmt.Sprintf("dy%d", l-1), rows, p.Width(l))
 	}
 	p.Layer[l].Back = b
 	return b
@@ -99,6 +99,9 @@ func (b *LayerBack) Weights(t, n int, grouped bool) {
 	}
 	if !dr.Empty() {
 		p.outerRecurrent(b.recurrent, dr, b.Through(t, n), g.R.All(), more, grouped)
+	}
+	if j := p.Layer[b.layer].Projection; j != nil {
+		p.Do(b.recurrent, j.Weights(t, n, more))
 	}
 	p.Do(b.input, schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
 	if dr.Empty() {

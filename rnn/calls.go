@@ -43,9 +43,9 @@ func CallOutput(p *Plan) (m *schedule.Matrix, n int) {
 	case p.Whole != nil:
 		return p.Whole.Y, p.Whole.Y.Elements()
 	}
-	m = p.Layer[p.Layers-1].State[0]
+	m = p.Layer[p.Layers-1].shown(0)
 	if p.Steps == 1 { // the run has copied it to where the next one begins
-		return m, p.Batch * p.Hidden
+		return m, p.Batch * Emits(p.Problem)
 	}
 	return m, m.Elements()
 }

@@ -106,7 +106,7 @@ func compose(p *Plan, t Technique, k knob.Params) error {
 
 // layout makes the stacks, with the matrices between them.
 func (c *composer) layout() {
-	rows, h := c.Batches.Before(c.Steps), c.Hidden
+	rows, h := c.Batches.Before(c.Steps), Emits(c.Problem)
 	flips := rows
 	if c.Batches.Even() {
 		flips = flipSteps(c.Steps, c.Batch, MaxSymbols) * c.Batch
@@ -176,7 +176,7 @@ func (c *composer) between(i int, s *stack) {
 		s.DX = c.Matrix("dx", rows, s.Input)
 	}
 	if s.DY = c.Top(); i < len(c.levels)-1 || !c.plain(c.levels[i]) {
-		s.DY = c.Matrix("dy", rows, c.Hidden)
+		s.DY = c.Matrix("dy", rows, Emits(c.Problem))
 	}
 }
 
@@ -219,7 +219,7 @@ func (c *composer) input(i int, s *stack) {
 	switch {
 	case i > 0:
 		for _, q := range c.levels[i-1] {
-			c.bring(s.X.All().Columns(q.column, c.Hidden), q.Outputs(0, c.Steps), q.backwards != s.backwards)
+			c.bring(s.X.All().Columns(q.column, Emits(c.Problem)), q.Outputs(0, c.Steps), q.backwards != s.backwards)
 		}
 	case s.backwards:
 		c.bring(s.X.All(), c.X.All(), true)
@@ -260,7 +260,7 @@ func (c *composer) output() {
 	} else {
 		for _, s := range top {
 			s.within()
-			c.bring(c.Y.Columns(s.column, c.Hidden), s.Outputs(0, c.Steps), s.backwards)
+			c.bring(c.Y.Columns(s.column, Emits(c.Problem)), s.Outputs(0, c.Steps), s.backwards)
 		}
 	}
 	c.Within(0, 0, "")
@@ -278,12 +278,12 @@ func (c *composer) above(i int, s *stack) {
 	s.within()
 	if i == len(c.levels)-1 {
 		if !c.plain(c.levels[i]) {
-			c.bring(s.DY.All(), c.Top().All().Columns(s.column, c.Hidden), s.backwards)
+			c.bring(s.DY.All(), c.Top().All().Columns(s.column, Emits(c.Problem)), s.backwards)
 		}
 		return
 	}
 	readers := c.levels[i+1]
-	c.sum(s.DY.All(), readers, s.backwards, func(r *stack) schedule.View { return r.DX.All().Columns(s.column, c.Hidden) })
+	c.sum(s.DY.All(), readers, s.backwards, func(r *stack) schedule.View { return r.DX.All().Columns(s.column, Emits(c.Problem)) })
 }
 
 // below sums the gradients of the input.

@@ -15,7 +15,7 @@ func Distributions() []string { return []string{"normal", "uniform", "zeros"} }
 
 // Data is one network's parameters and inputs, by name. Names follow PyTorch:
 // weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with ours added:
-// peephole_l0, embedding, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
+// peephole_l0, weight_hr_l0, embedding, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
 type Data struct {
 	Problem Problem
 
@@ -102,8 +102,11 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		if n := len(p.Cell.Peeps); n > 0 {
 			draw(name("peephole"), 1, n*h, false, weight)
 		}
+		if p.Projection > 0 {
+			draw(name("weight_hr"), p.Projection, h, false, weight)
+		}
 		for i, s := range p.Cell.States {
-			draw(name(s+"0"), d.Distinct, h, true, state(i))
+			draw(name(s+"0"), d.Distinct, StateWidth(p, i), true, state(i))
 		}
 	}
 	if p.Output > 0 {
@@ -329,6 +332,9 @@ func (p *Matrices) inputs() map[string]schedule.View {
 		in[name("weight_ih")], in[name("weight_hh")] = layer.W.All(), Maybe(layer.R)
 		in[name("bias_ih")], in[name("bias_hh")] = layer.BX.All(), Maybe(layer.BR)
 		in[name("peephole")] = Maybe(layer.Peep)
+		if j := layer.Projection; j != nil {
+			in[name("weight_hr")] = j.W.All()
+		}
 		for i, s := range p.Cell.States {
 			in[name(s+"0")] = p.shows(l, i).before
 		}

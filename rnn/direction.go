@@ -44,7 +44,7 @@ func (p Problem) Backwards(i int) bool {
 }
 
 // Out is the number of features of the last layer's output.
-func (p Problem) Out() int { return p.Ways() * p.Hidden }
+func (p Problem) Out() int { return p.Ways() * Emits(p) }
 
 // Named is what a tensor of number i of Reads is called, as PyTorch calls it.
 func (p Problem) Named(what string, i int) string {

@@ -13,8 +13,9 @@ import (
 // other. So row g·H+j of R, which is for unit j of gate g, has a weight for each unit of j's
 // head. That is the memory mixing of Beck et al. (2024), xLSTM, section 2.2.
 
-// HeadUnits is the number of units of a head, or of a layer where there are none.
-func (p Problem) HeadUnits() int { return p.Hidden / max(1, p.Heads) }
+// HeadUnits is the number of units of a head, or of a layer where there are none: how many values
+// a row of R multiplies. Of a layer with a projection these are its outputs.
+func (p Problem) HeadUnits() int { return Emits(p) / max(1, p.Heads) }
 
 // checkHeads reports heads that are not of equal size.
 func (p Problem) checkHeads() error {
@@ -42,6 +43,10 @@ type Block struct {
 // Blocks lists those of gate g, head after head.
 func (p Problem) Blocks(g int) []Block {
 	list := make([]Block, max(1, p.Heads))
+	if p.Heads <= 1 {
+		list[0] = Block{first: g * p.Hidden, rows: p.Hidden, units: Emits(p)}
+		return list
+	}
 	u := p.HeadUnits()
 	for k := range list {
 		list[k] = Block{first: g*p.Hidden + k*u, rows: u, state: k * u, units: u}
@@ -53,7 +58,7 @@ func (p Problem) Blocks(g int) []Block {
 // heads they are one, if grouped.
 func (p Problem) AllBlocks(grouped bool) []Block {
 	if grouped && p.Heads <= 1 {
-		return []Block{{rows: p.Cell.Recurrent * p.Hidden, units: p.Hidden}}
+		return []Block{{rows: p.Cell.Recurrent * p.Hidden, units: Emits(p)}}
 	}
 	var list []Block
 	for g := range p.Cell.Recurrent {
@@ -106,9 +111,9 @@ func keptByGate(c *stepper, b *LayerBack, m *schedule.Matrix) ([]float64, error)
 // recurrentWeights checks the gradient of R, block by block; d has the gradients of the products.
 func recurrentWeights(c *stepper, name string, rng *rand.Rand, d []float64, stride int, states []float64) {
 	for _, b := range c.AllBlocks(true) {
-		signs, whole := draw(rng, b.units), make([]float64, c.Hidden)
+		signs, whole := draw(rng, b.units), make([]float64, Emits(c.Problem))
 		copy(whole[b.state:], signs)
-		c.weights(name, d, stride, b.first, b.first+b.rows, c.project(states, c.Hidden, whole), signs, b.units)
+		c.weights(name, d, stride, b.first, b.first+b.rows, c.project(states, Emits(c.Problem), whole), signs, b.units)
 	}
 }
 

@@ -43,12 +43,14 @@ type carry struct{ all, direct []schedule.View }
 // set as well.
 type Layer struct {
 	W      *schedule.Matrix   // G·H × window·I of the layer, see Taps; symbols × G·H where OneHot: a row per symbol
-	R      *schedule.Matrix   // recurrent gates·H × H, or × units of a head, see Block; nil where there are none
+	R      *schedule.Matrix   // recurrent gates·H × H, or × units of a head, see Block, or × P of a projection; nil where there are none
 	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
 	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
 	State  []*schedule.Matrix // (F+1)·B × H in the order of computing; the first B rows are the initial state; nil where there are Ends
 
 	Ends *Ends // of a layer that is run in a Whole
+
+	Projection *Projection // nil: the output is State[0]
 
 	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad
@@ -89,7 +91,7 @@ func (p *Matrices) InputOf(l, t, n int) schedule.View {
 	if l == 0 {
 		return p.Rows(p.X, t, n)
 	}
-	return p.stateAfter(p.Layer[l-1].State[0], t, n)
+	return p.stateAfter(p.Layer[l-1].shown(0), t, n)
 }
 
 // stepViews are the states of layer l before the first step, which is step 0 here, and after each.
@@ -122,7 +124,7 @@ func (p *Matrices) Outputs(t, n int) schedule.View {
 	case p.Whole != nil:
 		return p.Rows(p.Whole.Y, t, n)
 	}
-	return p.stateAfter(p.Layer[p.Layers-1].State[0], t, n)
+	return p.stateAfter(p.Layer[p.Layers-1].shown(0), t, n)
 }
 
 // Top is the gradient of the last layer's output, T·B × Out.
@@ -136,7 +138,7 @@ func (p *Matrices) Top() *schedule.Matrix {
 // Through views the state that layer l's recurrent product multiplies, before
 // steps [t, t+n), which are a run: see Batches.
 func (p *Matrices) Through(l, t, n int) schedule.View {
-	return p.stateBefore(p.Layer[l].State[p.Cell.Through], t, n)
+	return p.stateBefore(p.Layer[l].shown(p.Cell.Through), t, n)
 }
 
 // CarryThrough is the running gradient of that state at step t, and whether the backward

@@ -181,6 +181,9 @@ func (p *Matrices) parameters() []parameter {
 		add(name("bias_ih"), y.BX, y.Grad.BX)
 		add(name("bias_hh"), y.BR, y.Grad.BR)
 		add(name("peephole"), y.Peep, y.Grad.Peep)
+		if j := y.Projection; j != nil {
+			add(name("weight_hr"), j.W, j.DW)
+		}
 	}
 	if h := p.Head; h != nil {
 		add("weight_out", h.W, h.DW)
@@ -314,7 +317,8 @@ func carryOn(p *Plan) {
 		return
 	}
 	for _, y := range p.Layer {
-		for _, m := range y.State {
+		for s := range y.State {
+			m := y.shown(s)
 			p.Do(0, schedule.Map{Op: cell.Copy, Out: p.Rows(m, 0, 1), A: p.Rows(m, p.Frames(), 1)})
 		}
 	}
@@ -349,7 +353,7 @@ func (p *Plan) FirstStates() map[string]*schedule.Matrix {
 		for i, s := range p.Cell.States {
 			switch name := p.Named(s+"0", l); {
 			case y.Ends == nil:
-				out[name] = y.State[i]
+				out[name] = y.shown(i)
 			case y.Ends.First[i].Row == 0: // else it lies in the matrix of a layer below
 				out[name] = y.Ends.First[i].M
 			}

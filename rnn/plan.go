@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -127,7 +128,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	if _, ok := t.(Keeper); p.History > 0 && !ok {
 		return nil, fmt.Errorf("%s: %w: it keeps no steps of the previous minibatch, but history is %d", t.Name(), schedule.ErrHistory, p.History)
 	}
-	if err := p.declineHeads(); err != nil {
+	if err := cmp.Or(p.declineHeads(), declineProjection(p)); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
 	if p.OneHot && p.Cell.Window > 1 {
@@ -223,9 +224,13 @@ func newPlan(p Problem, streams, sizes int) *Plan {
 			Peep:  when(peeps > 0, name("p"), 1, peeps*h),
 			Saved: when(train && saved > 0, name("saved"), rows, saved*h),
 		}
-		for _, s := range p.Cell.States {
+		for i, s := range p.Cell.States {
+			if i == 0 && p.Projection > 0 {
+				s = "u" // not yet projected
+			}
 			layer.State = append(layer.State, plan.Matrix(name(s), rows+p.Batch, h))
 		}
+		layer.Projection = newProjection(plan, name, layer.State[0])
 		if train {
 			layer.Grad = LayerGrad{
 				W:    plan.Matrix(name("dW"), wr, wc),
@@ -234,7 +239,10 @@ func newPlan(p Problem, streams, sizes int) *Plan {
 				BR:   when(rh > 0, name("dbr"), 1, rh),
 				Peep: when(peeps > 0, name("dp"), 1, peeps*h),
 			}
-			for _, s := range p.Cell.States {
+			for i, s := range p.Cell.States {
+				if i == 0 && p.Projection > 0 {
+					s = "u" // stays 0
+				}
 				layer.Grad.State = append(layer.Grad.State, plan.Matrix(name("d"+s), p.Batch, h))
 			}
 		}

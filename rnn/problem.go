@@ -69,6 +69,10 @@ type Problem struct {
 	// does not mix: see Blocks. 0 is 1.
 	Heads int
 
+	// Projection is how many values a layer shows in the place of its units, by one more product at
+	// each step: see the file projection.go. 0: none.
+	Projection int
+
 	// Weighted gives the loss of each step of each sequence a weight. The loss of a run is
 	// then the weighted sum in place of the mean. A step of weight 0 needs no class.
 	Weighted bool
@@ -145,7 +149,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -182,7 +186,7 @@ func (p Problem) bytes() float64 {
 	g, h, i, l := float64(len(p.Cell.Gates)), float64(p.Hidden), float64(p.Input), float64(p.Reads())
 	rows := float64(p.Frames()) * float64(p.Batch)
 	window, out := float64(p.Cell.Window), float64(p.Out())
-	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*rows*h*(g+2) + rows*i + (rows+out)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
+	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*(h+rows)*float64(p.Projection) + l*rows*h*(g+2) + rows*i + (rows+out)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
 }
 
 // Width is the number of features that layer l reads.
@@ -221,6 +225,7 @@ func (p Problem) flops() float64 {
 			}
 		}
 		used += float64(p.Cell.Recurrent) * h * float64(p.HeadUnits()) * steps(0)
+		used += h * float64(p.Projection) * steps(0)
 	}
 	head := float64(StepsBeyond(p, 0))
 	if p.Pass == Train {
@@ -252,6 +257,9 @@ func (p Problem) String() string {
 	}
 	if p.Heads > 1 {
 		s += fmt.Sprintf("/heads=%d", p.Heads)
+	}
+	if p.Projection > 0 {
+		s += fmt.Sprintf("/projection=%d", p.Projection)
 	}
 	if p.OneHot {
 		s += "/onehot"

@@ -45,7 +45,10 @@ func ReferenceBytes(p Problem, distinct int) int64 {
 	if p.kinked() {
 		perUnit += 8 // variances, sides, what reaches them and what the search for them holds
 	}
-	values := p.Output // per step and sequence
+	values := p.Output + 4*p.Reads()*p.Projection // per step and sequence
+	if p.Projection > 0 {
+		perUnit++ // the gradient of what is projected
+	}
 	for l := range p.Layers {
 		values += p.Ways() * p.Hidden * perUnit
 		if l > 0 || !p.OneHot {
@@ -81,6 +84,7 @@ type refLayer struct {
 	pre, dPre              []float64 // input pre-activations and their gradients, rows × gates·hidden
 	rec, dRec              []float64 // the same of recurrent ones, rows × recurrent gates·hidden
 	weightX, weightR, peep []float32
+	projection             *refProjection // nil: none
 	biasX, biasR           []float32
 	kinks                  // of a Rectifier, where they are asked for
 }
@@ -127,9 +131,12 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	if len(p.Cell.Peeps) > 0 {
 		y.peep = r.Get(name("peephole"))
 	}
-	for _, s := range p.Cell.States {
+	y.projection = projectionOf(r, &y, i)
+	for s, what := range p.Cell.States {
 		state := make([]float64, (r.rows+b)*h)
-		copy(state[y.initial*h:], widen(r.Get(name(s+"0"))))
+		if s > 0 || y.projection == nil {
+			copy(state[y.initial*h:], widen(r.Get(name(what+"0"))))
+		}
 		y.state = append(y.state, state)
 	}
 	y.pre, y.rec = make([]float64, r.rows*gh), make([]float64, r.rows*rh)
@@ -148,8 +155,9 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	}
 	for k := r.recall(&y, l); k < p.Frames(); k++ {
 		t := y.step(k)
-		mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.prior(p.Cell.Through, t*b*h, (t+1)*b*h, h), y.weightR, b, rh, h)
+		mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.through(p, t*b, (t+1)*b), y.weightR, b, rh, Emits(p))
 		r.units(func(j, from, to int) { r.cell(&y, t, j, from, to) })
+		y.project(t)
 	}
 	return y
 }

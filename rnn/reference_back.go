@@ -43,7 +43,7 @@ func (r *reference) backwardFrom(dout []float64) {
 	for l := p.Layers - 1; l >= 0; l-- {
 		var below []float64
 		for w := range p.Ways() {
-			din := r.layerBack(l*p.Ways()+w, columns(dout, p.Out(), w*p.Hidden, p.Hidden))
+			din := r.layerBack(l*p.Ways()+w, columns(dout, p.Out(), w*Emits(p), Emits(p)))
 			if below == nil {
 				below = din
 				continue
@@ -75,8 +75,10 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	for s := range y.dState {
 		y.dState[s] = make([]float64, b*h)
 	}
+	dout = y.receive(p, dout)
 	for k := p.Frames() - 1; k >= 0; k-- {
 		t := y.step(k)
+		y.projectBack(t, dout)
 		r.units(func(j, from, to int) {
 			if !y.exists(t*b + j) {
 				return
@@ -93,6 +95,9 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 				copy(y.dRec[row*rh:(row+1)*rh], y.dPre[row*gh:])
 			}
 		}
+		if y.carryBack(t, rh) {
+			continue
+		}
 		through := y.dState[p.Cell.Through]
 		if !p.Cell.DirectPrev(p.Cell.Through) {
 			for j := range b {
@@ -105,7 +110,10 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	}
 	y.dBX = r.sum(y.dPre, gh)
 	if rh > 0 {
-		y.dR, y.dBR = blocksOf(p, r.outer(y.dRec, y.prior(p.Cell.Through, 0, r.rows*h, h), rh, h)), r.sum(y.dRec, rh)
+		y.dR, y.dBR = blocksOf(p, r.outer(y.dRec, y.through(p, 0, r.rows), rh, Emits(p))), r.sum(y.dRec, rh)
+	}
+	if j := y.projection; j != nil {
+		j.dW = r.outer(j.d[y.after*j.width:][:r.rows*j.width], y.later(0, h), j.width, h)
 	}
 	if len(p.Cell.Peeps) > 0 {
 		y.dP = r.sum(y.dP, len(p.Cell.Peeps)*h)
@@ -136,7 +144,10 @@ func (r *reference) answer() []Tensor {
 	for k, y := range r.layers {
 		l, name := k/p.Ways(), func(s string) string { return p.Named(s, k) }
 		for i, s := range p.Cell.States {
-			add(name(s), r.rows, h, true, false, y.later(i, h))
+			add(name(s), r.rows, StateWidth(p, i), true, false, y.shown(i, h))
+		}
+		if y.projection != nil {
+			add(name("unprojected"), r.rows, h, true, false, y.later(0, h))
 		}
 		if p.Pass != Train {
 			continue
@@ -156,8 +167,11 @@ func (r *reference) answer() []Tensor {
 		if n := len(p.Cell.Peeps); n > 0 {
 			add(name("grad_peephole"), 1, n*h, false, true, y.dP)
 		}
+		if j := y.projection; j != nil {
+			add(name("grad_weight_hr"), j.width, h, false, true, j.dW)
+		}
 		for i, s := range p.Cell.States {
-			add(name("grad_"+s+"0"), b, h, true, true, y.dState[i])
+			add(name("grad_"+s+"0"), b, StateWidth(p, i), true, true, y.shownGrad(i, b))
 		}
 	}
 	if p.Direction != FromFirst {

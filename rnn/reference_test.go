@@ -34,6 +34,12 @@ func small() []Problem {
 			headed.Heads = 2
 			ps = append(ps, headed)
 		}
+		if c.Projects() {
+			narrow := turned
+			narrow.Projection = 3
+			base.Projection, head.Projection, symbols.Projection = 1, 2, 3
+			ps = append(ps, base, head, symbols, narrow)
+		}
 	}
 	return ps
 }

@@ -92,9 +92,9 @@ func (y *refLayer) later(state, hidden int) []float64 {
 func (r *reference) outputs(l int) []float64 {
 	var parts [][]float64
 	for w := range r.p.Ways() {
-		parts = append(parts, r.layers[l*r.p.Ways()+w].later(0, r.p.Hidden))
+		parts = append(parts, r.layers[l*r.p.Ways()+w].shown(0, r.p.Hidden))
 	}
-	return beside(parts, r.p.Hidden)
+	return beside(parts, Emits(r.p))
 }
 
 // beside joins rows of so many columns; nil if there are none.

@@ -91,7 +91,7 @@ func compact(values []float32, cols, distinct, batch int) []float64 {
 // StepwiseBytes estimates the memory that a stepwise check takes: the answer, which stays for
 // others to be compared with, and what the gradients of one layer are checked by.
 func StepwiseBytes(p Problem, distinct int) int64 {
-	values := p.Reads()*len(p.Cell.States)*p.Hidden + p.Output
+	values := p.Reads()*(len(p.Cell.States)*p.Hidden+2*p.Projection) + p.Output
 	if !p.OneHot {
 		values += p.Input
 	}
@@ -104,7 +104,7 @@ func StepwiseBytes(p Problem, distinct int) int64 {
 
 // LargestBytes is the memory of the largest matrix that a check reads.
 func LargestBytes(p Problem) int64 {
-	cols := max(p.Out(), p.Output)
+	cols := max(p.Out(), p.Hidden, p.Output)
 	if !p.OneHot {
 		cols = max(cols, p.Input)
 	}
@@ -219,9 +219,9 @@ func (c *stepper) products(i, row, unit int, x, r []float64) {
 	if len(r) == 0 {
 		return
 	}
-	through := c.before(y, c.Cell.Through, row)
+	through := throughBefore(c, y, row)
 	for g := range r {
-		r[g] = dot(y.weightR[(g*h+unit)*h:], through)
+		r[g] = dot(y.weightR[(g*h+unit)*len(through):], through)
 	}
 }
 
@@ -245,7 +245,7 @@ func dot(w []float32, x []float64) float64 {
 // unitFLOPs is what a unit of number i of Problem.Reads takes at one step, the cell included.
 func (c *stepper) unitFLOPs(i int) float64 {
 	const pointwise = 500 // in operations of products
-	n := c.Cell.Recurrent * c.Hidden
+	n := c.Cell.Recurrent * Emits(c.Problem)
 	if !c.layers[i].oneHot {
 		n += len(c.Cell.Gates) * c.layers[i].fan
 	}
@@ -289,13 +289,14 @@ func (c *stepper) forward(n int, flops float64) {
 			}
 		}
 	})
-	for s, name := range cell.States {
-		c.judge(c.Named(name, n), y.state[s], h, c.tolerance(false), differences(found, s))
+	for s := range cell.States {
+		c.judge(stateName(c, y, s, n), y.state[s], h, c.tolerance(false), differences(found, s))
 	}
 	for _, some := range plan {
 		c.values += float64(some * len(cell.States))
 	}
 	c.look(plan)
+	projected(c, n, flops/4)
 }
 
 // look notes of which steps a part was compared.

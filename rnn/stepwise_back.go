@@ -12,9 +12,10 @@ import (
 // of them for each step.
 type backStep struct {
 	l      int       // number of Problem.Reads
-	above  []float64 // gradient of the layer's output, rows × H in the order of reading, as all of these
+	above  []float64 // gradient of the layer's output, rows × Emits in the order of reading, as all of these
 	dx, dr []float64 // of the products, rows × G·H; dr is nil where the cell does not split them
 	below  []float64 // of the input; nil where one-hot
+	whole  []float64 // of the output of a projection, with what steps bring: that of the initial state in front
 }
 
 // recurrent is a row's gradients of the recurrent products.
@@ -28,14 +29,20 @@ func (c *stepper) recurrent(b *backStep, row int) []float64 {
 
 // backward checks the gradients of all layers; above is that of the last one's output.
 func (c *stepper) backward(above []float64, flops float64) error {
+	emits := Emits(c.Problem)
 	for l := c.Layers - 1; l >= 0; l-- {
 		var below []float64 // in the order of steps
 		for w := range c.Ways() {
 			i := l*c.Ways() + w
-			out := orders{block: c.distinct * c.Hidden, forward: columns(above, c.Out(), w*c.Hidden, c.Hidden)}
+			out := orders{block: c.distinct * emits, forward: columns(above, c.Out(), w*emits, emits)}
 			b := &backStep{l: i, above: out.read(c.layers[i].backwards)}
 			if err := b.of(c); err != nil {
 				return err
+			}
+			if c.Projection > 0 {
+				if err := received(c, b, flops/4); err != nil {
+					return err
+				}
 			}
 			c.through(b, 3*flops/4)
 			c.parameters(b)
@@ -155,7 +162,11 @@ type lane struct {
 // follow holds the gradients of units of sequences [from, to) at steps from start on to the reference.
 func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 	h, gates, rec := c.Hidden, len(c.Cell.Gates), c.Cell.Recurrent
-	columns := c.columnsOf(c.layers[b.l].weightR, rec*h, h, units)
+	w, rows := c.layers[b.l].weightR, rec*h
+	if j := c.layers[b.l].stepProjection; j != nil {
+		w, rows = j.projects, c.Projection
+	}
+	columns := c.columnsOf(w, rows, h, units)
 	lanes := make([]lane, len(units)*(to-from))
 	parallel(len(lanes), func(i int) {
 		k := i / (to - from)
@@ -175,6 +186,9 @@ func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 			continue
 		}
 		for s := range states {
+			if s == 0 && c.Projection > 0 {
+				continue
+			}
 			states[s].add(c.tensor(name("grad_" + c.Cell.States[s] + "0")).Values[y.seq*h+y.unit], y.carry[s], y.seq*h+y.unit)
 		}
 		for k, v := range y.dpeep {
@@ -196,6 +210,9 @@ func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 		return
 	}
 	for s, d := range states {
+		if s == 0 && c.Projection > 0 {
+			continue // received has that of the output
+		}
 		t := c.tensor(name("grad_" + c.Cell.States[s] + "0"))
 		d.scale = max(d.scale, usual(b.above)) // what ends there comes from there
 		c.judge(t.Name, t.Values, h, tolerance, d)
@@ -217,7 +234,7 @@ func (c *stepper) columnsOf(w []float32, rows, cols int, which []int) [][]float6
 	return out
 }
 
-// followLane runs the cell's gradient for one unit. The column has the unit's weights in R.
+// followLane runs the cell's gradient for one unit. The column has the unit's weights in R, or in the projection if there is one.
 func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) {
 	k, h := c.Cell, c.Hidden
 	gates, rec, rectifier := len(k.Gates), k.Recurrent, k.Rectifier()
@@ -238,7 +255,7 @@ func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) 
 				v.next[s] = v.layer.state[s][row*h+y.unit]
 			}
 		}
-		v.dout = b.above[row*h+y.unit]
+		v.dout = gradientOf(c, b, row, y.unit, column)
 		if kinked && !rectifier && v.nearGate(c, kink, b.l, row) {
 			v.takeSide(k, kink, b.dx[row*gates*h+kink.Gate*h+y.unit])
 		}
@@ -255,6 +272,9 @@ func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) 
 		}
 		if !k.DirectPrev(k.Through) {
 			y.carry[k.Through] = 0
+		}
+		if c.Projection > 0 {
+			continue // it goes by way of the outputs: see received
 		}
 		for q, d := range c.recurrent(b, row) {
 			y.carry[k.Through] += d * column[q]
@@ -333,7 +353,7 @@ func (c *stepper) inputs(b *backStep, below []float64, flops float64) {
 			}
 		}
 	}
-	c.rowProducts(name, below, width, flops, c.Frames(), func(row int, col []float64) float64 {
+	c.rowProducts(name, below, width, flops, c.Frames(), func(row, _ int, col []float64) float64 {
 		var sum float64
 		row = y.step(row/c.distinct, c.Frames())*c.distinct + row%c.distinct
 		for k := range window {
@@ -349,9 +369,14 @@ func (c *stepper) inputs(b *backStep, below []float64, flops float64) {
 	}, side, window*gates, width)
 }
 
-// rowProducts checks rows × width values that are products with the columns of w: all
+// rowProducts checks rows × width gradients that are products with the columns of w: all
 // columns at some steps and some columns at all.
-func (c *stepper) rowProducts(name string, values []float64, width int, flops float64, steps int, product func(row int, column []float64) float64, w []float32, rows, cols int) {
+func (c *stepper) rowProducts(name string, values []float64, width int, flops float64, steps int, product func(row, col int, column []float64) float64, w []float32, rows, cols int) {
+	rowProductsOf(c, true, name, values, width, flops, steps, product, w, rows, cols)
+}
+
+// rowProductsOf is rowProducts of gradients or of values of the forward pass.
+func rowProductsOf(c *stepper, gradient bool, name string, values []float64, width int, flops float64, steps int, product func(row, col int, column []float64) float64, w []float32, rows, cols int) {
 	all := flops / (2 * float64(rows))
 	plan := choose(c.Seed, steps, c.distinct*width, all)
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(rows)|5<<59))
@@ -371,13 +396,13 @@ func (c *stepper) rowProducts(name string, values []float64, width int, flops fl
 			row := t*c.distinct + (j+t)%c.distinct
 			if plan[t] == c.distinct*width {
 				at := row*width + k
-				found[t][0].add(values[at], product(row, whole[k]), at)
+				found[t][0].add(values[at], product(row, k, whole[k]), at)
 			} else if k = (k + t) % len(some); true {
 				at := row*width + some[k]
-				found[t][0].add(values[at], product(row, columns[k]), at)
+				found[t][0].add(values[at], product(row, some[k], columns[k]), at)
 			}
 		}
 	})
-	c.judge(name, values, width, c.tolerance(true), differences(found, 0))
+	c.judge(name, values, width, c.tolerance(gradient), differences(found, 0))
 	c.look(plan)
 }

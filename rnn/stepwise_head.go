@@ -47,7 +47,7 @@ func (c *stepper) output(flops float64, gradients bool) (above []float64, err er
 	signs := draw(rng, h)
 	c.weights("grad_weight_out", prob, v, 0, v, c.project(top, h, signs), signs, h)
 	c.weights("grad_bias_out", prob, v, 0, v, nil, []float64{1}, 1)
-	c.rowProducts("dy", above, h, flops, c.Steps, func(row int, col []float64) float64 {
+	c.rowProducts("dy", above, h, flops, c.Steps, func(row, _ int, col []float64) float64 {
 		var sum float64
 		for k, g := range prob[row*v : (row+1)*v] {
 			sum += g * col[k]

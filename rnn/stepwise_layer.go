@@ -19,6 +19,8 @@ type stepLayer struct {
 	biasX   []float32
 	biasR   []float32
 	peep    []float32
+
+	*stepProjection // nil: none
 }
 
 // step is the kth of so many steps that is read.
@@ -60,7 +62,7 @@ func turnedValues(p Problem) (n int) {
 	}
 	for i := range p.Reads() {
 		if p.Backwards(i) {
-			n += len(p.Cell.States)*p.Hidden + p.Width(i/p.Ways())
+			n += len(p.Cell.States)*p.Hidden + 2*p.Projection + p.Width(i/p.Ways())
 		}
 	}
 	n += p.Layers * (p.Ways() - 1) * p.Out() // side by side
@@ -83,7 +85,7 @@ func (c *stepper) layout() {
 		}
 		in = outputs[0]
 		if len(outputs) > 1 {
-			in = &orders{block: c.distinct * c.Out(), forward: beside([][]float64{outputs[0].forward, outputs[1].forward}, c.Hidden)}
+			in = &orders{block: c.distinct * c.Out(), forward: beside([][]float64{outputs[0].forward, outputs[1].forward}, Emits(c.Problem))}
 		}
 	}
 	c.outputs = in.forward
@@ -103,14 +105,15 @@ func stepLayerOf(c *stepper, i int, in *orders) (y stepLayer, outputs *orders) {
 	if len(c.Cell.Peeps) > 0 {
 		y.peep = c.data.Get(name("peephole"))
 	}
-	for _, s := range c.Cell.States {
-		state := &orders{block: c.distinct * c.Hidden, forward: c.tensor(name(s)).Values}
+	for k, s := range c.Cell.States {
+		state := &orders{block: c.distinct * StateWidth(c.Problem, k), forward: c.tensor(name(s)).Values}
 		y.initial = append(y.initial, widen(c.data.Get(name(s+"0"))))
 		y.state = append(y.state, state.read(y.backwards))
 		if outputs == nil {
 			outputs = state
 		}
 	}
+	y.stepProjection = projectionLaid(c, &y, name)
 	return y, outputs
 }
 

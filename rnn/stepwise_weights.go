@@ -11,7 +11,7 @@ import (
 // signs (Freivalds), which takes no longer than a few of their columns.
 func (c *stepper) parameters(b *backStep) {
 	y := &c.layers[b.l]
-	h, width, gates, rec := c.Hidden, c.Width(y.level), len(c.Cell.Gates)*c.Hidden, c.Cell.Recurrent*c.Hidden
+	width, gates, rec := c.Width(y.level), len(c.Cell.Gates)*c.Hidden, c.Cell.Recurrent*c.Hidden
 	name := func(s string) string { return c.Named(s, b.l) }
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(b.l)|3<<60))
 	if y.oneHot {
@@ -35,10 +35,12 @@ func (c *stepper) parameters(b *backStep) {
 	if b.dr != nil {
 		d, stride = b.dr, rec
 	}
-	through := c.Cell.Through
-	states := slices.Concat(y.initial[through], y.state[through])[:len(d)/stride*h]
+	states := throughAll(c, y)[:len(d)/stride*Emits(c.Problem)]
 	recurrentWeights(c, name("grad_weight_hh"), rng, d, stride, states)
 	c.weights(name("grad_bias_hh"), d, stride, 0, rec, nil, []float64{1}, 1)
+	if y.stepProjection != nil {
+		projectionWeights(c, b, rng)
+	}
 }
 
 // draw is a vector of random signs.

@@ -83,9 +83,9 @@ func (p *Matrices) shows(i, s int) (v shown) {
 	e := y.Ends
 	switch {
 	case e == nil:
-		v = shown{before: y.State[s].Band(0, p.Batch), after: p.stateAfter(y.State[s], 0, p.Frames()), all: true, flipped: p.Backwards(i)}
+		v = shown{before: y.shown(s).Band(0, p.Batch), after: p.stateAfter(y.shown(s), 0, p.Frames()), all: true, flipped: p.Backwards(i)}
 		if p.Pass == Train {
-			v.grad = y.Grad.State[s].All()
+			v.grad = y.shownGrad(s, p.Batch)
 		}
 		return v
 	case s == 0 && !e.Outputs.Empty():

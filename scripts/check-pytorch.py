@@ -33,6 +33,8 @@ LENGTHS = ["11+11+3+1+7", "uniform:50%"]  # for B=5 and T=11
 NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--onehot=true"],
             ["--point", "H=17,I=13,B=5,T=11,L=2,O=8", "--symbols=6", "--embedding=9", "--groups=2", "--weighted=true"],
             ["--point", "H=18,I=13,B=5,T=11,L=2,O=7", "--heads=3"]]
+# An LSTM's output projected to fewer values.
+PROJECTED = [["--point", "H=17,I=13,B=5,T=11,L=1", "--projection=16"], ["--point", "H=17,I=13,B=5,T=11,L=3,O=7", "--projection=5"]]
 
 
 def runs():
@@ -59,6 +61,12 @@ def runs():
                     yield [*flags, "--pass", "train", "--point", "H=17,I=13,B=5,T=11,L=3", *turned, *ragged]
                     yield [*flags, "--pass", "forward", *NETWORKS[0], *turned, *ragged]
                 yield from ([*flags, "--pass", "train", *network, *ragged] for network in NETWORKS[1:])
+            if cell != "lstm":
+                continue
+            for direction in ["forward", *DIRECTIONS]:
+                for size in PROJECTED:
+                    for of in "train", "forward":
+                        yield [*flags, "--pass", of, *size, "--direction", direction]
 
 
 def export(binary, flags, path):
@@ -88,7 +96,7 @@ def turned(kind, more, m):
     class Turned(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            widths = [m["input"]] + [m["hidden"]] * (m["layers"] - 1)
+            widths = [m["input"]] + [m.get("projection") or m["hidden"]] * (m["layers"] - 1)
             self.layers = torch.nn.ModuleList(kind(width, m["hidden"], **more) for width in widths)
 
         def forward(self, x, states):
@@ -171,6 +179,8 @@ class Check:
             "gru": (torch.nn.GRU, {}),
             "lstm": (torch.nn.LSTM, {}),
         }[m["cell"]]
+        if m.get("projection"):
+            more["proj_size"] = m["projection"]
         direction = m.get("direction", "forward")
         if direction in ("forward", "both"):
             module = kind(m["input"], m["hidden"], m["layers"], bidirectional=direction == "both", **more)
@@ -265,6 +275,7 @@ class Check:
         kind = m["pass"] + (" one-hot" if m["onehot"] else " embedding" if m.get("symbols") else "")
         kind += " " + m["direction"] if "direction" in m else ""
         kind += " ragged" if "lengths" in m else ""
+        kind += f" →{m['projection']}" if m.get("projection") else ""
         verdict = "ok" if self.ok() else "DIFFERS"
         if self.kinks:
             verdict += f"; on the other side of ReLU's kink: {self.kinks}"

@@ -111,12 +111,12 @@ func valueBytes(p rnn.Precision, gpu bool) (weight, state float64) {
 
 // given is the bytes of weights and inputs, each once, and of the gradients of weights.
 func given(p rnn.Problem, weight, state float64) float64 {
-	weights := float64(p.Out()) * float64(p.Output)
+	units, weights := float64(p.Ways()*p.Hidden), float64(p.Out())*float64(p.Output)
 	for l := range p.Layers {
 		if l > 0 || !p.OneHot { // a look-up reads few
-			weights += float64(p.Out()) * float64(len(p.Cell.Gates)*p.FanIn(l))
+			weights += units * float64(len(p.Cell.Gates)*p.FanIn(l))
 		}
-		weights += float64(p.Out()) * float64(p.Cell.Recurrent*p.HeadUnits())
+		weights += units * float64(p.Cell.Recurrent*p.HeadUnits()+p.Projection)
 	}
 	if p.Pass == rnn.Train {
 		weight += 4

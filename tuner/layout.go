@@ -303,7 +303,7 @@ func Problem(p results.Point) (rnn.Problem, error) {
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
-		Direction: rnn.Direction(direction), Lengths: lengths,
+		Direction: rnn.Direction(direction), Lengths: lengths, Projection: p.Projection,
 	}
 	return q, errors.Join(q.Check(), checkCalls(p))
 }
@@ -312,7 +312,7 @@ func Problem(p results.Point) (rnn.Problem, error) {
 func hostMemory(p rnn.Problem) int64 {
 	weights := 0
 	for l := range p.Layers {
-		weights += p.Out() * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.HeadUnits())
+		weights += p.Ways() * p.Hidden * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.HeadUnits() + p.Projection)
 	}
 	distinct, checked := sample(p)
 	given := p.Given() // values per step and sequence

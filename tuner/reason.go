@@ -15,7 +15,7 @@ func ReasonOf(err error, otherwise string) string {
 		code  string
 	}{
 		{schedule.ErrKnob, results.ReasonKnob}, {schedule.ErrCell, results.ReasonCell}, {schedule.ErrInput, results.ReasonInput},
-		{schedule.ErrHistory, results.ReasonHistory}, {schedule.ErrHeads, results.ReasonHeads}, {schedule.ErrCalls, results.ReasonCalls}, {schedule.ErrPrecision, results.ReasonPrecision},
+		{schedule.ErrHistory, results.ReasonHistory}, {schedule.ErrHeads, results.ReasonHeads}, {schedule.ErrProjection, results.ReasonProjection}, {schedule.ErrCalls, results.ReasonCalls}, {schedule.ErrPrecision, results.ReasonPrecision},
 		{schedule.ErrDevice, results.ReasonDevice}, {schedule.ErrLibrary, results.ReasonLibrary},
 		{schedule.ErrDirection, results.ReasonDirection}, {schedule.ErrLengths, results.ReasonLengths},
 	} {

@@ -52,6 +52,11 @@ func TestLargeProblemsPass(t *testing.T) {
 			}
 			p.Direction = []results.Direction{"both", "alternate", "reverse"}[(k+i)%3]
 			points = append(points, p)
+			if c.Projects() {
+				narrow := long(c, pass)
+				narrow.Projection, narrow.Output = 5, 7*i
+				points = append(points, narrow)
+			}
 			recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), points, specs(t, "naive", "scc", "scan", "cudnnstyle", "persistent"))
 			if err != nil {
 				t.Fatal(err)

@@ -134,6 +134,8 @@ func TestUsageErrors(t *testing.T) {
 		{"explain -o dot", "name one, as in --impl naive"},
 		{"export -H 3", "no output file"},
 		{"export -H 64 --heads 5 -o x.npz", "heads is 5: it must divide the hidden units, of which a layer has 64"},
+		{"export -H 64 --projection 96 -o x.npz", "projection is 96: it must be 0 (none) or less than the hidden units, of which a layer has 64"},
+		{"export -H 64 --heads 2 --projection 32 -o x.npz", "a projection would mix the heads"},
 		{"export -H 3 -f x.npy", "x.npy can hold only one array, but export writes several: use the ending .npz"},
 		{"graph", "graph takes one cell or one file"},
 		{"graph lstmm", "unknown cell \"lstmm\": did you mean lstm?"},

@@ -75,7 +75,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		fs.BoolVar(&f.want.Beside, "beside", false, "time forward and backward alone, in turns with the training")
 	})
 	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(fs *pflag.FlagSet) {
-		for _, name := range []string{"hidden", "batch", "steps", "layers", "history", "heads"} {
+		for _, name := range []string{"hidden", "batch", "steps", "layers", "history", "heads", "projection"} {
 			f.add(fs, name, "LIST", map[string]string{"hidden": "H", "batch": "B", "steps": "T"}[name])
 		}
 		f.add(fs, "cell", "LIST", "")

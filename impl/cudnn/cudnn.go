@@ -57,6 +57,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Heads > 1 {
 		return fmt.Errorf("%w: cuDNN does not support heads", schedule.ErrHeads)
 	}
+	if p.Projection > 0 {
+		return fmt.Errorf("%w: cuDNN runs here without a projection: set projection to none", schedule.ErrProjection)
+	}
 	if p.OneHot {
 		return fmt.Errorf("%w: cuDNN does not support one-hot input", schedule.ErrInput)
 	}

@@ -16,7 +16,13 @@ func (n *network) backward(depth, fromEnd int) {
 		above = n.layers[l+1].back.Below
 	}
 	dx, dr := n.Rows(y.back.DX, t, 1), y.back.Recurrent(t, 1)
-	step := n.StepBack(l, t, n.Rows(above, t, 1), dx, dr, rnn.Maybe(y.back.DPeep))
+	dout := n.Rows(above, t, 1)
+	if j := n.Layer[l].Projection; j != nil {
+		op := j.Back(t)
+		n.productBack(stream, op.A, y.pb, op.C, false)
+		dout = op.C
+	}
+	step := n.StepBack(l, t, dout, dx, dr, rnn.Maybe(y.back.DPeep))
 	if n.fused {
 		n.Do(stream, step)
 	} else {
@@ -25,7 +31,7 @@ func (n *network) backward(depth, fromEnd int) {
 		}
 	}
 	if !dr.Empty() {
-		carry, written := n.CarryThrough(l, t)
+		carry, written := n.CarryInto(l, t)
 		n.productBack(stream, dr, y.rb, carry, written)
 	}
 	if t%n.block == 0 && y.back.Below != nil {
@@ -37,7 +43,8 @@ func (n *network) backward(depth, fromEnd int) {
 }
 
 // inputGradient computes that of layer l's input at steps [t, t+steps), which
-// goes into the products of the same steps and, by a window, of those after.
+// goes into the products of the same steps and, by a window, of those after. A projection of the
+// layer below takes it from there.
 func (n *network) inputGradient(l, t, steps int) {
 	b := n.layers[l].back
 	for k, o := range n.layers[l].wb {
@@ -45,6 +52,12 @@ func (n *network) inputGradient(l, t, steps int) {
 			dx := n.Rows(b.DX, run.T, run.N)
 			n.productBack(n.inputStream(l), dx, o, b.Below.Band(n.Batches.Earlier(k, run), dx.Rows), k > 0)
 		}
+	}
+	if l == 0 {
+		return
+	}
+	if j := n.Layer[l-1].Projection; j != nil {
+		n.Do(n.inputStream(l), j.Receive(t, steps, n.Rows(b.Below, t, steps)))
 	}
 }
 

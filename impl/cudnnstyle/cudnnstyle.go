@@ -86,6 +86,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		for _, y := range n.layers {
 			y.back.Start()
 		}
+		if j := p.Layer[p.Layers-1].Projection; j != nil {
+			n.Do(n.recurrentStream(p.Layers-1), j.Receive(0, p.Steps, n.Top().All()))
+		}
 		n.wave(n.backward)
 		n.weightGradients()
 	}
@@ -152,9 +155,13 @@ func (n *network) forward(l, t int) {
 	step := n.Step(l, t, y.pre(n, t, 1), rec)
 	if n.fused {
 		n.Do(n.recurrentStream(l), step)
-		return
+	} else {
+		for _, m := range step.Maps(n.Batches.Last(y.temp.All(), t)) {
+			n.Do(n.recurrentStream(l), m)
+		}
 	}
-	for _, m := range step.Maps(n.Batches.Last(y.temp.All(), t)) {
-		n.Do(n.recurrentStream(l), m)
+	if j := n.Layer[l].Projection; j != nil {
+		op := j.Out(t)
+		n.product(n.recurrentStream(l), op.A, y.p, op.C, false)
 	}
 }

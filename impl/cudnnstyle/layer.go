@@ -13,6 +13,7 @@ type layer struct {
 	// Those of the input are one for each step of the cell's window.
 	w, wb []operand
 	r, rb operand
+	p, pb operand // of the projection; none
 
 	x    *schedule.Matrix // input products of a few blocks, block·B × G·H each
 	ring int              // steps in x
@@ -61,8 +62,14 @@ func (n *network) layout(l int) layer {
 		}
 		out.temp = n.Matrix(name("temp"), n.Batch, temps*n.Hidden)
 	}
+	if j := y.Projection; j != nil {
+		out.p = operand{{weights: j.W.All(), forward: true}}
+	}
 	if n.Pass != rnn.Train {
 		return out
+	}
+	if j := y.Projection; j != nil {
+		out.pb = operand{{weights: j.W.All()}}
 	}
 	out.wb, out.rb = n.inputs(l, false), n.recurrent(rnn.Maybe(y.R), false)
 	out.back = n.Back(l, n.inputStream(l), n.recurrentStream(l))
@@ -125,9 +132,9 @@ func (n *network) pack(when int) {
 		y := &n.layers[l]
 		in, rec := n.inputStream(l), n.recurrentStream(l)
 		n.packAll(in, when, y.w...)
-		n.packAll(rec, when, y.r)
+		n.packAll(rec, when, y.r, y.p)
 		n.packAll(in, when, y.wb...)
-		n.packAll(rec, when, y.rb)
+		n.packAll(rec, when, y.rb, y.pb)
 	}
 }
 

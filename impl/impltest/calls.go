@@ -17,12 +17,15 @@ import (
 // step a call and several, dense, one-hot and embedded, and with an output layer.
 func CallProblems(p rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
-	for _, c := range cell.All() {
+	for i, c := range cell.All() {
 		ps = append(ps,
 			rnn.Problem{Cell: c, Input: 3, Hidden: 17, Layers: 2, Batch: 3, Steps: 1, Calls: 9, Precision: p},
 			rnn.Problem{Cell: c, Input: 7, Hidden: 6, Layers: 1, Batch: 1, Steps: 3, Calls: 4, Output: 5, OneHot: true, Precision: p},
 			rnn.Problem{Cell: c, Input: 5, Hidden: 8, Layers: 2, Batch: 2, Steps: 2, Calls: 5, Symbols: 4, Embedding: 3, Output: 4, Groups: 2, Weighted: true, Precision: p},
 		)
+		if c.Projects() {
+			ps = append(ps, rnn.Problem{Cell: c, Input: 5, Hidden: 8, Projection: 3, Layers: 2, Batch: 2, Steps: 1 + i%2, Calls: 5, Precision: p})
+		}
 	}
 	return ps
 }

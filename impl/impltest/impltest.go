@@ -83,6 +83,9 @@ func Problems() []rnn.Problem {
 			ps = append(ps, p)
 		}
 	}
+	for _, precision := range []rnn.Precision{rnn.FP32, rnn.FP16, rnn.BF16} {
+		ps = append(ps, Projected(precision)...)
+	}
 	return ps
 }
 
@@ -153,6 +156,34 @@ func Headed(precision rnn.Precision) []rnn.Problem {
 			p.Hidden, p.Heads = 6, 6
 		}
 		ps = append(ps, p)
+	}
+	return ps
+}
+
+// Projected are problems in precision p whose layers have a projection: every cell that can, with
+// every direction, and with -short a few.
+func Projected(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		if !c.Projects() {
+			continue
+		}
+		plain := rnn.Problem{Cell: c, Input: 7, Hidden: 17, Projection: 5, Layers: 3, Batch: 3, Steps: 5, Precision: precision}
+		trained := plain
+		trained.Pass, trained.Output, trained.OneHot, trained.Hidden, trained.Projection = rnn.Train, 4, i%2 == 0, 12, 11
+		both := plain
+		both.Pass, both.Direction, both.Layers, both.Projection = rnn.Train, rnn.BothWays, 2, 3
+		ps = append(ps, plain, trained, both)
+		if !testing.Short() {
+			one, wide, turn := trained, both, both
+			one.Projection, one.Batch, one.OneHot, one.Output = 1, 1, false, 0
+			wide.Direction, wide.Hidden, wide.Projection, wide.Batch = rnn.FromFirst, 68, 33, 9
+			turn.Direction = rnn.Alternating
+			ps = append(ps, one, wide, turn)
+		}
+	}
+	if testing.Short() && precision != rnn.FP32 {
+		return ps[:3]
 	}
 	return ps
 }

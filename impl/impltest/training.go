@@ -58,6 +58,10 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 				q, once := p, o
 				q.Hidden, q.Heads = 15, 3
 				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })
+				// Through a projection peepholes change by little more than their own rounding.
+				if q.Hidden, q.Heads, q.Projection = 17, 0, 6; c.Projects() && len(c.Peeps) == 0 {
+					t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })
+				}
 			}
 			if i%4 == j {
 				q, once := p, o

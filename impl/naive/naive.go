@@ -67,7 +67,7 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 	for l := p.Layers - 1; l >= 0; l-- {
 		below := p.DX
 		if l > 0 {
-			below = p.Matrix(fmt.Sprintf("dy%d", l-1), p.Batches.Before(p.Steps), p.Hidden)
+			below = p.Matrix(fmt.Sprintf("dy%d", l-1), p.Batches.Before(p.Steps), p.Width(l))
 		}
 		n.backward(l, above, below)
 		above = below
@@ -119,6 +119,9 @@ func (n *network) forward(l, t int) {
 	for _, m := range n.Step(l, t, x, r).Maps(n.rows(n.temp, t)) {
 		n.do(m)
 	}
+	if j := y.Projection; j != nil {
+		n.do(j.Out(t))
+	}
 }
 
 func (n *network) head(t int) {
@@ -155,17 +158,26 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 	if zeroed && below != nil {
 		n.do(schedule.Map{Op: cell.Zero, Out: below.All()})
 	}
+	if j := y.Projection; j != nil {
+		n.do(j.Receive(0, n.Steps, above.All()))
+	}
 	for t := n.Steps - 1; t >= 0; t-- {
 		dx := n.rows(n.x, t) // the forward pass is over: its products' place is free
 		dr := n.FromInput(dx)
 		if n.Cell.SplitGrad {
 			dr = n.rows(n.r, t)
 		}
-		for _, m := range n.StepBack(l, t, n.Rows(above, t, 1), dx, dr, rnn.Maybe(n.dpeep)).Maps(n.rows(n.temp, t)) {
+		dout := n.Rows(above, t, 1)
+		if j := y.Projection; j != nil {
+			n.do(j.Back(t))
+			n.do(j.Weights(t, 1, t < n.Steps-1))
+			dout = j.DM.All()
+		}
+		for _, m := range n.StepBack(l, t, dout, dx, dr, rnn.Maybe(n.dpeep)).Maps(n.rows(n.temp, t)) {
 			n.do(m)
 		}
 		taps, prev, more := n.Taps(l, t, 1), n.Through(l, t, 1), t < n.Steps-1
-		carry, written := n.CarryThrough(l, t)
+		carry, written := n.CarryInto(l, t)
 		for g := range n.gates {
 			if g < n.recurrent {
 				for _, b := range n.Blocks(g) {

@@ -112,6 +112,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Cell.Recurrent == 0 {
 		return fmt.Errorf("%w: %v has no recurrent product, so it has no weights to keep on chip", schedule.ErrCell, p.Cell)
 	}
+	if p.Projection > 0 {
+		return fmt.Errorf("%w: units would have to exchange values twice a step, before the projection and after it, but a persistent layer does so once", schedule.ErrProjection)
+	}
 	n := &network{Plan: p, block: k["inputbatch"]}
 	switch {
 	case n.block > 0:

@@ -50,6 +50,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Lengths != "" {
 		return fmt.Errorf("%w: graphs have all sequences at all steps, but lengths are %.60v: set lengths to full", schedule.ErrLengths, p.Lengths)
 	}
+	if p.Projection > 0 {
+		return fmt.Errorf("%w: a graph has one product between its layers, and no projection of a loop's outputs: set projection to none", schedule.ErrProjection)
+	}
 	g, err := graph.New(graph.Stack{
 		Cell: p.Cell, Layers: p.Layers, Input: p.Input, Hidden: p.Hidden, Output: p.Output, Symbols: p.OneHot,
 	})

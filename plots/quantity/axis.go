@@ -161,6 +161,7 @@ func Axes() []Axis {
 		whole("output", "output classes", "O"),
 		whole("history", "history steps", "history"),
 		whole("heads", "heads", "heads"),
+		whole("projection", "projected values", "projection"),
 		whole("calls", "calls", "calls"),
 		named("onehot", "input encoding", func(r *results.Record) string {
 			if r.Point.OneHot {

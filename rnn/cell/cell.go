@@ -100,6 +100,13 @@ func (c *Cell) Start(s int, x float64) float64 {
 	return x
 }
 
+// Projects reports whether a layer of c can have a projection: what the cell makes of state 0 is
+// read at the next step by the recurrent product alone, and other states carry on.
+func (c *Cell) Projects() bool {
+	reads := slices.ContainsFunc(c.Forward, func(in Instr) bool { return slices.Contains(in.Args(), Ref{Prev, 0}) })
+	return c.Recurrent > 0 && c.Through == 0 && len(c.States) > 1 && !reads && !c.RecallsState(0) && !c.DirectPrev(0)
+}
+
 // Kinked reports whether c's gradient jumps somewhere, so that two answers that
 // differ by rounding can have different gradients and both be right.
 func (c *Cell) Kinked() bool {

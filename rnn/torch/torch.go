@@ -4,7 +4,7 @@
 // scripts/check-pytorch.py does. The package computes nothing and does not know
 // whether an answer is right.
 //
-// Letters are those of package rnn; P is the number of peepholes. Inputs are
+// Letters are those of package rnn; P is the number of peepholes, or of values of a projection. Inputs are
 // float32 and answers float64, as rnn holds them: a device's float32 loses
 // nothing and the reference keeps its digits. Symbols and classes are int64.
 // Every sequence of the batch is written out, copies included.
@@ -18,6 +18,8 @@
 //	                            window, columns for the step, then for the step before
 //	weight_hh_l0     G·H × H    gates in the order of meta's gates: r, z, n and i, f, g, o;
 //	                            with heads, G·H × H/heads: the blocks of a block-diagonal matrix
+//	weight_hr_l0     P × H      the projection, if there is one. P then takes the place of H in output,
+//	                            h_0, h_n, h_l0, weight_hh_l0 and weight_ih of the layers above
 //	bias_ih_l0       G·H
 //	bias_hh_l0       G·H
 //	h_0, c_0         L × B × H  states before the first step
@@ -39,6 +41,7 @@
 // 0 has the target -1. With groups, the loss and prob are of each group's classes alone. What PyTorch's modules have no name for:
 //
 //	h_l0, c_l0       T × B × H  states of a layer after each step
+//	unprojected_l0   T × B × H  what weight_hr_l0 projects to h_l0
 //	peephole_l0      P × H      in the order of meta's peepholes
 //	weight_out       V × H      output layer: logits = weight_out · output + bias_out
 //	bias_out         V
@@ -176,9 +179,11 @@ func (l *layout) meta(from Source) {
 		Pass      string   `json:"pass"`
 		Precision string   `json:"precision"`
 		Source
+
+		Projection int `json:"projection,omitempty"`
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection,
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -214,6 +219,9 @@ func (l *layout) parameters() {
 		if k := len(p.Cell.Peeps); k > 0 {
 			l.add(name("peephole"), l.Get(name("peephole")), k, h)
 		}
+		if p.Projection > 0 {
+			l.add(name("weight_hr"), l.Get(name("weight_hr")), p.Projection, h)
+		}
 	}
 }
 
@@ -233,8 +241,9 @@ func (l *layout) embedding() {
 }
 
 func (l *layout) states() {
-	t, b, h, layers := l.p.Steps, l.p.Batch, l.p.Hidden, l.p.Reads()
+	t, b, layers := l.p.Steps, l.p.Batch, l.p.Reads()
 	for i, s := range l.p.Cell.States {
+		h := rnn.StateWidth(l.p, i)
 		var first []float32
 		var last []float64
 		for n := range layers {
@@ -261,6 +270,11 @@ func (l *layout) states() {
 		}
 		l.add(s+"_0", first, layers, b, h)
 		l.add(s+"_n", last, layers, b, h)
+	}
+	for n := range layers {
+		if name := l.p.Named("unprojected", n); l.p.Projection > 0 {
+			l.add(name, l.take(name, t*b, l.p.Hidden), t, b, l.p.Hidden)
+		}
 	}
 	if l.p.Direction != rnn.FromFirst {
 		l.add("output", l.take("y", t*b, l.p.Out()), t, b, l.p.Out())
@@ -311,8 +325,12 @@ func (l *layout) gradients() {
 		if k := len(p.Cell.Peeps); k > 0 {
 			l.add(name("peephole"), l.take(name("peephole"), 1, k*h), k, h)
 		}
+		if p.Projection > 0 {
+			l.add(name("weight_hr"), l.take(name("weight_hr"), p.Projection, h), p.Projection, h)
+		}
 	}
-	for _, s := range p.Cell.States {
+	for i, s := range p.Cell.States {
+		h := rnn.StateWidth(p, i)
 		var v []float64
 		for n := range p.Reads() {
 			v = append(v, l.take(p.Named("grad_"+s+"0", n), b, h)...)

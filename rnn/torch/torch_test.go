@@ -280,6 +280,8 @@ func TestDeviceAnswers(t *testing.T) {
 					}
 					if c.Recurrent > 0 && output > 0 {
 						p.Heads = 2
+					} else if c.Projects() {
+						p.Projection = 3
 					}
 					plan, _, err := rnn.Layout(nothing{}, p, nil)
 					if err != nil {

@@ -55,6 +55,7 @@ func Axes() []Axis {
 		{Name: "embedding", Doc: "input features that the embedding gives", Zero: "none", Default: "none"},
 		{Name: "groups", Doc: "groups of output classes, each with its own softmax; none: one softmax", Zero: "none", Default: "none"},
 		{Name: "heads", Doc: "heads that divide the units of a layer; the recurrent product does not mix them; none: one head", Zero: "none", Default: "none"},
+		{Name: "projection", Doc: "values that a layer makes of its units, fewer than these; none: its output is the units", Zero: "none", Default: "none"},
 		{Name: "weighted", Doc: "loss with a weight for each time step (true or false)", Default: "false", Words: true},
 		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
 	}
@@ -192,6 +193,8 @@ func set(p *results.Point, name string, val value) {
 		p.Groups = val.size
 	case "heads":
 		p.Heads = val.size
+	case "projection":
+		p.Projection = val.size
 	case "weighted":
 		p.Weighted = val.word == "true"
 	case "streams":

@@ -38,11 +38,14 @@ func TestRoundTrip(t *testing.T) {
 	turned := point(512, 4)
 	turned.Direction = "both"
 	b.Put(fact(turned, 3e-3))
+	narrow := point(512, 4)
+	narrow.Projection = 256
+	b.Put(fact(narrow, 4e-3))
 	if err := b.Write(path); err != nil {
 		t.Fatal(err)
 	}
 	back, err := Read(path)
-	if err != nil || len(back.Entries) != 3 {
+	if err != nil || len(back.Entries) != 4 {
 		t.Fatalf("%d entries, %v", len(back.Entries), err)
 	}
 	if back.Entries[0].Point.Hidden != 64 || !reflect.DeepEqual(back.Entries[1], better) {
@@ -50,6 +53,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if found := back.Lookup("cpu-x-2t", "hot", turned); len(found) != 1 || found[0].Seconds != 3e-3 {
 		t.Errorf("both ways: %+v", found)
+	}
+	if found := back.Lookup("cpu-x-2t", "hot", narrow); len(found) != 1 || found[0].Seconds != 4e-3 {
+		t.Errorf("a projection: %+v", found)
 	}
 	again, err := back.Format()
 	if text, _ := os.ReadFile(path); err != nil || string(text) != string(again) {

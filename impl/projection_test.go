@@ -1,0 +1,130 @@
+package impl_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/impl/impltest"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// TestProjectionStepwise checks layers with a projection step by step, and plants faults in outputs,
+// in what is projected, and in gradients.
+func TestProjectionStepwise(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, c := range []*cell.Cell{cell.LSTM, cell.LSTMPeephole, cell.SLSTM} {
+		p := rnn.Problem{Cell: c, Input: 5, Hidden: 11, Projection: 3 + 3*i, Layers: 2, Batch: 3, Steps: 9, Output: 4 * (i % 2), Pass: rnn.Train}
+		data := rnn.NewData(p, 1, 2, "normal")
+		plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prog.Close()
+		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prog.Run(1); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := plan.ReadDistinct(prog, data.Distinct)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(flops float64) rnn.Deviation {
+			dev, covered, err := rnn.Stepwise{FLOPs: flops}.Check(plan, prog, data, got)
+			if err != nil || covered.Share != 1 && flops > 1e8 {
+				t.Fatalf("%v: %v: %v of the values are compared", p, err, covered.Share)
+			}
+			return dev
+		}
+		for _, flops := range []float64{1e9, 1e5, 1e3} {
+			if dev := check(flops); !dev.OK() {
+				t.Errorf("%v, %v operations: %v", p, flops, dev)
+			}
+		}
+		for _, name := range []string{"h_l0", "h_l1", "unprojected_l0", "grad_weight_hr_l1", "grad_weight_hh_l0", "grad_h0_l0", "grad_c0_l1", "dx"} {
+			i := slices.IndexFunc(got, func(t rnn.Tensor) bool { return t.Name == name })
+			v := &got[i].Values[len(got[i].Values)/2]
+			right := *v
+			*v += 1
+			if dev := check(1e9); dev.OK() {
+				t.Errorf("%v: %s may be off by 1", p, name)
+			}
+			*v = right
+		}
+	}
+}
+
+// TestProjectionDeclines names techniques that do without a projection, and cells that have none.
+func TestProjectionDeclines(t *testing.T) {
+	for _, c := range []struct {
+		technique string
+		cell      *cell.Cell
+		want      string
+	}{
+		{"scc", cell.LSTM, "no projection of a loop's outputs"},
+		{"persistent", cell.LSTM, "exchange values twice a step"},
+		{"cudnn", cell.LSTM, "without a projection"},
+		{"scan", cell.LSTM, "is not a linear recurrence"},
+		{"naive", cell.GRU, "only LSTMs have a projection"},
+		{"naive", cell.RNNTanh, "only LSTMs have a projection"},
+		{"cudnnstyle", cell.LSLSTM, "only LSTMs have a projection"},
+	} {
+		p := rnn.Problem{Cell: c.cell, Input: 4, Hidden: 6, Projection: 2, Layers: 1, Batch: 1, Steps: 2}
+		_, _, err := rnn.Layout(impl.Lookup(c.technique), p, nil)
+		if !errors.Is(err, schedule.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %v: %v", c.technique, c.cell, err)
+		}
+	}
+	p := rnn.Problem{Cell: cell.LSTM, Input: 4, Hidden: 6, Layers: 1, Batch: 1, Steps: 2}
+	for _, projection := range []int{-1, 6, 7} {
+		p.Projection = projection
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), "less than the hidden units") {
+			t.Errorf("a projection of %d: %v", projection, err)
+		}
+	}
+	p.Projection, p.Heads = 4, 2
+	if err := p.Check(); err == nil || !strings.Contains(err.Error(), "would mix the heads") {
+		t.Errorf("heads: %v", err)
+	}
+}
+
+// TestProjectionCells: the cells that have one are those whose output alone recurs beside a state.
+func TestProjectionCells(t *testing.T) {
+	var names []string
+	for _, c := range cell.All() {
+		if c.Projects() {
+			names = append(names, c.Name)
+		}
+	}
+	if want := []string{"lstm", "lstm-peephole", "slstm"}; !slices.Equal(names, want) {
+		t.Errorf("cells %v, want %v", names, want)
+	}
+}
+
+// TestEmulatedProjection runs an LSTM with a projection on the CUDA device without a GPU: one
+// problem for each technique and precision.
+func TestEmulatedProjection(t *testing.T) {
+	d := emulated(t)
+	for i, tech := range []string{"cudnnstyle", "naive"} {
+		var some []rnn.Problem
+		for j, precision := range []rnn.Precision{rnn.BF16, rnn.FP32, rnn.FP16} {
+			some = append(some, impltest.Projected(precision)[1+(i+j)%2]) // of the LSTM
+		}
+		t.Run(tech, func(t *testing.T) { impltest.RunProblems(t, d, impl.Lookup(tech), some) })
+	}
+}

@@ -1,0 +1,89 @@
+package rnn
+
+// A refProjection is the projection of one layer of the reference. The rows of h and d are as those
+// of the layer's states, the initial ones among them.
+type refProjection struct {
+	width  int
+	weight []float32 // width × hidden
+	h      []float64 // the outputs
+	d      []float64 // their gradients, complete once the steps that read them are done
+	dW     []float64
+}
+
+// projectionOf is that of number i of Problem.Reads; nil where there is none.
+func projectionOf(r *reference, y *refLayer, i int) *refProjection {
+	p := r.p
+	if p.Projection == 0 {
+		return nil
+	}
+	j := &refProjection{width: p.Projection, weight: r.Get(p.Named("weight_hr", i))}
+	j.h = make([]float64, (r.rows+r.Distinct)*j.width)
+	copy(j.h[y.initial*j.width:], widen(r.Get(p.Named(p.Cell.States[0]+"0", i))))
+	return j
+}
+
+// through are what the recurrent product multiplies in rows [from, to).
+func (y *refLayer) through(p Problem, from, to int) []float64 {
+	if j := y.projection; j != nil {
+		return j.h[(y.before+from)*j.width : (y.before+to)*j.width]
+	}
+	return y.prior(p.Cell.Through, from*p.Hidden, to*p.Hidden, p.Hidden)
+}
+
+// project computes the outputs of step t.
+func (y *refLayer) project(t int) {
+	if j := y.projection; j != nil {
+		b, h := y.batch, len(j.weight)/j.width
+		m := y.state[0][(t*b+y.after)*h:][:b*h]
+		mulTransposed(j.h[(t*b+y.after)*j.width:][:b*j.width], m, j.weight, b, j.width, h)
+	}
+}
+
+// shown is state s after the steps of all rows, as answers have it.
+func (y *refLayer) shown(s, hidden int) []float64 {
+	if j := y.projection; s == 0 && j != nil {
+		return j.h[y.after*j.width:][:y.rows*j.width]
+	}
+	return y.later(s, hidden)
+}
+
+// shownGrad is the gradient of that state before the first step, of b sequences.
+func (y *refLayer) shownGrad(s, b int) []float64 {
+	if j := y.projection; s == 0 && j != nil {
+		return j.d[y.initial*j.width:][:b*j.width]
+	}
+	return y.dState[s]
+}
+
+// receive takes the gradient of the outputs, and makes room for that of what is projected. Without a
+// projection they are the same.
+func (y *refLayer) receive(p Problem, dout []float64) []float64 {
+	j := y.projection
+	if j == nil {
+		return dout
+	}
+	j.d = make([]float64, len(j.h))
+	copy(j.d[y.after*j.width:], dout)
+	return make([]float64, y.rows*p.Hidden)
+}
+
+// projectBack sets the gradient of what is projected at step t.
+func (y *refLayer) projectBack(t int, dM []float64) {
+	if j := y.projection; j != nil {
+		b, h := y.batch, len(j.weight)/j.width
+		mul(dM[t*b*h:(t+1)*b*h], j.d[(t*b+y.after)*j.width:][:b*j.width], j.weight, b, j.width, h)
+	}
+}
+
+// carryBack adds to the gradient of the outputs before step t what the recurrent product, of so many
+// columns, brings there. It reports whether there is a projection.
+func (y *refLayer) carryBack(t, rh int) bool {
+	j := y.projection
+	if j == nil {
+		return false
+	}
+	b := y.batch
+	mul(j.d[(t*b+y.before)*j.width:][:b*j.width], y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, j.width)
+	clear(y.dState[0])
+	return true
+}
