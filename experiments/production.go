@@ -50,19 +50,20 @@ var production = Experiment{
 	Report: reportProduction,
 }
 
-// runs reports whether a technique runs a layer: linear recurrences have no weights to keep on chip, and
-// the vendor's library has neither their cells nor heads.
+// runs reports whether a technique runs a layer: linear recurrences have no weights to keep on chip, a
+// projection takes a second exchange at each step, and the vendor's library has neither their cells, nor
+// heads, nor here projections.
 func runs(technique string, p results.Point, on Target) bool {
 	linear := cell.Lookup(p.Cell).Recurrent == 0
 	switch technique {
 	case "naive":
 		return on.GPU || p.Precision == "fp32"
 	case "persistent":
-		return !linear
+		return !linear && p.Projection == 0
 	case "scan":
 		return linear
 	case "cudnn":
-		return (p.Cell == "lstm" || p.Cell == "gru") && p.Heads == 0
+		return (p.Cell == "lstm" || p.Cell == "gru") && p.Heads == 0 && p.Projection == 0
 	}
 	return true
 }
@@ -116,7 +117,7 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 	rep.Findings = append(rep.Findings, "Inference: "+finding+".")
 	rep.yardstick(finding)
 	if on.GPU {
-		rep.Findings = append(rep.Findings, "cuDNN runs here only layers without heads, and cells that it has.")
+		rep.Findings = append(rep.Findings, "cuDNN runs here only layers without heads and projections, and cells that it has.")
 		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	}
 	rep.add("production", overSlowest(recs, names, on), nil)

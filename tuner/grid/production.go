@@ -35,6 +35,7 @@ func production(hidden, batch, steps, long, longer string) []map[string]string {
 		layer("mingru", "128", "4", "1024", "64", "fp32"),                                  // PufferLib, an agent
 		layer("rg-lru", "2560", "1", "1", longer, "bf16"),                                  // RecurrentGemma
 		layer("lstm", "128", "1", "1", "1", "fp32", "calls", "1000"),                       // Silero, detection of voice
+		layer("lstm", "1024", "2", "32", "100", "fp32", "projection", "512"),               // LSTMP, a second of speech
 		layer("slstm", "768", "1", "16", long, "bf16", "heads", "4"),                       // xLSTM
 	}
 }
