@@ -3,6 +3,7 @@ package results
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -33,6 +34,32 @@ func (l SequenceLengths) Short() string {
 	}
 	cut := strings.LastIndex(string(l[:most]), "+") + 1
 	return fmt.Sprintf("%s… (%d more)", l[:cut], strings.Count(string(l[cut:]), "+")+1)
+}
+
+// Mean is the mean length in percent of so many steps: of drawn lengths the mean that they are drawn by.
+func (l SequenceLengths) Mean(steps int) (percent float64, ok bool) {
+	if l == "" {
+		return 100, true
+	}
+	if text, drawn := strings.CutPrefix(string(l), "uniform:"); drawn {
+		text, _, _ = strings.Cut(text, "%")
+		percent, err := strconv.ParseFloat(text, 64)
+		return percent, err == nil
+	}
+	sum, count := 0.0, 0.0
+	for part := range strings.SplitSeq(string(l), "+") {
+		times, length, many := strings.Cut(part, "*")
+		if !many {
+			times, length = "1", part
+		}
+		n, err := strconv.ParseFloat(times, 64)
+		of, wrong := strconv.ParseFloat(length, 64)
+		if err != nil || wrong != nil || n <= 0 {
+			return 0, false
+		}
+		sum, count = sum+n*of, count+n
+	}
+	return 100 * sum / count / float64(steps), steps > 0
 }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -28,6 +28,11 @@ func TestSequenceLengths(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
+	for l, want := range map[SequenceLengths]float64{"": 100, "uniform:60%@3": 60, "2*3+9+9": 60, "10": 100, "x": -1} {
+		if got, ok := l.Mean(10); ok && got != want || ok != (want > 0) {
+			t.Errorf("%v: mean %g %v, want %g", l, got, ok, want)
+		}
+	}
 	if short := SequenceLengths("1+22+333+4444" + strings.Repeat("+55555", 9)).Short(); short != "1+22+333+4444+55555+55555+55555+55555+… (5 more)" {
 		t.Errorf("cut: %s", short)
 	}

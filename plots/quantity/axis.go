@@ -170,7 +170,9 @@ func Axes() []Axis {
 			return "dense"
 		}),
 		named("direction", "direction", func(r *results.Record) string { return r.Point.Direction.String() }),
-		named("lengths", "lengths", func(r *results.Record) string { return OneLine(r.Point.Lengths.Short()) }),
+		{Name: "lengths", Title: "mean length, % of the steps", Numeric: true,
+			text:   func(r *results.Record) string { return OneLine(r.Point.Lengths.Short()) },
+			number: func(r *results.Record) (float64, bool) { return r.Point.Lengths.Mean(r.Point.Steps) }},
 		{Name: "embedding", Title: "embedding", Letter: "embedding", text: embeddingText},
 		{Name: "softmax", Title: "softmax", Letter: "softmax", text: softmaxText},
 		named("precision", "precision", func(r *results.Record) string { return r.Point.Precision }),
