@@ -88,7 +88,7 @@ func computing(s *schedule.Schedule) int {
 func (p *program) reduce(n int) {
 	q := p.queues[p.reducing]
 	for r := range n {
-		run := p.runs + uint64(r)
+		run := p.done + uint64(r)
 		for k, i := range q {
 			node := &p.nodes[i]
 			ready := func() bool { return p.over(node.wait, run) }

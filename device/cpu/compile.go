@@ -58,6 +58,9 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err := b.bind(); err != nil {
 		return nil, errors.Join(err, free())
 	}
+	if p.awake = d.workers; teams == 1 {
+		p.awake = needed(p.nodes, d.workers)
+	}
 	p.scratch = make([]scratch, d.workers)
 	for w := range p.scratch {
 		p.scratch[w] = d.newScratch(s, f, k)

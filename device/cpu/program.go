@@ -3,7 +3,6 @@ package cpu
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +31,8 @@ type program struct {
 
 	teams    int
 	progress []counter // per stream, nodes done in all runs so far
-	runs     uint64    // runs done before this sample
+	done     uint64    // runs before this session
+	admitted counter   // runs that may begin
 	team     []teamState
 
 	sums     bool    // over other replicas
@@ -40,6 +40,7 @@ type program struct {
 	begun    counter // sums that may begin, where one team runs everything else
 
 	seats    []int // threads of its workers
+	awake    int   // workers that run it: all, or the first alone where no operation is shared
 	ready    *barrier
 	counters []*counter // that operations have
 	barriers []*barrier // likewise
@@ -109,26 +110,29 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if w := p.zeroed[m.ID]; w != nil {
 		w.known = false
 	}
-	return p.move(m, src, func(mem []float32) { copy(mem, src) })
+	mem, err := p.reach(m, len(src))
+	copy(mem, src)
+	return err
 }
 
 // Read implements device.Program.
 func (p *program) Read(m *schedule.Matrix, dst []float32) error {
-	return p.move(m, dst, func(mem []float32) { copy(dst, mem) })
+	mem, err := p.reach(m, len(dst))
+	copy(dst, mem)
+	return err
 }
 
-func (p *program) move(m *schedule.Matrix, host []float32, f func(mem []float32)) error {
-	rows := min(len(host)/m.Cols, m.Rows)
+// reach is the memory of the first n elements of m, which are whole rows.
+func (p *program) reach(m *schedule.Matrix, n int) ([]float32, error) {
 	switch {
 	case p.closed:
-		return errClosed
+		return nil, errClosed
 	case m.Private():
-		return fmt.Errorf("cpu: matrix %s is packed or scratch: it cannot be written or read", m.Name)
-	case len(host) == 0 || len(host) != rows*m.Cols:
-		return fmt.Errorf("cpu: matrix %s is %d×%d: %d elements are not whole rows of it", m.Name, m.Rows, m.Cols, len(host))
+		return nil, fmt.Errorf("cpu: matrix %s is packed or scratch: it cannot be written or read", m.Name)
+	case n == 0 || n != min(n/m.Cols, m.Rows)*m.Cols:
+		return nil, fmt.Errorf("cpu: matrix %s is %d×%d: %d elements are not whole rows of it", m.Name, m.Rows, m.Cols, n)
 	}
-	f(p.memory[m.ID])
-	return nil
+	return p.memory[m.ID][:n], nil
 }
 
 var errClosed = errors.New("cpu: the program is closed")
@@ -162,67 +166,21 @@ func (p *program) Prepare() error {
 
 // Run implements device.Program.
 func (p *program) Run(n int) (device.Sample, error) {
-	if p.closed {
-		return device.Sample{}, errClosed
-	}
-	var start, end time.Time
-	var beside sync.WaitGroup
-	if p.reducing >= 0 {
-		beside.Go(func() { p.reduce(n) })
-	}
-	err := p.device.pool.on(p.seats, func(w int) {
-		team := 0
-		for p.first(team+1) <= w {
-			team++
-		}
-		p.device.pool.meet(p.ready, w, p.device.workers) // all are awake
-		if w == 0 {
-			start = time.Now()
-		}
-		switch {
-		case w != p.first(team):
-			p.help(team, w)
-		case p.teams == 1:
-			for r := range n {
-				p.inOrder(p.runs + uint64(r))
-			}
-			p.dismiss(team)
-		default:
-			for r := range n {
-				p.byStream(team, p.runs+uint64(r))
-			}
-			p.dismiss(team)
-		}
-		if w == 0 {
-			for s := range p.progress { // the other teams' last operations
-				if p.teams > 1 {
-					p.device.pool.await(&p.progress[s], (p.runs+uint64(n))*uint64(len(p.queues[s])))
-				}
-			}
-			end = time.Now()
-		}
+	var wall time.Duration
+	err := session{program: p, runs: n}.together(func(run func(n int)) {
+		start := time.Now()
+		run(n)
+		wall = time.Since(start)
 	})
-	beside.Wait()
-	p.runs += uint64(n)
-	if err != nil {
-		p.reset()
-		p.leave()
-		return device.Sample{}, err
-	}
-	if err := p.failure(); err != nil {
-		return device.Sample{}, err
-	}
-	if p.badIndex.Swap(false) {
-		return device.Sample{}, errors.New("cpu: an index is out of range: one-hot inputs and targets must be integers from 0 to their table's size minus 1")
-	}
-	return device.Sample{Wall: end.Sub(start)}, nil
+	return device.Sample{Wall: wall}, err
 }
 
 // reset forgets what a failed sample left in the counters.
 func (p *program) reset() {
-	p.runs = 0
+	p.done = 0
 	forget(p.zeroed)
 	p.begun.Store(0)
+	p.admitted.Store(0)
 	for s := range p.progress {
 		p.progress[s].Store(0)
 	}

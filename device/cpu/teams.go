@@ -140,11 +140,10 @@ func (p *program) help(team, worker int) {
 	}
 }
 
-// dismiss ends the helpers of a team.
-func (p *program) dismiss(team int) {
-	t := &p.team[team]
+// dismiss ends the helpers.
+func (t *teamState) dismiss(p *pool) {
 	if len(t.word) > 1 {
-		t.hand(p.device.pool, nil)
+		t.hand(p, nil)
 	}
 }
 

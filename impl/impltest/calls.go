@@ -89,6 +89,9 @@ func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, da
 		return err
 	}
 	dev, err := rnn.CompareCalls(data, got, want)
+	if err == nil {
+		err = timed(prog, plan, data, served)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -104,6 +107,26 @@ func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, da
 		return errors.Join(err, fmt.Errorf("step by step: %v", dev))
 	}
 	return lastServed(p, got, served)
+}
+
+// timed makes the same calls as they are timed, and holds what the last one reads to what a server has read of it.
+func timed(prog device.Program, plan *rnn.Plan, data *rnn.Data, served []float32) error {
+	if err := plan.Write(prog, data.Cut(plan.Problem)); err != nil { // the first states
+		return err
+	}
+	out, n := rnn.CallOutput(plan)
+	c := device.Calls{In: plan.Given, Inputs: rnn.CallInputs(plan, data, 1<<20), Each: plan.Given.Elements(), Out: out, Read: n, N: data.Problem.Steps / plan.Steps}
+	if _, err := device.Call(prog, c); err != nil {
+		return err
+	}
+	got := make([]float32, n)
+	if err := prog.Read(out, got); err != nil {
+		return err
+	}
+	if !slices.Equal(got, served) {
+		return fmt.Errorf("timed calls end with %v, runs one by one with %v", got, served)
+	}
+	return nil
 }
 
 // lastServed compares what a server has read of the last call with the answer.
