@@ -61,6 +61,7 @@ func newPool(n int, host *topology.Topology) *pool {
 			if n <= len(host.Processors) {
 				bind(host.Processors[thread].ID) // best effort: without it the system chooses
 			}
+			flush()
 			for j := range jobs {
 				p.run(j.f, j.worker)
 			}
