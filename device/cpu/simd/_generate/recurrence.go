@@ -130,6 +130,9 @@ func (a compiler) units(program cell.Program, p *products, at, i, n reg.GPVirtua
 		return func(ref cell.Ref) operand.Mem {
 			base := a.GP64()
 			a.MOVQ(operand.Mem{Base: at, Disp: 8 * place[ref]}, base)
+			if !a.wide() && ref.Kind == cell.X && of == 0 { // with vectors of a line it costs as much as it saves
+				p.askFor(base, i, place[ref])
+			}
 			return operand.Mem{Base: base, Index: i, Scale: 4, Disp: 4 * a.width * of}
 		}
 	}
@@ -161,6 +164,15 @@ func (a compiler) units(program cell.Program, p *products, at, i, n reg.GPVirtua
 	p.unlessLeft(n, "next")
 	sums := p.rest("last", i, 1, func(int, int) []operand.Mem { return nil })
 	a.tail(program, n, sums[0], vector(0))
+}
+
+// askFor asks for the line of unit i of a vector at the next step. Where a worker runs one of many sequences, steps lie
+// further apart than processors look ahead by themselves.
+func (p *products) askFor(base, i reg.GPVirtual, place int) {
+	next := p.Load(p.field("By").Base(), p.GP64()).(reg.GPVirtual)
+	p.MOVQ(operand.Mem{Base: next, Disp: 8 * place}, next)
+	p.ADDQ(base, next)
+	p.PREFETCHT0(operand.Mem{Base: next, Index: i, Scale: 4})
 }
 
 // spill keeps the sums of vectors of units in memory, and fill returns those of a vector.

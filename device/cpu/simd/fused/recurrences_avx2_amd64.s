@@ -455,6 +455,10 @@ rest2allafter:
 	VADDPS       Y2, Y0, Y0
 	VADDPS       Y3, Y1, Y1
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y2
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y3
@@ -617,6 +621,10 @@ rest1allafter:
 	VADDPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y2
@@ -744,6 +752,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y1
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y2
 	MOVQ         8(BX), DX
@@ -1440,49 +1452,53 @@ rest2allone:
 
 rest2alladded:
 rest2allafter:
-	MOVQ    120(AX), R9
-	LEAQ    (SI)(R9*4), SI
-	SHLQ    $0x06, R9
-	ADDQ    R9, DI
-	MOVQ    R10, R9
-	XORQ    R10, R10
-	TESTQ   R9, R9
-	JNZ     rest2all
-	VADDPS  Y4, Y0, Y0
-	VADDPS  Y5, Y1, Y1
-	VADDPS  Y6, Y2, Y2
-	VADDPS  Y7, Y3, Y3
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y3, Y1, Y1
-	MOVQ    (BX), SI
-	VMOVUPS (SI)(CX*4), Y2
-	MOVQ    8(BX), SI
-	VMOVUPS (SI)(CX*4), Y3
-	VADDPS  Y3, Y2, Y2
-	MOVQ    24(BX), SI
-	VMOVUPS (SI)(CX*4), Y3
-	VADDPS  Y3, Y0, Y0
-	VADDPS  Y0, Y2, Y0
-	VMOVUPS c00000000<>+0(SB), Y2
-	VMAXPS  Y0, Y2, Y2
-	MOVQ    32(BX), SI
-	VMOVUPS Y2, (SI)(CX*4)
-	MOVQ    (BX), SI
-	VMOVUPS 32(SI)(CX*4), Y0
-	MOVQ    8(BX), SI
-	VMOVUPS 32(SI)(CX*4), Y2
-	VADDPS  Y2, Y0, Y0
-	MOVQ    24(BX), SI
-	VMOVUPS 32(SI)(CX*4), Y2
-	VADDPS  Y2, Y1, Y1
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS c00000000<>+0(SB), Y1
-	VMAXPS  Y0, Y1, Y1
-	MOVQ    32(BX), SI
-	VMOVUPS Y1, 32(SI)(CX*4)
-	ADDQ    $0x10, CX
-	SUBQ    $0x10, DX
-	JGE     rest2
+	MOVQ       120(AX), R9
+	LEAQ       (SI)(R9*4), SI
+	SHLQ       $0x06, R9
+	ADDQ       R9, DI
+	MOVQ       R10, R9
+	XORQ       R10, R10
+	TESTQ      R9, R9
+	JNZ        rest2all
+	VADDPS     Y4, Y0, Y0
+	VADDPS     Y5, Y1, Y1
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	MOVQ       (BX), SI
+	MOVQ       24(AX), DI
+	MOVQ       (DI), DI
+	ADDQ       SI, DI
+	PREFETCHT0 (DI)(CX*4)
+	VMOVUPS    (SI)(CX*4), Y2
+	MOVQ       8(BX), SI
+	VMOVUPS    (SI)(CX*4), Y3
+	VADDPS     Y3, Y2, Y2
+	MOVQ       24(BX), SI
+	VMOVUPS    (SI)(CX*4), Y3
+	VADDPS     Y3, Y0, Y0
+	VADDPS     Y0, Y2, Y0
+	VMOVUPS    c00000000<>+0(SB), Y2
+	VMAXPS     Y0, Y2, Y2
+	MOVQ       32(BX), SI
+	VMOVUPS    Y2, (SI)(CX*4)
+	MOVQ       (BX), SI
+	VMOVUPS    32(SI)(CX*4), Y0
+	MOVQ       8(BX), SI
+	VMOVUPS    32(SI)(CX*4), Y2
+	VADDPS     Y2, Y0, Y0
+	MOVQ       24(BX), SI
+	VMOVUPS    32(SI)(CX*4), Y2
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    c00000000<>+0(SB), Y1
+	VMAXPS     Y0, Y1, Y1
+	MOVQ       32(BX), SI
+	VMOVUPS    Y1, 32(SI)(CX*4)
+	ADDQ       $0x10, CX
+	SUBQ       $0x10, DX
+	JGE        rest2
 
 rest2done:
 	ADDQ $0x10, DX
@@ -1557,37 +1573,41 @@ rest1allone:
 
 rest1alladded:
 rest1allafter:
-	MOVQ    120(AX), R9
-	LEAQ    (SI)(R9*4), SI
-	SHLQ    $0x06, R9
-	ADDQ    R9, DI
-	MOVQ    R10, R9
-	XORQ    R10, R10
-	TESTQ   R9, R9
-	JNZ     rest1all
-	VADDPS  Y4, Y0, Y0
-	VADDPS  Y5, Y1, Y1
-	VADDPS  Y6, Y2, Y2
-	VADDPS  Y7, Y3, Y3
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y3, Y1, Y1
-	VADDPS  Y1, Y0, Y0
-	MOVQ    (BX), SI
-	VMOVUPS (SI)(CX*4), Y1
-	MOVQ    8(BX), SI
-	VMOVUPS (SI)(CX*4), Y2
-	VADDPS  Y2, Y1, Y1
-	MOVQ    24(BX), SI
-	VMOVUPS (SI)(CX*4), Y2
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y0, Y1, Y0
-	VMOVUPS c00000000<>+0(SB), Y1
-	VMAXPS  Y0, Y1, Y1
-	MOVQ    32(BX), SI
-	VMOVUPS Y1, (SI)(CX*4)
-	ADDQ    $0x08, CX
-	SUBQ    $0x08, DX
-	JGE     rest1
+	MOVQ       120(AX), R9
+	LEAQ       (SI)(R9*4), SI
+	SHLQ       $0x06, R9
+	ADDQ       R9, DI
+	MOVQ       R10, R9
+	XORQ       R10, R10
+	TESTQ      R9, R9
+	JNZ        rest1all
+	VADDPS     Y4, Y0, Y0
+	VADDPS     Y5, Y1, Y1
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       (BX), SI
+	MOVQ       24(AX), DI
+	MOVQ       (DI), DI
+	ADDQ       SI, DI
+	PREFETCHT0 (DI)(CX*4)
+	VMOVUPS    (SI)(CX*4), Y1
+	MOVQ       8(BX), SI
+	VMOVUPS    (SI)(CX*4), Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       24(BX), SI
+	VMOVUPS    (SI)(CX*4), Y2
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y0, Y1, Y0
+	VMOVUPS    c00000000<>+0(SB), Y1
+	VMAXPS     Y0, Y1, Y1
+	MOVQ       32(BX), SI
+	VMOVUPS    Y1, (SI)(CX*4)
+	ADDQ       $0x08, CX
+	SUBQ       $0x08, DX
+	JGE        rest1
 
 rest1done:
 	ADDQ    $0x08, DX
@@ -1678,6 +1698,10 @@ lastafter:
 	SUBQ       DX, DI
 	VMOVUPS    (SI)(DI*4), Y1
 	MOVQ       (BX), DX
+	MOVQ       24(AX), R8
+	MOVQ       (R8), R8
+	ADDQ       DX, R8
+	PREFETCHT0 (R8)(CX*4)
 	VMASKMOVPS (DX)(CX*4), Y1, Y1
 	VMOVUPS    (SI)(DI*4), Y2
 	MOVQ       8(BX), DX
@@ -2219,6 +2243,10 @@ rest2allafter:
 	VMOVUPS      Y4, 32(SI)
 	VMOVUPS      Y5, 64(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -2256,6 +2284,10 @@ rest2allafter:
 	VBLENDVPS    Y0, Y5, Y4, Y0
 	VDIVPS       Y3, Y0, Y0
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -2296,6 +2328,10 @@ rest2allafter:
 	VMOVUPS      (SI)(CX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	MOVQ         80(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         80(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         88(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -2548,6 +2584,10 @@ rest1allafter:
 	VADDPS       Y5, Y2, Y2
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -2585,6 +2625,10 @@ rest1allafter:
 	VBLENDVPS    Y0, Y5, Y4, Y0
 	VDIVPS       Y3, Y0, Y0
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -2625,6 +2669,10 @@ rest1allafter:
 	VMOVUPS      (SI)(CX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	MOVQ         80(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         80(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         88(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -2755,6 +2803,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y3, Y3
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         8(BX), DX
@@ -2795,6 +2847,10 @@ lastafter:
 	VDIVPS       Y3, Y0, Y0
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         32(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         32(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y3, Y3
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         40(BX), DX
@@ -2839,6 +2895,10 @@ lastafter:
 	VADDPS       Y3, Y2, Y2
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         80(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         80(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y3, Y3
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         88(BX), DX
@@ -3511,6 +3571,10 @@ rest2allafter:
 	VMOVUPS      Y4, 32(SI)
 	VMOVUPS      Y5, 64(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -3550,6 +3614,10 @@ rest2allafter:
 	MOVQ         104(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -3594,6 +3662,10 @@ rest2allafter:
 	MOVQ         120(BX), SI
 	VMOVUPS      Y2, (SI)(CX*4)
 	MOVQ         80(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         80(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         88(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -3856,6 +3928,10 @@ rest1allafter:
 	VADDPS       Y5, Y2, Y2
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -3895,6 +3971,10 @@ rest1allafter:
 	MOVQ         104(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -3939,6 +4019,10 @@ rest1allafter:
 	MOVQ         120(BX), SI
 	VMOVUPS      Y2, (SI)(CX*4)
 	MOVQ         80(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         80(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         88(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -4071,6 +4155,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y3, Y3
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         8(BX), DX
@@ -4114,6 +4202,10 @@ lastafter:
 	VMASKMOVPS   Y0, Y3, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         32(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         32(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y3, Y3
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         40(BX), DX
@@ -4164,6 +4256,10 @@ lastafter:
 	VMASKMOVPS   Y2, Y3, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         80(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         80(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y3, Y3
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         88(BX), DX
@@ -4796,6 +4892,10 @@ rest2allafter:
 	VMOVUPS      Y6, 64(SI)
 	VMOVUPS      Y7, 96(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -4833,6 +4933,10 @@ rest2allafter:
 	VBLENDVPS    Y0, Y6, Y5, Y0
 	VDIVPS       Y4, Y0, Y0
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -4870,6 +4974,10 @@ rest2allafter:
 	VBLENDVPS    Y1, Y6, Y5, Y1
 	VDIVPS       Y4, Y1, Y1
 	MOVQ         64(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         64(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -4903,6 +5011,10 @@ rest2allafter:
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y4, Y2, Y2
 	MOVQ         96(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         96(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         104(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -5257,6 +5369,10 @@ rest1allafter:
 	VADDPS       Y7, Y3, Y3
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -5294,6 +5410,10 @@ rest1allafter:
 	VBLENDVPS    Y0, Y6, Y5, Y0
 	VDIVPS       Y4, Y0, Y0
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -5331,6 +5451,10 @@ rest1allafter:
 	VBLENDVPS    Y1, Y6, Y5, Y1
 	VDIVPS       Y4, Y1, Y1
 	MOVQ         64(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         64(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -5364,6 +5488,10 @@ rest1allafter:
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y4, Y2, Y2
 	MOVQ         96(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         96(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         104(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -5534,6 +5662,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         8(BX), DX
@@ -5574,6 +5706,10 @@ lastafter:
 	VDIVPS       Y4, Y0, Y0
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         32(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         32(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         40(BX), DX
@@ -5614,6 +5750,10 @@ lastafter:
 	VDIVPS       Y4, Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         64(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         64(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         72(BX), DX
@@ -5650,6 +5790,10 @@ lastafter:
 	VORPS        Y4, Y2, Y2
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         96(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         96(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         104(BX), DX
@@ -6312,6 +6456,10 @@ rest2allafter:
 	VMOVUPS      Y6, 64(SI)
 	VMOVUPS      Y7, 96(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -6351,6 +6499,10 @@ rest2allafter:
 	MOVQ         136(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -6390,6 +6542,10 @@ rest2allafter:
 	MOVQ         144(BX), SI
 	VMOVUPS      Y1, (SI)(CX*4)
 	MOVQ         64(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         64(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -6425,6 +6581,10 @@ rest2allafter:
 	MOVQ         152(BX), SI
 	VMOVUPS      Y2, (SI)(CX*4)
 	MOVQ         96(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         96(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         104(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -6789,6 +6949,10 @@ rest1allafter:
 	VADDPS       Y7, Y3, Y3
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -6828,6 +6992,10 @@ rest1allafter:
 	MOVQ         136(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -6867,6 +7035,10 @@ rest1allafter:
 	MOVQ         144(BX), SI
 	VMOVUPS      Y1, (SI)(CX*4)
 	MOVQ         64(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         64(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -6902,6 +7074,10 @@ rest1allafter:
 	MOVQ         152(BX), SI
 	VMOVUPS      Y2, (SI)(CX*4)
 	MOVQ         96(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         96(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         104(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -7074,6 +7250,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         8(BX), DX
@@ -7117,6 +7297,10 @@ lastafter:
 	VMASKMOVPS   Y0, Y4, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         32(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         32(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         40(BX), DX
@@ -7160,6 +7344,10 @@ lastafter:
 	VMASKMOVPS   Y1, Y4, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         64(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         64(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         72(BX), DX
@@ -7199,6 +7387,10 @@ lastafter:
 	VMASKMOVPS   Y2, Y4, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         96(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         96(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         104(BX), DX
@@ -7872,6 +8064,10 @@ rest2allafter:
 	VMOVUPS      Y6, 64(SI)
 	VMOVUPS      Y7, 96(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -7915,6 +8111,10 @@ rest2allafter:
 	VBLENDVPS    Y0, Y6, Y5, Y0
 	VDIVPS       Y4, Y0, Y0
 	MOVQ         48(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         48(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         56(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -7958,6 +8158,10 @@ rest2allafter:
 	VBLENDVPS    Y1, Y6, Y5, Y1
 	VDIVPS       Y4, Y1, Y1
 	MOVQ         88(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         88(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         96(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -7998,6 +8202,10 @@ rest2allafter:
 	MOVQ         160(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         120(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         120(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         128(BX), SI
 	VMOVUPS      (SI)(CX*4), Y2
@@ -8365,6 +8573,10 @@ rest1allafter:
 	VADDPS       Y7, Y3, Y3
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -8408,6 +8620,10 @@ rest1allafter:
 	VBLENDVPS    Y0, Y6, Y5, Y0
 	VDIVPS       Y4, Y0, Y0
 	MOVQ         48(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         48(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         56(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -8451,6 +8667,10 @@ rest1allafter:
 	VBLENDVPS    Y1, Y6, Y5, Y1
 	VDIVPS       Y4, Y1, Y1
 	MOVQ         88(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         88(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         96(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -8491,6 +8711,10 @@ rest1allafter:
 	MOVQ         160(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         120(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         120(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         128(BX), SI
 	VMOVUPS      (SI)(CX*4), Y2
@@ -8658,6 +8882,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         8(BX), DX
@@ -8706,6 +8934,10 @@ lastafter:
 	VDIVPS       Y4, Y0, Y0
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         48(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         48(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         56(BX), DX
@@ -8754,6 +8986,10 @@ lastafter:
 	VDIVPS       Y4, Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         88(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         88(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         96(BX), DX
@@ -8799,6 +9035,10 @@ lastafter:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y1
 	MOVQ         120(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         120(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y2
 	MOVQ         128(BX), DX
@@ -9463,6 +9703,10 @@ rest2allafter:
 	VMOVUPS      Y6, 64(SI)
 	VMOVUPS      Y7, 96(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -9508,6 +9752,10 @@ rest2allafter:
 	MOVQ         160(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         48(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         48(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         56(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -9553,6 +9801,10 @@ rest2allafter:
 	MOVQ         168(BX), SI
 	VMOVUPS      Y1, (SI)(CX*4)
 	MOVQ         88(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         88(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         96(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -9595,6 +9847,10 @@ rest2allafter:
 	MOVQ         184(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         120(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         120(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         128(BX), SI
 	VMOVUPS      (SI)(CX*4), Y2
@@ -9972,6 +10228,10 @@ rest1allafter:
 	VADDPS       Y7, Y3, Y3
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -10017,6 +10277,10 @@ rest1allafter:
 	MOVQ         160(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         48(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         48(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         56(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -10062,6 +10326,10 @@ rest1allafter:
 	MOVQ         168(BX), SI
 	VMOVUPS      Y1, (SI)(CX*4)
 	MOVQ         88(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         88(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         96(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -10104,6 +10372,10 @@ rest1allafter:
 	MOVQ         184(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         120(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         120(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         128(BX), SI
 	VMOVUPS      (SI)(CX*4), Y2
@@ -10273,6 +10545,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         8(BX), DX
@@ -10324,6 +10600,10 @@ lastafter:
 	VMASKMOVPS   Y0, Y4, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         48(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         48(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         56(BX), DX
@@ -10375,6 +10655,10 @@ lastafter:
 	VMASKMOVPS   Y1, Y4, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         88(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         88(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         96(BX), DX
@@ -10423,6 +10707,10 @@ lastafter:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y1
 	MOVQ         120(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         120(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y2
 	MOVQ         128(BX), DX
@@ -11098,6 +11386,10 @@ rest2allafter:
 	VMOVUPS      Y6, 64(SI)
 	VMOVUPS      Y7, 96(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -11131,6 +11423,10 @@ rest2allafter:
 	VBLENDVPS    Y4, Y7, Y6, Y4
 	VDIVPS       Y5, Y4, Y4
 	MOVQ         16(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         16(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y5
 	MOVQ         24(BX), SI
 	VMOVUPS      (SI)(CX*4), Y6
@@ -11169,6 +11465,10 @@ rest2allafter:
 	MOVQ         176(BX), SI
 	VMOVUPS      Y4, (SI)(CX*4)
 	MOVQ         40(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         40(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         48(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -11206,6 +11506,10 @@ rest2allafter:
 	VBLENDVPS    Y1, Y6, Y5, Y1
 	VDIVPS       Y4, Y1, Y1
 	MOVQ         72(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         72(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         80(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -11240,6 +11544,10 @@ rest2allafter:
 	VORPS        Y4, Y3, Y3
 	VMULPS       Y3, Y1, Y1
 	MOVQ         104(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         104(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         112(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -11283,6 +11591,10 @@ rest2allafter:
 	MOVQ         184(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         144(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         144(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         152(BX), SI
 	VMOVUPS      (SI)(CX*4), Y3
@@ -11653,6 +11965,10 @@ rest1allafter:
 	VADDPS       Y7, Y3, Y3
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -11686,6 +12002,10 @@ rest1allafter:
 	VBLENDVPS    Y4, Y7, Y6, Y4
 	VDIVPS       Y5, Y4, Y4
 	MOVQ         16(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         16(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y5
 	MOVQ         24(BX), SI
 	VMOVUPS      (SI)(CX*4), Y6
@@ -11724,6 +12044,10 @@ rest1allafter:
 	MOVQ         176(BX), SI
 	VMOVUPS      Y4, (SI)(CX*4)
 	MOVQ         40(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         40(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         48(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -11761,6 +12085,10 @@ rest1allafter:
 	VBLENDVPS    Y1, Y6, Y5, Y1
 	VDIVPS       Y4, Y1, Y1
 	MOVQ         72(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         72(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         80(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -11795,6 +12123,10 @@ rest1allafter:
 	VORPS        Y4, Y3, Y3
 	VMULPS       Y3, Y1, Y1
 	MOVQ         104(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         104(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         112(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -11838,6 +12170,10 @@ rest1allafter:
 	MOVQ         184(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         144(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         144(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         152(BX), SI
 	VMOVUPS      (SI)(CX*4), Y3
@@ -11977,6 +12313,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         8(BX), DX
@@ -12012,6 +12352,10 @@ lastafter:
 	VDIVPS       Y5, Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         16(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         16(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y5, Y5
 	VMOVUPS      (SI)(DI*4), Y6
 	MOVQ         24(BX), DX
@@ -12054,6 +12398,10 @@ lastafter:
 	VMASKMOVPS   Y4, Y5, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         40(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         40(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         48(BX), DX
@@ -12094,6 +12442,10 @@ lastafter:
 	VDIVPS       Y4, Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         72(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         72(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         80(BX), DX
@@ -12131,6 +12483,10 @@ lastafter:
 	VMULPS       Y3, Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         104(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         104(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y3, Y3
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         112(BX), DX
@@ -12179,6 +12535,10 @@ lastafter:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y1
 	MOVQ         144(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         144(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         152(BX), DX
@@ -12820,6 +13180,10 @@ rest2allafter:
 	VMOVUPS      Y6, 64(SI)
 	VMOVUPS      Y7, 96(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -12855,6 +13219,10 @@ rest2allafter:
 	MOVQ         176(BX), SI
 	VMOVUPS      Y4, (SI)(CX*4)
 	MOVQ         16(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         16(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y5
 	MOVQ         24(BX), SI
 	VMOVUPS      (SI)(CX*4), Y6
@@ -12895,6 +13263,10 @@ rest2allafter:
 	MOVQ         192(BX), SI
 	VMOVUPS      Y4, (SI)(CX*4)
 	MOVQ         40(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         40(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         48(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -12934,6 +13306,10 @@ rest2allafter:
 	MOVQ         200(BX), SI
 	VMOVUPS      Y1, (SI)(CX*4)
 	MOVQ         72(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         72(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         80(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -12970,6 +13346,10 @@ rest2allafter:
 	VMOVUPS      Y3, (SI)(CX*4)
 	VMULPS       Y3, Y1, Y1
 	MOVQ         104(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         104(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         112(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -13015,6 +13395,10 @@ rest2allafter:
 	MOVQ         224(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         144(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         144(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         152(BX), SI
 	VMOVUPS      (SI)(CX*4), Y3
@@ -13399,6 +13783,10 @@ rest1allafter:
 	VADDPS       Y7, Y3, Y3
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -13434,6 +13822,10 @@ rest1allafter:
 	MOVQ         176(BX), SI
 	VMOVUPS      Y4, (SI)(CX*4)
 	MOVQ         16(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         16(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y5
 	MOVQ         24(BX), SI
 	VMOVUPS      (SI)(CX*4), Y6
@@ -13474,6 +13866,10 @@ rest1allafter:
 	MOVQ         192(BX), SI
 	VMOVUPS      Y4, (SI)(CX*4)
 	MOVQ         40(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         40(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         48(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -13513,6 +13909,10 @@ rest1allafter:
 	MOVQ         200(BX), SI
 	VMOVUPS      Y1, (SI)(CX*4)
 	MOVQ         72(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         72(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         80(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -13549,6 +13949,10 @@ rest1allafter:
 	VMOVUPS      Y3, (SI)(CX*4)
 	VMULPS       Y3, Y1, Y1
 	MOVQ         104(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         104(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y3
 	MOVQ         112(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -13594,6 +13998,10 @@ rest1allafter:
 	MOVQ         224(BX), SI
 	VMOVUPS      Y0, (SI)(CX*4)
 	MOVQ         144(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         144(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         152(BX), SI
 	VMOVUPS      (SI)(CX*4), Y3
@@ -13735,6 +14143,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         8(BX), DX
@@ -13773,6 +14185,10 @@ lastafter:
 	VMASKMOVPS   Y4, Y5, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         16(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         16(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y5, Y5
 	VMOVUPS      (SI)(DI*4), Y6
 	MOVQ         24(BX), DX
@@ -13818,6 +14234,10 @@ lastafter:
 	VMASKMOVPS   Y4, Y5, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         40(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         40(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         48(BX), DX
@@ -13861,6 +14281,10 @@ lastafter:
 	VMASKMOVPS   Y1, Y4, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         72(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         72(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         80(BX), DX
@@ -13901,6 +14325,10 @@ lastafter:
 	VMULPS       Y3, Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         104(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         104(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y3, Y3
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         112(BX), DX
@@ -13952,6 +14380,10 @@ lastafter:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y1
 	MOVQ         144(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         144(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y3
 	MOVQ         152(BX), DX
@@ -14608,6 +15040,10 @@ rest2allafter:
 	VMOVUPS      Y6, 64(SI)
 	VMOVUPS      Y7, 96(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -14617,6 +15053,10 @@ rest2allafter:
 	VADDPS       Y5, Y0, Y0
 	VADDPS       Y0, Y4, Y0
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -14666,6 +15106,10 @@ rest2allafter:
 	VMAXPS       Y1, Y4, Y4
 	VADDPS       Y4, Y6, Y6
 	MOVQ         64(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         64(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -14699,6 +15143,10 @@ rest2allafter:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	MOVQ         96(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         96(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y2
 	MOVQ         104(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -15125,6 +15573,10 @@ rest1allafter:
 	VADDPS       Y7, Y3, Y3
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -15134,6 +15586,10 @@ rest1allafter:
 	VADDPS       Y5, Y0, Y0
 	VADDPS       Y0, Y4, Y0
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -15183,6 +15639,10 @@ rest1allafter:
 	VMAXPS       Y1, Y4, Y4
 	VADDPS       Y4, Y6, Y6
 	MOVQ         64(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         64(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -15216,6 +15676,10 @@ rest1allafter:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	MOVQ         96(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         96(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y2
 	MOVQ         104(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -15430,6 +15894,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         8(BX), DX
@@ -15442,6 +15910,10 @@ lastafter:
 	VADDPS       Y0, Y4, Y0
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         32(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         32(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         40(BX), DX
@@ -15494,6 +15966,10 @@ lastafter:
 	VADDPS       Y4, Y6, Y6
 	VMOVUPS      (SI)(DI*4), Y1
 	MOVQ         64(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         64(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         72(BX), DX
@@ -15530,6 +16006,10 @@ lastafter:
 	VORPS        Y2, Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y2
 	MOVQ         96(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         96(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y2, Y2
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         104(BX), DX
@@ -16328,6 +16808,10 @@ rest2allafter:
 	VMOVUPS      Y6, 64(SI)
 	VMOVUPS      Y7, 96(SI)
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -16337,6 +16821,10 @@ rest2allafter:
 	VADDPS       Y5, Y0, Y0
 	VADDPS       Y0, Y4, Y0
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -16388,6 +16876,10 @@ rest2allafter:
 	MOVQ         152(BX), SI
 	VMOVUPS      Y6, (SI)(CX*4)
 	MOVQ         64(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         64(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -16423,6 +16915,10 @@ rest2allafter:
 	MOVQ         160(BX), SI
 	VMOVUPS      Y1, (SI)(CX*4)
 	MOVQ         96(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         96(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y2
 	MOVQ         104(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -16861,6 +17357,10 @@ rest1allafter:
 	VADDPS       Y7, Y3, Y3
 	MOVQ         280(AX), SI
 	MOVQ         (BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         (DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         8(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -16870,6 +17370,10 @@ rest1allafter:
 	VADDPS       Y5, Y0, Y0
 	VADDPS       Y0, Y4, Y0
 	MOVQ         32(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         32(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y4
 	MOVQ         40(BX), SI
 	VMOVUPS      (SI)(CX*4), Y5
@@ -16921,6 +17425,10 @@ rest1allafter:
 	MOVQ         152(BX), SI
 	VMOVUPS      Y6, (SI)(CX*4)
 	MOVQ         64(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         64(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y1
 	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -16956,6 +17464,10 @@ rest1allafter:
 	MOVQ         160(BX), SI
 	VMOVUPS      Y1, (SI)(CX*4)
 	MOVQ         96(BX), SI
+	MOVQ         24(AX), DI
+	MOVQ         96(DI), DI
+	ADDQ         SI, DI
+	PREFETCHT0   (DI)(CX*4)
 	VMOVUPS      (SI)(CX*4), Y2
 	MOVQ         104(BX), SI
 	VMOVUPS      (SI)(CX*4), Y4
@@ -17174,6 +17686,10 @@ lastafter:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         (BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         (R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         8(BX), DX
@@ -17186,6 +17702,10 @@ lastafter:
 	VADDPS       Y0, Y4, Y0
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         32(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         32(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y4, Y4
 	VMOVUPS      (SI)(DI*4), Y5
 	MOVQ         40(BX), DX
@@ -17241,6 +17761,10 @@ lastafter:
 	VMASKMOVPS   Y6, Y1, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y1
 	MOVQ         64(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         64(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y1, Y1
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         72(BX), DX
@@ -17280,6 +17804,10 @@ lastafter:
 	VMASKMOVPS   Y1, Y2, (DX)(CX*4)
 	VMOVUPS      (SI)(DI*4), Y2
 	MOVQ         96(BX), DX
+	MOVQ         24(AX), R8
+	MOVQ         96(R8), R8
+	ADDQ         DX, R8
+	PREFETCHT0   (R8)(CX*4)
 	VMASKMOVPS   (DX)(CX*4), Y2, Y2
 	VMOVUPS      (SI)(DI*4), Y4
 	MOVQ         104(BX), DX
