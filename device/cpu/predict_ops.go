@@ -28,7 +28,7 @@ func (p *forecast) cells(prog cell.Program, state schedule.View, parts int) floa
 // rows at once where these follow each other.
 func (p *forecast) maps(parts int, maps ...schedule.Map) float64 {
 	out := &maps[0].Out
-	flat := true
+	flat, follow := true, true // whether all rows are as one, and whether they lie one behind the other
 	sec := 0.0
 	var bytes int64
 	for i := range maps {
@@ -38,6 +38,7 @@ func (p *forecast) maps(parts int, maps ...schedule.Map) float64 {
 		for _, v := range [...]*schedule.View{&m.Out, &m.A, &m.B} {
 			if v.Rows == out.Rows {
 				bytes += 4
+				follow = follow && v.M.Cols == v.Cols
 			}
 		}
 	}
@@ -50,11 +51,16 @@ func (p *forecast) maps(parts int, maps ...schedule.Map) float64 {
 		cols = largest(cols, line, parts)
 	}
 	bytes *= int64(most) * int64(cols)
-	row := p.mapRow
-	if p.level(bytes) > 1 {
+	far, row := p.level(bytes) > 1, p.mapRow
+	if far && !follow { // processors look ahead from row to row where these lie one behind the other
 		row += p.mapFar
 	}
-	return max(float64(most)*(row*float64(len(maps))+float64(ceil(cols, line))*sec), p.move(min(bytes, 4*int64(most*cols*(len(maps)+2))), 1))
+	compute := float64(most) * (row*float64(len(maps)) + float64(ceil(cols, line))*sec)
+	moved := p.move(min(bytes, 4*int64(most*cols*(len(maps)+2))), 1)
+	if far && most > 1 { // rows are too short to compute one while the next is fetched
+		return compute + moved
+	}
+	return max(compute, moved)
 }
 
 // together reports whether all rows of m are as one.
