@@ -32,6 +32,7 @@ func TestGPUScanRows(t *testing.T) {
 		{cell.Linear, [3]int{67, 67, 223}, schedule.BF16, 0, "scanlanes=128:scancut=64"},
 		{cell.SRU, [3]int{133, 33, 101}, schedule.FP16, 0, "scanlanes=64:scancut=32:scanhints=3"},
 		{cell.Linear, [3]int{67, 401, 51}, schedule.FP32, 0, "scanlanes=128:scanhints=3"},
+		{cell.GILR, [3]int{20003, 2, 5}, schedule.FP32, 0, "scancut=128"},
 		{cell.Linear, [3]int{128, 1, 256}, schedule.FP32, 0, "scansmall=2"},
 		{cell.GILR, [3]int{64, 16, 256}, schedule.FP32, 0, "scansmall=2"},
 		{cell.SRU, [3]int{201, 3, 77}, schedule.BF16, 0, "scansmall=2"},
@@ -51,7 +52,7 @@ func TestGPUScanRows(t *testing.T) {
 
 // rowForms are the ways to write rows that begin anywhere.
 var rowForms = []string{
-	"", "scanhints=1", "scanhints=2", "scanhints=3", "scancut=32", "scancut=32:scanhints=1", "scanlanes=64", "scanlanes=64:scancut=32",
+	"", "scanhints=1", "scanhints=2", "scanhints=3", "scancut=32", "scancut=32:scanhints=1", "scancut=128", "scanlanes=64", "scanlanes=64:scancut=32",
 	"scanlanes=128", "scanlanes=128:scancut=32", "scanlanes=128:scancut=128",
 }
 

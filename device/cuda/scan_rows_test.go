@@ -41,6 +41,8 @@ var rowScans = []rowScan{
 	{cell.GILR, [3]int{33, 17, 19}, schedule.FP32, 2, "scanlanes=64:scanhints=3"},
 	{cell.Linear, [3]int{61, 3, 301}, schedule.BF16, 2, "scanlanes=128:scancut=128"},
 	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, "scanhints=3"},
+	{cell.GILR, [3]int{1033, 3, 7}, schedule.FP32, 5, "scancut=32"},
+	{cell.SRU, [3]int{2003, 1, 5}, schedule.BF16, 3, "scancut=128:scanhints=1"},
 }
 
 // smallScans have a tile for each chain.
@@ -72,7 +74,7 @@ func TestScanRows(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for name, word := range map[string]string{"scancut": "&& owns<", "scanhints": ", bar, false)", "scansmall": "begin_next();\n"} {
+				for name, word := range map[string]string{"scancut": cutWord(k, texts[0]), "scanhints": ", bar, false)", "scansmall": "begin_next();\n"} {
 					if (k[name] > 0) != strings.Contains(entry(texts[0]), word) {
 						t.Errorf("%s=%d and the kernel has %q: %v", name, k[name], word, k[name] == 0)
 					}
@@ -86,6 +88,14 @@ func TestScanRows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cutWord is what a kernel has that cuts at multiples of bytes: stretches, or pieces of chains.
+func cutWord(k knob.Params, text string) string {
+	if strings.Contains(entry(text), "write_stretch<") {
+		return fmt.Sprintf("write_stretch<%d>", max(1, k["scancut"]))
+	}
+	return "&& owns<"
 }
 
 // entry is a kernel's own text.
@@ -113,6 +123,7 @@ func TestScanRowsDeclined(t *testing.T) {
 		{[3]int{100003, 3, 77}, knob.Params{"scanlanes": 64}, false, "has chains of 32 at most"},
 		{[3]int{100003, 3, 77}, knob.Params{"scansmall": 2}, false, "no tile has room"},
 		{[3]int{301, 3, 77}, knob.Params{"scansmall": 2}, false, ""},
+		{[3]int{200003, 2, 5}, knob.Params{"scancut": 128}, false, ""},
 	} {
 		s, _, _ := scans(t, cell.Linear, test.size[0], test.size[1], test.size[2], false)
 		p := h200()
@@ -140,6 +151,7 @@ func TestSpillsScanRows(t *testing.T) {
 		{cell.SRU, [3]int{1, 229, 65521}, "scancut=32:scanhints=1"},
 		{cell.GILR, [3]int{64, 64, 80}, "scansmall=2"},
 		{cell.MinGRU, [3]int{129, 1023, 127}, "scanlanes=128:scancut=64"},
+		{cell.SRU, [3]int{2, 5, 2097151}, "scancut=128"},
 	}, 2) {
 		for _, pass := range []string{"inference", "forward", "backward"} {
 			t.Run(fmt.Sprint(test.cell, test.size, test.knobs, pass), func(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 //
 //   - scanlanes: chains of more channels, which end less often;
 //   - scancut: chains end where a sector begins, or a line, at a channel of its own in each row. The last channels of a
-//     chain are the next chain's first ones, too: both compute them, and at each row one writes them;
+//     chain are the next chain's first ones, too: both compute them, and at each row one writes them. Where a chain has all
+//     channels, what the copy engine writes begins and ends so;
 //   - scanhints: what is read leaves the L2 cache first, and what is written late, so that parts of a sector meet there.
 
 // asked is what knobs ask for.
@@ -108,6 +109,11 @@ func decline(s *Scan, k knob.Params) error {
 	}
 	if k["scancut"] > 0 && s.over == 0 {
 		switch most := lanesAsked(s.asked); {
+		case s.members > 0 && s.chains == 1: // stretches that leave by the copy engine begin at such multiples
+			if s.staged() == 0 {
+				return reject("scancut", "rows of the chain are longer than a line")
+			}
+			return nil
 		case inPlace(&s.geometry):
 			return reject("scancut", "the scan writes where it reads")
 		case s.units == s.Hidden():

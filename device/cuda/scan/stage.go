@@ -36,7 +36,7 @@ func (s *geometry) stretch(g *codegen.Group) bool {
 		return s.seqs > 1 && s.lanes <= 32 // a warp writes whole rows
 	}
 	if s.units > 0 {
-		return s.chains == 1 && (s.backward || s.lanes <= stagedLanes) && s.seqs*s.units*g.Element.Bytes() <= scanLine && g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0
+		return s.chains == 1 && (s.backward || s.lanes <= stagedLanes || s.sector > 0) && s.seqs*s.units*g.Element.Bytes() <= scanLine && g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0
 	}
 	wide := s.lanes * s.width
 	return s.engine && s.Batch() == 1 && s.Hidden() == wide && wide*g.Element.Bytes() <= scanLine
@@ -205,8 +205,8 @@ func (s *writer) stageEnd(b *strings.Builder, all []stage) {
 		b.WriteString("      if (lines > 0) {\n")
 		for _, st := range all {
 			name := st.group.Name
-			fmt.Fprintf(b, "        write_stretch(%s + (long long)%s * batch * ld_%s, staged + %d + threadIdx.x / 32 * %d + %s, lines * %d);\n",
-				name, st.first(s.Scan), name, st.at, st.own, st.skew(s.Scan), st.pitch)
+			fmt.Fprintf(b, "        write_stretch<%d>(%s + (long long)%s * batch * ld_%s, staged + %d + threadIdx.x / 32 * %d + %s, lines * %d);\n",
+				max(16, s.sector), name, st.first(s.Scan), name, st.at, st.own, st.skew(s.Scan), st.pitch)
 		}
 		b.WriteString("      }\n")
 		return

@@ -113,14 +113,15 @@ __device__ __forceinline__ void await(shared_t bar, int phase) {
 }
 
 // write_stretch has a warp write bytes that begin as far behind a multiple of 16 in shared memory
-// as in memory. The copy engine writes whole pieces of 16 bytes, threads what is left at both ends.
-template <class T> __device__ __forceinline__ void write_stretch(T* to, const unsigned char* from, int bytes) {
-  const int head = min(bytes, (int)(-(unsigned)(size_t)to & 15)), whole = (bytes - head) / 16 * 16;
+// as in memory. The copy engine writes whole pieces of EACH bytes, at multiples of as many, threads
+// what is left at both ends.
+template <int EACH, class T> __device__ __forceinline__ void write_stretch(T* to, const unsigned char* from, int bytes) {
+  const int head = min(bytes, (int)(-(unsigned)(size_t)to & (EACH - 1))), whole = (bytes - head) / EACH * EACH;
   if (threadIdx.x % 32 == 0 && whole > 0) write_bulk((char*)to + head, shared_address(from + head), whole);
-  int at = threadIdx.x % 32 * (int)sizeof(T);
-  if (at >= bytes - whole) return;
-  if (at >= head) at += whole;
-  *(T*)((char*)to + at) = *(const T*)(from + at);
+  for (int i = threadIdx.x % 32 * (int)sizeof(T); i < bytes - whole; i += 32 * (int)sizeof(T)) {
+    const int at = i < head ? i : i + whole;
+    *(T*)((char*)to + at) = *(const T*)(from + at);
+  }
 }
 
 // before is a scan over the threads of a lane. It turns p, the composition of this thread's
