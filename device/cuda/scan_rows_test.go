@@ -35,7 +35,7 @@ var rowScans = []rowScan{
 	{cell.SRU, [3]int{133, 3, 101}, schedule.FP16, 2, "scanlanes=64:scancut=32:scanhints=2"},
 	{cell.SRU, [3]int{131, 3, 51}, schedule.FP32, 1, "scanlanes=64:scanhints=1"},
 	{cell.MinGRU, [3]int{901, 3, 77}, schedule.FP32, 19, "scancut=32"},
-	{cell.RGLRU.Scanned, [3]int{601, 5, 100}, schedule.FP32, 41, "scancut=32:scanhints=2"},
+	{cell.RGLRU.Scanned, [3]int{601, 5, 101}, schedule.FP32, 41, "scancut=32:scanhints=2"},
 	{cell.QRNN, [3]int{133, 5, 70}, schedule.BF16, 2, "scanlanes=128:scanhints=3"},
 	{cell.LSLSTM.Core, [3]int{61, 11, 75}, schedule.FP32, 2, "scanlanes=64:scancut=64:scanhints=3"},
 	{cell.GILR, [3]int{33, 17, 19}, schedule.FP32, 2, "scanlanes=64:scanhints=3"},
