@@ -52,7 +52,7 @@ func TestGPUScanRows(t *testing.T) {
 
 // rowForms are the ways to write rows that begin anywhere.
 var rowForms = []string{
-	"", "scanhints=1", "scanhints=2", "scanhints=3", "scancut=32", "scancut=32:scanhints=1", "scancut=128", "scanlanes=64", "scanlanes=64:scancut=32",
+	"", "scancut=16", "scanlanes=32:scancut=16", "scanhints=1", "scanhints=2", "scanhints=3", "scancut=32", "scancut=32:scanhints=1", "scancut=128", "scanlanes=64", "scanlanes=64:scancut=32",
 	"scanlanes=128", "scanlanes=128:scancut=32", "scanlanes=128:scancut=128",
 }
 

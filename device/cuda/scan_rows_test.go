@@ -117,13 +117,15 @@ func TestScanRowsDeclined(t *testing.T) {
 		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 128, "scancut": 128}, false, ""},
 		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 128}, true, "capability 9.0"},
 		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 48}, false, "it is 0, 32, 64 or 128"},
-		{[3]int{1009, 33, 501}, knob.Params{"scancut": 128}, false, "chains of 32 channels have no room"},
+		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 32, "scancut": 128}, false, "chains of 32 channels have no room"},
 		{[3]int{1009, 33, 512}, knob.Params{"scanhints": 1}, false, "whose rows begin anywhere"},
 		{[3]int{1009, 401, 51}, knob.Params{"scanlanes": 64, "scancut": 32}, false, "a chain has all channels"},
 		{[3]int{100003, 3, 77}, knob.Params{"scanlanes": 64}, false, "has chains of 32 at most"},
 		{[3]int{100003, 3, 77}, knob.Params{"scansmall": 2}, false, "no tile has room"},
 		{[3]int{301, 3, 77}, knob.Params{"scansmall": 2}, false, ""},
 		{[3]int{200003, 2, 5}, knob.Params{"scancut": 128}, false, ""},
+		{[3]int{1009, 33, 501}, knob.Params{"scancut": 16}, false, ""},
+		{[3]int{1009, 33, 501}, knob.Params{"scancut": 48}, false, "it is 0, 16, 32, 64 or 128"},
 	} {
 		s, _, _ := scans(t, cell.Linear, test.size[0], test.size[1], test.size[2], false)
 		p := h200()
@@ -169,6 +171,39 @@ func TestSpillsScanRows(t *testing.T) {
 					t.Errorf("%d bytes of stack", n)
 				}
 			})
+		}
+	}
+}
+
+// TestScanRowsDefaults: large scans whose rows begin anywhere have wide chains, and those that keep values end at sectors.
+func TestScanRowsDefaults(t *testing.T) {
+	for _, test := range []struct {
+		size  [3]int // steps, batch, hidden
+		lanes int
+		owns  [3]bool // in inference, forward in training, and backward
+	}{
+		{[3]int{1009, 33, 501}, 128, [3]bool{false, true, false}},
+		{[3]int{1003, 401, 51}, 128, [3]bool{}},
+		{[3]int{1201, 4096, 3}, 128, [3]bool{}},
+		{[3]int{100003, 3, 77}, 32, [3]bool{false, true, true}}, // teams
+		{[3]int{400009, 1, 37}, 32, [3]bool{}},
+		{[3]int{133, 33, 101}, 32, [3]bool{}}, // which stays in the L2
+	} {
+		for _, train := range []bool{false, true} {
+			s, _, _ := scans(t, cell.Linear, test.size[0], test.size[1], test.size[2], train)
+			_, texts, err := cuda.Sources(s, nil, h200())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range cuts(t, s, nil, h200()) {
+				owns := strings.Contains(entry(texts[i]), "&& owns<")
+				if train {
+					i++
+				}
+				if c.lanes != test.lanes || owns != test.owns[i] {
+					t.Errorf("%v, scan %d: whole sectors: %v, %+v", test.size, i, owns, c)
+				}
+			}
 		}
 	}
 }

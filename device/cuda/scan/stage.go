@@ -36,7 +36,7 @@ func (s *geometry) stretch(g *codegen.Group) bool {
 		return s.seqs > 1 && s.lanes <= 32 // a warp writes whole rows
 	}
 	if s.units > 0 {
-		return s.chains == 1 && (s.backward || s.lanes <= stagedLanes || s.sector > 0) && s.seqs*s.units*g.Element.Bytes() <= scanLine && g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0
+		return s.chains == 1 && (s.backward || s.lanes <= stagedLanes || s.sector > anywhere) && s.seqs*s.units*g.Element.Bytes() <= scanLine && g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0
 	}
 	wide := s.lanes * s.width
 	return s.engine && s.Batch() == 1 && s.Hidden() == wide && wide*g.Element.Bytes() <= scanLine

@@ -48,6 +48,15 @@ const (
 // gather divides the scan among a team of blocks. It reports whether the chains are few
 // enough, and the steps many enough, for that.
 func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
+	if t, ok := cutTeam(s, p); ok && gatherAs(&t, p, k) && t.over > 0 {
+		*s = t
+		return true
+	}
+	return gatherAs(s, p, k)
+}
+
+// gatherAs is gather with chains that end where s says.
+func gatherAs(s *Scan, p driver.Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Hopper
 	t.lanes, t.members = min(scanLine/4/s.width, ints.PowerOfTwo(s.across())), p.SMs

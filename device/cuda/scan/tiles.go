@@ -39,7 +39,7 @@ var (
 // takes fewer steps, unless the knob fixes them, and a block has fewer threads.
 func (s *Scan) divide(p driver.Properties, k knob.Params) {
 	line := min(scanLine/4/s.width, ints.PowerOfTwo(s.across()))
-	if d, ok := dealtTo(s, p, lanesAsked(s.asked)); ok && s.width < 4 && s.Steps >= dealtSteps {
+	if d, ok := dealtWide(s, p); ok && s.width < 4 && s.Steps >= dealtSteps {
 		*s, line = d, d.lanes
 		s.delayed = s.mixed()
 	}
