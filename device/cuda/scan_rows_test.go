@@ -24,25 +24,25 @@ type rowScan struct {
 
 // rowScans are of each knob in tiles that blocks draw and in teams, with and without groups, of each precision.
 var rowScans = []rowScan{
-	{cell.Linear, [3]int{131, 3, 101}, schedule.FP32, 2, "scancut=32"},
-	{cell.GILR, [3]int{605, 3, 77}, schedule.FP32, 29, "scancut=32"},
+	{cell.Linear, [3]int{131, 3, 101}, schedule.FP32, 2, "scanlanes=32:scancut=32"},
+	{cell.GILR, [3]int{605, 3, 77}, schedule.FP32, 29, "scanlanes=32:scancut=32"},
 	{cell.MinGRU, [3]int{133, 3, 173}, schedule.FP32, 2, "scanlanes=128:scancut=128:scanhints=2"},
-	{cell.SRU, [3]int{605, 3, 35}, schedule.BF16, 13, "scancut=32:scanhints=3"},
+	{cell.SRU, [3]int{605, 3, 35}, schedule.BF16, 13, "scanlanes=32:scancut=32:scanhints=3"},
 	{cell.RGLRU.Scanned, [3]int{75, 5, 101}, schedule.FP32, 2, "scanlanes=64:scancut=32"},
 	{cell.Linear, [3]int{131, 5, 77}, schedule.FP32, 2, "scanlanes=128"},
-	{cell.Linear, [3]int{1500, 1, 37}, schedule.FP32, 57, "scancut=32:scanhints=1"},
+	{cell.Linear, [3]int{1500, 1, 37}, schedule.FP32, 57, "scanlanes=32:scancut=32:scanhints=1"},
 	{cell.GILR, [3]int{91, 2, 333}, schedule.FP32, 2, "scanlanes=128:scancut=64"},
 	{cell.SRU, [3]int{133, 3, 101}, schedule.FP16, 2, "scanlanes=64:scancut=32:scanhints=2"},
 	{cell.SRU, [3]int{131, 3, 51}, schedule.FP32, 1, "scanlanes=64:scanhints=1"},
-	{cell.MinGRU, [3]int{901, 3, 77}, schedule.FP32, 19, "scancut=32"},
-	{cell.RGLRU.Scanned, [3]int{601, 5, 101}, schedule.FP32, 41, "scancut=32:scanhints=2"},
+	{cell.MinGRU, [3]int{901, 3, 77}, schedule.FP32, 19, "scanlanes=32:scancut=32"},
+	{cell.RGLRU.Scanned, [3]int{601, 5, 101}, schedule.FP32, 41, "scanlanes=32:scancut=32:scanhints=2"},
 	{cell.QRNN, [3]int{133, 5, 70}, schedule.BF16, 2, "scanlanes=128:scanhints=3"},
 	{cell.LSLSTM.Core, [3]int{61, 11, 75}, schedule.FP32, 2, "scanlanes=64:scancut=64:scanhints=3"},
 	{cell.GILR, [3]int{33, 17, 19}, schedule.FP32, 2, "scanlanes=64:scanhints=3"},
 	{cell.Linear, [3]int{61, 3, 301}, schedule.BF16, 2, "scanlanes=128:scancut=128"},
 	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, "scanhints=3"},
-	{cell.GILR, [3]int{1033, 3, 7}, schedule.FP32, 5, "scancut=32"},
-	{cell.SRU, [3]int{2003, 1, 5}, schedule.BF16, 3, "scancut=128:scanhints=1"},
+	{cell.GILR, [3]int{1033, 3, 7}, schedule.FP32, 5, "scanlanes=32:scancut=32"},
+	{cell.SRU, [3]int{2003, 1, 5}, schedule.BF16, 3, "scanlanes=32:scancut=128:scanhints=1"},
 }
 
 // smallScans have a tile for each chain.

@@ -300,7 +300,7 @@ func TestScanKinds(t *testing.T) {
 		{1, 30, 500, "tiles", "tiles", "tiles"},
 		{3, 77, 100003, "groups 132", "groups 132", "groups 132"},
 		{2, 5, 1 << 21, "groups 132", "groups 132", "groups 132"},
-		{5, 100, 30011, "alone 132", "alone 132", "groups 132"},
+		{5, 100, 30011, "alone 132", "groups 132", "groups 132"},
 		{7, 333, 2999, "alone 132", "tiles", "tiles"},
 		{4096, 3, 50, "tiles", "tiles", "tiles"},
 		{1, 1, 1 << 23, "alone 132", "alone 132", "groups 132"},
