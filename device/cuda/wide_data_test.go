@@ -161,7 +161,9 @@ func TestGPUWideProducts(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for _, w := range append(wideProducts(), wideProduct{m: 1024, n: 256, k: 1000, small: true}) {
 		for _, s := range splits {
-			t.Run(fmt.Sprintf("%+v split=%d", w, s.knob), func(t *testing.T) { w.hold(t, d, knob.Params{"split": s.knob}, max(termShare, float64(w.k)*cutSums), s.floor) })
+			t.Run(fmt.Sprintf("%+v split=%d", w, s.knob), func(t *testing.T) {
+				w.hold(t, d, knob.Params{"split": s.knob}, max(termShare, float64(w.k)*cutSums), s.floor)
+			})
 		}
 	}
 }
