@@ -33,6 +33,7 @@ type gpu struct {
 
 	functions []cu.Function
 	streams   []cu.Stream
+	copies    *cu.Stream // nil: not used yet
 	events    []cu.Event
 	unused    map[bool][]driver.Event // freed ones, by whether they are timed
 	timed     map[driver.Event]bool
@@ -366,7 +367,11 @@ func (d *gpu) networks(stream int) error {
 }
 
 func (d *gpu) Record(e driver.Event, stream int) error {
-	return failure(d.events[e].Record(d.streams[stream]))
+	on, err := d.stream(stream)
+	if err != nil {
+		return err
+	}
+	return failure(d.events[e].Record(*on))
 }
 
 func (d *gpu) Await(e driver.Event) error { return failure(d.events[e].Synchronize()) }

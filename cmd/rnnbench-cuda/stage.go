@@ -5,6 +5,8 @@ package main
 import (
 	"unsafe"
 
+	"gorgonia.org/cu"
+
 	"rnnbench/device"
 	"rnnbench/device/cuda/driver"
 )
@@ -108,11 +110,44 @@ func (d *gpu) FreeHostMemory(m []byte) error {
 }
 
 // CopyIn implements driver.Driver.
-func (d *gpu) CopyIn(to driver.Pointer, from []byte) error {
-	return d.do("cuMemcpyHtoDAsync_v2", uintptr(to), address(&from[0]), uintptr(len(from)), handle(&d.streams[0]))
+func (d *gpu) CopyIn(to driver.Pointer, from []byte, stream int) error {
+	on, err := d.stream(stream)
+	if err != nil {
+		return err
+	}
+	return d.do("cuMemcpyHtoDAsync_v2", uintptr(to), address(&from[0]), uintptr(len(from)), handle(on))
+}
+
+// Copy implements driver.Driver.
+func (d *gpu) Copy(to, from driver.Pointer, bytes int64) error {
+	return d.do("cuMemcpyDtoDAsync_v2", uintptr(to), uintptr(from), uintptr(bytes), handle(&d.streams[0]))
 }
 
 // CopyOut implements driver.Driver.
 func (d *gpu) CopyOut(to []byte, from driver.Pointer) error {
 	return d.do("cuMemcpyDtoHAsync_v2", address(&to[0]), uintptr(from), uintptr(len(to)), handle(&d.streams[0]))
+}
+
+// stream is the nth stream, or the one for copies, which it makes.
+func (d *gpu) stream(n int) (*cu.Stream, error) {
+	if n != driver.Copies {
+		return &d.streams[n], nil
+	}
+	if d.copies == nil {
+		s, err := cu.MakeStream(cu.NonBlocking)
+		if err != nil {
+			return nil, failure(err)
+		}
+		d.copies = &s
+	}
+	return d.copies, nil
+}
+
+// WaitFor implements driver.Driver.
+func (d *gpu) WaitFor(e driver.Event, stream int) error {
+	on, err := d.stream(stream)
+	if err != nil {
+		return err
+	}
+	return d.do("cuStreamWaitEvent", handle(on), handle(&d.events[e]), 0)
 }

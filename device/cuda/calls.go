@@ -55,7 +55,7 @@ func (p *program) Call(c device.Calls) (all device.Called, err error) {
 // callOnce copies x to in, runs, copies out from where it is, and waits for that.
 func (p *program) callOnce(in driver.Pointer, x, out []byte, from driver.Pointer, done driver.Event) error {
 	d := p.device.driver
-	err := d.CopyIn(in, x)
+	err := d.CopyIn(in, x, 0)
 	if err == nil {
 		err = d.Record(p.begin, 0)
 	}

@@ -35,6 +35,8 @@ type program struct {
 	graphed  bool // replay a graph
 	captured bool
 	graph    driver.Graph
+
+	feeder *feeder // nil: nothing was fed or started yet
 }
 
 // calls are made together.
@@ -152,6 +154,9 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if err := p.fits(m, len(src)); err != nil {
 		return err
 	}
+	if err := p.take(m); err != nil { // what was fed before, of which src may be a part
+		return fmt.Errorf("cuda: %w", err)
+	}
 	return p.device.driver.Upload(p.base+driver.Pointer(p.plan.Offsets[m.ID]), driver.Encode(src, p.plan.Elements[m.ID]))
 }
 
@@ -193,7 +198,7 @@ func (p *program) Close() error {
 		return nil
 	}
 	p.closed = true
-	var errs []error
+	errs := []error{p.feeder.free(p)}
 	if p.captured {
 		errs = append(errs, p.device.driver.FreeGraph(p.graph))
 	}

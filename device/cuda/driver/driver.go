@@ -23,12 +23,14 @@ type Driver interface {
 	Upload(to Pointer, from []byte) error
 	Download(to []byte, from Pointer) error
 
-	// HostMemory is memory of the host that the GPU reaches by itself. CopyIn and CopyOut move what
-	// is there in order with what stream 0 is given: it has to be left alone until then.
+	// HostMemory is memory of the host that the GPU reaches by itself. CopyIn moves what is there in
+	// order with what a stream is given, and CopyOut with what stream 0 is given: it has to be left
+	// alone until then. Copy moves bytes within the GPU's memory, on stream 0.
 	HostMemory(bytes int) ([]byte, error)
 	FreeHostMemory(m []byte) error
-	CopyIn(to Pointer, from []byte) error
+	CopyIn(to Pointer, from []byte, stream int) error
 	CopyOut(to []byte, from Pointer) error
+	Copy(to, from Pointer, bytes int64) error
 
 	// Load loads a compiled kernel, which stays until the driver is closed.
 	Load(image []byte, name string) (Kernel, error)
@@ -46,6 +48,7 @@ type Driver interface {
 	NewEvent(timed bool) (Event, error)
 	FreeEvent(e Event) error
 	Record(e Event, stream int) error
+	WaitFor(e Event, stream int) error // has what the stream is given from now on wait for e, if it was ever recorded
 
 	// Sequence readies calls so that Issue makes all of them, in order, with as
 	// little of the host's time as each takes. Where one fails, the others are not
@@ -77,6 +80,9 @@ type Driver interface {
 
 	Close() error
 }
+
+// Copies is a stream for copies and events alone. It need not be made usable.
+const Copies = -1
 
 // Handles of a Driver's.
 type (

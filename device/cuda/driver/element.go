@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"unsafe"
+
+	"rnnbench/device"
 )
 
 // An Element is how a value is stored.
@@ -31,11 +33,20 @@ func Encode(v []float32, e Element) []byte {
 	if e == Single {
 		return Bytes(v)
 	}
-	out := make([]byte, 0, 2*len(v))
-	for _, x := range v {
-		out = binary.LittleEndian.AppendUint16(out, e.Narrow(x))
-	}
+	out := make([]byte, 2*len(v))
+	EncodeTo(out, v, e)
 	return out
+}
+
+// EncodeTo is Encode to where out is, which has the room.
+func EncodeTo(out []byte, v []float32, e Element) {
+	if e == Single {
+		device.Copy(out, Bytes(v))
+		return
+	}
+	for i, x := range v {
+		binary.LittleEndian.PutUint16(out[2*i:], e.Narrow(x))
+	}
 }
 
 // Decode is the reverse of encode.

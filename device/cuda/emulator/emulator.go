@@ -33,7 +33,7 @@ type Driver struct {
 	memory   []block
 	kernels  []kernel
 	networks []network
-	queues   [][]command // per stream
+	queues   [][]command // of driver.Copies, and per stream
 	events   []event
 
 	capturing bool
@@ -66,7 +66,7 @@ func New(sms int, seed uint64) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emulator: %w", err)
 	}
-	return &Driver{sms: sms, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), queues: make([][]command, 1), sequences: map[driver.Sequence][]driver.Call{}}, nil
+	return &Driver{sms: sms, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), queues: make([][]command, 2), sequences: map[driver.Sequence][]driver.Call{}}, nil
 }
 
 const (
@@ -129,7 +129,7 @@ func (d *Driver) Clusters(k driver.Kernel, size, threads, bytes int) (int, error
 
 // Streams implements driver.Driver.
 func (d *Driver) Streams(n int) error {
-	for len(d.queues) < n {
+	for len(d.queues) < n-driver.Copies {
 		d.queues = append(d.queues, nil)
 	}
 	return nil
@@ -259,6 +259,11 @@ func (d *Driver) Record(e driver.Event, stream int) error {
 	return d.push(command{stream: stream, wait: -1, record: int(e)})
 }
 
+// WaitFor implements driver.Driver.
+func (d *Driver) WaitFor(e driver.Event, stream int) error {
+	return d.push(command{stream: stream, wait: int(e), record: -1})
+}
+
 // Sequence implements driver.Driver.
 func (d *Driver) Sequence(calls []driver.Call) (driver.Sequence, error) {
 	d.next++
@@ -287,7 +292,7 @@ func (d *Driver) call(c *driver.Call) error {
 	case c.Sum != nil:
 		return d.sum(c.Stream, c.Sum)
 	case c.Wait:
-		return d.push(command{stream: c.Stream, wait: int(c.Event), record: -1})
+		return d.WaitFor(c.Event, c.Stream)
 	}
 	return d.Record(c.Event, c.Stream)
 }
@@ -300,7 +305,8 @@ func (d *Driver) FreeSequence(s driver.Sequence) error {
 
 // push queues c, or keeps it for a graph.
 func (d *Driver) push(c command) error {
-	if c.stream >= len(d.queues) {
+	queue := c.stream - driver.Copies
+	if queue < 0 || queue >= len(d.queues) {
 		return fmt.Errorf("emulator: there is no stream %d", c.stream)
 	}
 	if d.capturing {
@@ -313,13 +319,16 @@ func (d *Driver) push(c command) error {
 	if c.wait >= 0 {
 		c.version = d.events[c.wait].recorded
 	}
-	d.queues[c.stream] = append(d.queues[c.stream], c)
+	d.queues[queue] = append(d.queues[queue], c)
 	return nil
 }
 
-// drain executes what is queued, streams in random order.
-func (d *Driver) drain() error {
-	for {
+// drain executes all that is queued.
+func (d *Driver) drain() error { return d.until(func() bool { return false }) }
+
+// until executes what is queued, streams in random order, until done says so or nothing is left.
+func (d *Driver) until(done func() bool) error {
+	for !done() {
 		var ready []int
 		left := false
 		for s, q := range d.queues {
@@ -349,10 +358,14 @@ func (d *Driver) drain() error {
 			}
 		}
 	}
+	return nil
 }
 
-// Await implements driver.Driver.
-func (d *Driver) Await(driver.Event) error { return d.drain() }
+// Await implements driver.Driver: what e does not come behind may be left for later.
+func (d *Driver) Await(e driver.Event) error {
+	want := d.events[e].recorded
+	return d.until(func() bool { return d.events[e].passed >= want })
+}
 
 // Elapsed implements driver.Driver: it measures nothing.
 func (d *Driver) Elapsed(_, _ driver.Event) (float64, error) { return 1e-6, nil }

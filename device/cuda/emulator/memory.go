@@ -86,11 +86,26 @@ func (d *Driver) HostMemory(bytes int) ([]byte, error) { return make([]byte, byt
 // FreeHostMemory implements driver.Driver.
 func (d *Driver) FreeHostMemory([]byte) error { return nil }
 
-// CopyIn implements driver.Driver.
-func (d *Driver) CopyIn(to driver.Pointer, from []byte) error { return d.Upload(to, from) }
+// CopyIn implements driver.Driver. Like all copies, it looks at the memory when its turn comes.
+func (d *Driver) CopyIn(to driver.Pointer, from []byte, stream int) error {
+	v, err := d.view(to, int64(len(from)))
+	return errors.Join(err, d.push(command{stream: stream, wait: -1, record: -1, do: func() error { copy(v, from); return nil }}))
+}
 
 // CopyOut implements driver.Driver.
-func (d *Driver) CopyOut(to []byte, from driver.Pointer) error { return d.Download(to, from) }
+func (d *Driver) CopyOut(to []byte, from driver.Pointer) error {
+	v, err := d.view(from, int64(len(to)))
+	return errors.Join(err, d.push(command{wait: -1, record: -1, do: func() error { copy(to, v); return nil }}))
+}
+
+// Copy implements driver.Driver.
+func (d *Driver) Copy(to, from driver.Pointer, bytes int64) error {
+	source, err := d.view(from, bytes)
+	if err != nil {
+		return err
+	}
+	return d.CopyIn(to, source, 0)
+}
 
 // pointer is an address of memory that is not Go's.
 func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

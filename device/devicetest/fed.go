@@ -1,0 +1,258 @@
+package devicetest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Fed is d with programs that are a device.Fed: each run is made beside the caller. It refuses
+// what the interface forbids while there is one.
+func Fed(d device.Device) device.Device { return fedDevice{d} }
+
+type fedDevice struct{ device.Device }
+
+func (d fedDevice) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	p, err := d.Device.Compile(s, k)
+	if err != nil {
+		return nil, err
+	}
+	return &fedProgram{Program: p, schedule: s}, nil
+}
+
+type fedProgram struct {
+	device.Program
+	schedule *schedule.Schedule
+	waiting  []device.Filled
+	end      chan error // nil: no run is under way
+	closed   bool
+}
+
+var errRunning = errors.New("devicetest: a run is under way")
+
+func (p *fedProgram) Feed(values ...device.Filled) error {
+	if p.closed {
+		return errors.New("devicetest: the program is closed")
+	}
+	for _, v := range values {
+		m := p.schedule.Matrices[v.Matrix.ID]
+		if rows := len(v.Values) / m.Cols; m.Private() || len(v.Values) == 0 || len(v.Values) != rows*m.Cols || rows > m.Rows {
+			return errors.New("devicetest: these are no values of whole rows")
+		}
+	}
+	for _, v := range values {
+		p.waiting = append(p.waiting, device.Filled{Matrix: v.Matrix, Values: slices.Clone(v.Values)})
+	}
+	return nil
+}
+
+// take writes what waits, for m alone unless that is nil.
+func (p *fedProgram) take(m *schedule.Matrix) error {
+	var left []device.Filled
+	for _, v := range p.waiting {
+		if m != nil && v.Matrix.ID != m.ID {
+			left = append(left, v)
+		} else if err := p.Program.Write(v.Matrix, v.Values); err != nil {
+			return err
+		}
+	}
+	p.waiting = left
+	return nil
+}
+
+func (p *fedProgram) Start() error {
+	if p.end != nil {
+		return errRunning
+	}
+	if err := p.take(nil); err != nil {
+		return err
+	}
+	end := make(chan error, 1)
+	p.end = end
+	go func() {
+		_, err := p.Program.Run(1)
+		end <- err
+	}()
+	return nil
+}
+
+func (p *fedProgram) Wait() error {
+	if p.end == nil {
+		return errors.New("devicetest: no run was started")
+	}
+	err := <-p.end
+	p.end = nil
+	return err
+}
+
+func (p *fedProgram) Write(m *schedule.Matrix, src []float32) error {
+	if p.end != nil {
+		return errRunning
+	}
+	if err := p.take(m); err != nil {
+		return err
+	}
+	return p.Program.Write(m, src)
+}
+
+func (p *fedProgram) Read(m *schedule.Matrix, dst []float32) error {
+	if p.end != nil {
+		return errRunning
+	}
+	return p.Program.Read(m, dst)
+}
+
+func (p *fedProgram) Prepare() error {
+	if p.end != nil {
+		return errRunning
+	}
+	return p.Program.Prepare()
+}
+
+func (p *fedProgram) Run(n int) (device.Sample, error) {
+	if p.end != nil {
+		return device.Sample{}, errRunning
+	}
+	return p.Program.Run(n)
+}
+
+func (p *fedProgram) Close() error {
+	if p.end != nil {
+		_ = p.Wait() // its error is nobody's
+	}
+	p.closed = true
+	return p.Program.Close()
+}
+
+// Feeding holds a device whose programs are fed to what device.Fed says, with each of settings.
+func Feeding(t *testing.T, d device.Device, settings ...knob.Params) {
+	for _, precision := range precisions(d) {
+		for _, k := range settings {
+			feeding(t, d, precision, k)
+		}
+	}
+}
+
+// A fedSum is a program each run of which adds x, of 3 rows, to sum, and multiplies it.
+type fedSum struct {
+	device.Fed
+	device.Program
+	t         *testing.T
+	x, sum, w *schedule.Matrix
+	want      []float32
+}
+
+// newFedSum is nil where the device stores no matrix of it in 16 bits.
+func newFedSum(t *testing.T, d device.Device, precision schedule.Precision, k knob.Params) *fedSum {
+	t.Helper()
+	b := schedule.NewBuilder(2)
+	b.SetPrecision(precision)
+	f := &fedSum{t: t, x: b.Matrix("x", 3, 16), sum: b.Matrix("sum", 3, 16), w: b.Matrix("w", 16, 8), want: make([]float32, 48)}
+	b.Do(0, schedule.Map{Op: cell.Add, Out: f.sum.All(), A: f.sum.All(), B: f.x.All()})
+	b.Do(1, schedule.Gemm{A: f.x.All(), B: f.w.All(), C: b.Matrix("y", 3, 8).All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Program, err = d.Compile(s, k)
+	if precision != schedule.FP32 && errors.Is(err, schedule.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Fed = f.Program.(device.Fed)
+	return f
+}
+
+// rows are so many rows of x that have a value.
+func (f *fedSum) rows(n int, value float32) device.Filled {
+	return device.Filled{Matrix: f.x, Values: slices.Repeat([]float32{value}, 16*n)}
+}
+
+// check compares the sum, to each row of which its value was added.
+func (f *fedSum) check(what string, added ...float32) {
+	f.t.Helper()
+	for i := range f.want {
+		f.want[i] += added[i/16]
+	}
+	got := make([]float32, len(f.want))
+	if err := f.Read(f.sum, got); err != nil || !slices.Equal(got, f.want) {
+		f.t.Errorf("%s: the sum is %v, want %v: %v", what, got, f.want, err)
+	}
+}
+
+func (f *fedSum) must(errs ...error) {
+	f.t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func feeding(t *testing.T, d device.Device, precision schedule.Precision, k knob.Params) {
+	f := newFedSum(t, d, precision, k)
+	if f == nil {
+		return
+	}
+	f.must(f.Prepare(), f.Feed(f.rows(3, 1)))
+	f.check("before a run", 0, 0, 0)
+	next := f.rows(3, 2)
+	f.must(f.Start(), f.Feed(next))
+	clear(next.Values)
+	f.must(f.Wait())
+	f.check("values fed before the run", 1, 1, 1)
+	x := make([]float32, 48)
+	f.must(f.Read(f.x, x))
+	if x[0] != 1 || x[47] != 1 {
+		t.Errorf("a matrix has the values of the next run: %v", x)
+	}
+	f.must(f.Start(), f.Wait())
+	f.check("values fed during a run", 2, 2, 2)
+	f.must(f.Start(), f.Wait())
+	f.check("nothing fed", 2, 2, 2)
+	f.must(f.Start(), f.Feed(f.rows(3, 3)), f.Feed(f.rows(2, 4)), f.Feed(f.rows(1, 5)), f.Wait(), f.Start(), f.Wait())
+	f.check("rows fed one after another, and a run before", 2+5, 2+4, 2+3)
+	f.must(f.Feed(f.rows(3, 6)), f.Write(f.x, f.rows(2, 7).Values), f.Start(), f.Wait())
+	f.check("rows written after the feed", 7, 7, 6)
+	f.must(f.Write(f.x, f.rows(3, 8).Values), f.Feed(f.rows(2, 9)), f.Start(), f.Wait())
+	f.check("rows fed after a write", 9, 9, 8)
+	f.must(f.Feed(f.rows(3, 1), device.Filled{Matrix: f.sum, Values: make([]float32, 16)}), f.Start(), f.Wait())
+	clear(f.want[:16])
+	f.check("two matrices", 1, 1, 1)
+	f.must(f.Feed(f.rows(3, 2)))
+	if _, err := f.Run(2); err != nil {
+		t.Error(err)
+	}
+	f.check("a run of before takes nothing", 2, 2, 2)
+	f.must(f.Start(), f.Wait())
+	f.check("and the next start does", 2, 2, 2)
+	f.must(f.Feed(f.rows(3, 1)), f.Start(), f.Feed(f.rows(3, 2)), f.Wait(), f.Start(), f.Feed(f.rows(3, 3)), f.Wait(), f.Start(), f.Wait())
+	f.check("three runs, each fed during the one before", 1+2+3, 1+2+3, 1+2+3)
+	misfed(t, f)
+	f.must(f.Start(), f.Feed(f.rows(3, 3)), f.Close())
+	if f.Start() == nil || f.Wait() == nil || f.Feed(f.rows(1, 1)) == nil {
+		t.Error("a closed program goes on")
+	}
+}
+
+// misfed has f refuse what makes no sense.
+func misfed(t *testing.T, f *fedSum) {
+	if f.Wait() == nil {
+		t.Error("the end of no run is awaited")
+	}
+	for _, n := range []int{0, 7, 64} {
+		if f.Feed(device.Filled{Matrix: f.x, Values: make([]float32, n)}) == nil {
+			t.Errorf("%d values are taken for rows of 16", n)
+		}
+	}
+	f.must(f.Start())
+	if f.Start() == nil {
+		t.Error("a run is started while there is one")
+	}
+	f.must(f.Wait())
+}
