@@ -17,7 +17,7 @@ import (
 // flood writes without end: instead of a greeting, behind one, and as an answer whose
 // length is a gigabyte.
 func flood(where string) {
-	const greeting = "rnnbench worker 1\n"
+	const greeting = "rnnbench worker 2\n"
 	junk := bytes.Repeat([]byte{'x'}, 1<<16)
 	if where != "line" {
 		os.Stdout.WriteString(greeting)

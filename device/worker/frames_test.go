@@ -41,6 +41,14 @@ func (p idleProgram) fits(m *schedule.Matrix, v []float32) error {
 	return nil
 }
 func (p idleProgram) Prepare() error { return nil }
+func (p idleProgram) Start() error   { return nil }
+func (p idleProgram) Wait() error    { return nil }
+func (p idleProgram) Feed(values ...device.Filled) error {
+	for _, v := range values {
+		_ = p.fits(v.Matrix, v.Values)
+	}
+	return nil
+}
 func (p idleProgram) Kernels() []device.Kernel {
 	return []device.Kernel{{Name: "idle", Launches: len(p.s.Nodes)}}
 }
@@ -57,7 +65,7 @@ func requests(t testing.TB, list ...request) []byte {
 		if err := enc.Encode(q); err != nil {
 			t.Fatal(err)
 		}
-		if q.Call == callWrite && !q.Window && q.Size > 0 && q.Size < 1<<10 {
+		if (q.Call == callWrite || q.Call == callFeed) && !q.Window && q.Size > 0 && q.Size < 1<<10 {
 			b.Write(make([]byte, q.Size))
 		}
 	}
@@ -99,6 +107,13 @@ func TestServeRefuses(t *testing.T) {
 		"too large to write": {open, compile, {Call: callWrite, Program: 1, Size: 1 << 40}},
 		"a negative write":   {open, compile, {Call: callWrite, Program: 1, Size: -4}},
 		"no window":          {open, compile, {Call: callWrite, Program: 1, Size: 24, Window: true}},
+		"fed no matrix":      {open, compile, {Call: callFeed, Program: 1, Size: 4, Fills: []fill{{9, 4}}}},
+		"fed too much":       {open, compile, {Call: callFeed, Program: 1, Size: 28, Fills: []fill{{0, 28}}}},
+		"fed more than came": {open, compile, {Call: callFeed, Program: 1, Size: 8, Fills: []fill{{0, 12}}}},
+		"fed less than came": {open, compile, {Call: callFeed, Program: 1, Size: 8, Fills: []fill{{0, 4}}}},
+		"fed half a value":   {open, compile, {Call: callFeed, Program: 1, Size: 4, Fills: []fill{{0, 3}}}},
+		"fed less than none": {open, compile, {Call: callFeed, Program: 1, Size: 4, Fills: []fill{{0, -4}}}},
+		"fed no window":      {open, compile, {Call: callFeed, Program: 1, Size: 4, Fills: []fill{{0, 4}}, Window: true}},
 		"no runs":            {open, compile, {Call: callRun, Program: 1, Runs: -1}},
 		"no call":            {open, compile, {Call: 99, Program: 1}},
 		"not a schedule":     {open, {Call: callMemory, Schedule: 1, Text: []byte("x")}},
@@ -116,6 +131,8 @@ func FuzzServe(f *testing.F) {
 	f.Add(requests(f, request{Call: callOpen, Name: "cpu"}, request{Call: callCompile, Schedule: 1, Text: text, Knobs: knob.Params{"a": 1}},
 		request{Call: callWrite, Program: 1, Size: 24}, request{Call: callRun, Program: 1, Runs: 2}, request{Call: callRead, Program: 1, Size: 24},
 		request{Call: callFree, Program: 1}))
+	f.Add(requests(f, request{Call: callOpen}, request{Call: callCompile, Schedule: 1, Text: text},
+		request{Call: callFeed, Program: 1, Size: 36, Fills: []fill{{0, 24}, {0, 12}}}, request{Call: callStart, Program: 1}, request{Call: callWait, Program: 1}))
 	f.Add(requests(f, request{Call: callOpen}, request{Call: callKnobs, Schedule: 2, Text: text, Forget: []int{2}}, request{Call: callLimits}))
 	f.Fuzz(func(t *testing.T, in []byte) { _, _ = serveIdle(in) })
 }

@@ -19,7 +19,7 @@ import (
 
 // greeting is the first line of a worker. What a process writes instead is why
 // it is none.
-const greeting = "rnnbench worker 1\n"
+const greeting = "rnnbench worker 2\n"
 
 // The calls.
 const (
@@ -43,6 +43,9 @@ const (
 	callPredict
 	callPower
 	callCalls
+	callFeed
+	callStart
+	callWait
 )
 
 // A request is one call. Size bytes of matrix follow it, or are in the window.
@@ -59,9 +62,13 @@ type request struct {
 	Each     int // calls: values that each writes
 	Out      int // calls: the matrix that each reads
 	Read     int // calls: values that each reads
+	Fills    []fill
 	Size     int
-	Window   bool // open: there is one; write, read, calls: the matrix is in it
+	Window   bool // open: there is one; write, read, calls, feed: the matrix is in it
 }
+
+// A fill is a matrix that is fed, so many bytes of it. The bytes of all of them are one after another.
+type fill struct{ Matrix, Size int }
 
 // A response answers it. Size bytes of matrix follow it, or are in the window.
 type response struct {
@@ -70,6 +77,7 @@ type response struct {
 	Memory    int64
 	Program   int
 	Kernels   []device.Kernel // compile: of that program
+	Fed       bool            // compile: it is a device.Fed
 	Sample    device.Sample
 	Limits    device.Limits
 	Findings  []device.Finding

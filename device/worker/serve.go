@@ -54,7 +54,7 @@ func serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 				}
 				break
 			}
-			if (c.Call == callWrite || c.Call == callCalls) && !c.Window {
+			if slices.Contains([]int{callWrite, callCalls, callFeed}, c.Call) && !c.Window {
 				var err error
 				if matrix, err = readMatrix(in, matrix[:0], c.Size); err != nil { // that of the call before is copied by now
 					failed = err
@@ -211,6 +211,7 @@ func (s *server) compile(c call, about *schedule.Schedule, r *response) error {
 		s.next++
 		s.programs[s.next] = program{p, about}
 		r.Program, r.Kernels = s.next, p.Kernels()
+		_, r.Fed = p.(device.Fed)
 	}
 	return err
 }
@@ -272,6 +273,8 @@ func (s *server) run(c call, r *response) (data []float32, err error) {
 		return nil, err
 	case callCalls:
 		return nil, s.calls(p, c, r)
+	case callFeed, callStart, callWait:
+		return nil, s.fed(p, c)
 	case callFree:
 		delete(s.programs, c.Program)
 		return nil, p.Close()

@@ -262,7 +262,11 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, err
 	}
-	return &remote{device: d, generation: d.generation, id: r.Program, kernels: r.Kernels}, nil
+	p := &remote{device: d, generation: d.generation, id: r.Program, kernels: r.Kernels}
+	if r.Fed {
+		return &fedRemote{remote: p}, nil
+	}
+	return p, nil
 }
 
 // Precompile implements device.Precompiler; for a device that is none it does
