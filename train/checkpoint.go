@@ -105,7 +105,7 @@ func (t *Trainer) Load(path string) error {
 	t.feed.close()
 	err = t.Source.Restore(position)
 	t.position = t.Source.State()
-	t.feed = t.newFeed()
+	t.feed, t.staged = feedOf(t), nil
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: its position in the data: %w", path, err)
 	}

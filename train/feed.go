@@ -1,6 +1,7 @@
 package train
 
 import (
+	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
 	"rnnbench/train/data"
@@ -41,6 +42,15 @@ func (m *minibatch) next(source data.Source) {
 	}
 }
 
+// filled are the matrices of a replica with the minibatch.
+func (m *minibatch) filled(r replica) []device.Filled {
+	all := []device.Filled{{Matrix: r.input(), Values: m.x}, {Matrix: r.plan.Head.Target, Values: m.target}}
+	if m.weight != nil {
+		all = append(all, device.Filled{Matrix: r.plan.Head.Weight, Values: m.weight})
+	}
+	return all
+}
+
 // write copies the minibatch to where a plan reads it, its x to input.
 func (m *minibatch) write(p *rnn.Plan, mem rnn.Memory, input *schedule.Matrix) error {
 	err := mem.Write(input, m.x)
@@ -69,6 +79,15 @@ func newFeed(source data.Source, values, targets int) *feed {
 	}
 	go f.run()
 	return f
+}
+
+// feedOf forms the minibatches of t's replicas.
+func feedOf(t *Trainer) *feed {
+	values, targets := 0, 0
+	for _, r := range t.replicas {
+		values, targets = values+r.input().Elements(), targets+r.plan.Head.Target.Elements()
+	}
+	return newFeed(t.Source, values, targets)
 }
 
 func (f *feed) run() {

@@ -36,6 +36,7 @@ type Trainer struct {
 	replica    // the first one, whose parameters are those of all
 	replicas   []replica
 	feed       *feed
+	staged     *staged // nil: the next minibatch is not on the devices
 	iterations int
 	took       time.Duration // of all iterations, feeding and reading included
 	position   []byte        // of the source, after the last iteration
@@ -69,16 +70,8 @@ func New(s Setup) (*Trainer, error) {
 		return nil, errors.Join(err, t.closeReplicas())
 	}
 	t.position = s.Source.State()
-	t.feed = t.newFeed()
+	t.feed = feedOf(t)
 	return t, nil
-}
-
-func (t *Trainer) newFeed() *feed {
-	values, targets := 0, 0
-	for _, r := range t.replicas {
-		values, targets = values+r.input().Elements(), targets+r.plan.Head.Target.Elements()
-	}
-	return newFeed(t.Source, values, targets)
 }
 
 // begin writes the first parameters.
@@ -107,7 +100,8 @@ func (t *Trainer) see() error {
 		return nil
 	}
 	for range t.Problem.Runs() {
-		if err := t.run(t.Optimizer.Rates(1, 0, 0)); err != nil {
+		rates := t.Optimizer.Rates(1, 0, 0)
+		if err := t.run(rates, rates); err != nil {
 			return fmt.Errorf("before the first iteration: %w", err)
 		}
 	}
@@ -165,15 +159,20 @@ func (t *Trainer) Loss() (float64, error) {
 
 // once makes an iteration.
 func (t *Trainer) once() error {
-	if err := t.run(t.Optimizer.Rates(t.iterations+1, t.Optimizer.Rate, t.Optimizer.Clip)); err != nil {
+	rates := func(n int) []float32 { return t.Optimizer.Rates(n, t.Optimizer.Rate, t.Optimizer.Clip) }
+	if err := t.run(rates(t.iterations+1), rates(t.iterations+2)); err != nil {
 		return fmt.Errorf("iteration %d: %w", t.iterations+1, err)
 	}
 	t.iterations++
 	return nil
 }
 
-// run runs the schedule on the next minibatch.
-func (t *Trainer) run(rates []float32) error {
+// run runs the schedule on the next minibatch. That behind it will have the rates next, as far as
+// is known.
+func (t *Trainer) run(rates, next []float32) error {
+	if fedAll(t) {
+		return overlap(t, rates, next)
+	}
 	m := t.feed.next()
 	err := t.each(func(r replica) error {
 		err := t.share(r, m).write(r.plan, r.program, r.input())

@@ -11,7 +11,7 @@ import (
 )
 
 // adding is a schedule each run of which adds x, 2 × 3, to sum.
-func adding(t *testing.T) (s *schedule.Schedule, x, sum *schedule.Matrix) {
+func adding(t testing.TB) (s *schedule.Schedule, x, sum *schedule.Matrix) {
 	b := schedule.NewBuilder(1)
 	x, sum = b.Matrix("x", 2, 3), b.Matrix("sum", 2, 3)
 	b.Do(0, schedule.Map{Op: cell.Add, Out: sum.All(), A: sum.All(), B: x.All()})

@@ -1,6 +1,8 @@
 package worker_test
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	"rnnbench/device"
@@ -60,5 +62,37 @@ func TestFedKilled(t *testing.T) {
 	}
 	if err := f.Wait(); !is(err, device.ErrLost) {
 		t.Errorf("the run says %v", err)
+	}
+}
+
+// BenchmarkIteration measures what an iteration of a training asks of a worker, beside the run: four
+// small matrices, and a run of next to nothing.
+func BenchmarkIteration(b *testing.B) {
+	for _, way := range []string{"written", "fed"} {
+		b.Run(way, func(b *testing.B) {
+			d, err := open(b, "fed", "cpu")
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer d.Close()
+			s, x, _ := adding(b)
+			p, err := d.Compile(s, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			f, values := p.(device.Fed), make([]float32, 6)
+			all := slices.Repeat([]device.Filled{{Matrix: x, Values: values}}, 4)
+			for b.Loop() {
+				err := f.Start()
+				if way == "fed" {
+					err = errors.Join(err, f.Feed(all...), f.Wait())
+				} else {
+					err = errors.Join(err, f.Wait(), p.Write(x, values), p.Write(x, values), p.Write(x, values), p.Write(x, values))
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -214,6 +214,9 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record, replica
 		Device: j.Device, Replicas: replicas, Technique: l.Technique, Problem: l.Problem, Knobs: l.Knobs, DeviceKnobs: l.DeviceKnobs,
 		Optimizer: o, Seed: j.Seed, Source: source,
 	})
+	if err == nil {
+		s.Record.Work.Memory += train.FedBytes(s.Trainer)
+	}
 	return s, err
 }
 

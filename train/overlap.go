@@ -1,0 +1,85 @@
+package train
+
+import (
+	"slices"
+
+	"rnnbench/device"
+)
+
+// A staged minibatch waits on the devices, beside that which they train on.
+type staged struct {
+	rates   []float32
+	counted int
+	state   []byte // of the source after it
+}
+
+// fedAll reports whether all devices can be fed while they train.
+func fedAll(t *Trainer) bool {
+	return !slices.ContainsFunc(t.replicas, func(r replica) bool {
+		_, ok := r.program.(device.Fed)
+		return !ok
+	})
+}
+
+// FedBytes is what a replica has allocated for its next minibatch, in bytes, at most: a device may
+// store its input in 16 bits. It is 0 where minibatches are written when their turn comes.
+func FedBytes(t *Trainer) int64 {
+	if !fedAll(t) {
+		return 0
+	}
+	n := t.plan.Updates.Rates.Elements() + t.input().Elements() + t.plan.Head.Target.Elements()
+	if w := t.plan.Head.Weight; w != nil {
+		n += w.Elements()
+	}
+	return 4 * int64(n)
+}
+
+// eachFed is each for programs that are fed.
+func eachFed(t *Trainer, f func(r replica, p device.Fed) error) error {
+	return t.each(func(r replica) error { return f(r, r.program.(device.Fed)) })
+}
+
+// stage draws the next minibatch and feeds it, with the rates of its iteration.
+func stage(t *Trainer, rates []float32) error {
+	m := t.feed.next()
+	err := eachFed(t, func(r replica, p device.Fed) error {
+		values := append(t.share(r, m).filled(r), device.Filled{Matrix: r.plan.Updates.Rates, Values: rates})
+		return p.Feed(values...)
+	})
+	if err != nil {
+		return err
+	}
+	t.staged = &staged{rates: rates, counted: m.counted, state: m.state}
+	t.feed.recycle(m)
+	return nil
+}
+
+// overlap runs the schedule on the staged minibatch, and stages the next one meanwhile.
+func overlap(t *Trainer, rates, next []float32) error {
+	if t.staged == nil {
+		if err := stage(t, rates); err != nil {
+			return err
+		}
+	}
+	now := t.staged
+	t.staged = nil
+	err := eachFed(t, func(r replica, p device.Fed) error {
+		if !slices.Equal(now.rates, rates) { // they have changed since it was staged
+			if err := p.Feed(device.Filled{Matrix: r.plan.Updates.Rates, Values: rates}); err != nil {
+				return err
+			}
+		}
+		return p.Start()
+	})
+	if err != nil {
+		return err
+	}
+	unfed := stage(t, next)
+	ended := eachFed(t, func(_ replica, p device.Fed) error { return p.Wait() })
+	if err := rootOf([]error{ended, unfed}); err != nil {
+		return err
+	}
+	t.counted = now.counted
+	t.position = append(t.position[:0], now.state...)
+	return nil
+}
