@@ -127,7 +127,7 @@ func samePass(t *testing.T, trainers ...*train.Trainer) {
 	t.Helper()
 	var all []float64
 	for _, tr := range trainers {
-		p, err := tr.NewPass()
+		p, err := train.NewPass(tr)
 		if err != nil {
 			t.Fatal(err)
 		}
