@@ -92,6 +92,14 @@ func TestFedTraining(t *testing.T) {
 			same("from the beginning", plain, fed, 5)
 			samePass(t, plain, fed)
 			same("after a pass", plain, fed, 2)
+			var scores [2]train.Score
+			for i, tr := range []*train.Trainer{plain, fed} {
+				scores[i] = score(t, tr, setup(tr.Device).Source)
+			}
+			if scores[0] != scores[1] {
+				t.Errorf("the scores are %+v", scores)
+			}
+			same("after an evaluation", plain, fed, 2)
 			paths := [2]string{filepath.Join(t.TempDir(), "plain.npz"), filepath.Join(t.TempDir(), "fed.npz")}
 			if err := errors.Join(plain.Save(paths[0]), fed.Save(paths[1])); err != nil {
 				t.Fatal(err)
@@ -120,6 +128,21 @@ func TestFedTraining(t *testing.T) {
 			same("after an interrupt", plain, fed, 2)
 		})
 	}
+}
+
+// score is what tr makes of two minibatches of source.
+func score(t *testing.T, tr *train.Trainer, source data.Source) train.Score {
+	t.Helper()
+	e, err := tr.NewEvaluator(source, tr.Problem.Batch, tr.Problem.Steps, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s, err := e.Evaluate(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // samePass: the pass beside both trainings is on the same minibatch.
