@@ -84,7 +84,12 @@ func feeds(p *program) error {
 	if f.taken, err = p.event(false); err != nil {
 		return err
 	}
-	if f.status, err = p.device.driver.HostMemory(4); err != nil {
+	// Events are used again, and nobody can wait for one that an earlier program recorded in a graph.
+	d := p.device.driver
+	if err = errors.Join(d.Record(f.copied, driver.Copies), d.Record(f.taken, 0)); err != nil {
+		return err
+	}
+	if f.status, err = d.HostMemory(4); err != nil {
 		return err
 	}
 	p.feeder = f

@@ -35,6 +35,7 @@ type Driver struct {
 	networks []network
 	queues   [][]command // of driver.Copies, and per stream
 	events   []event
+	unused   []driver.Event // which are given out again, as a GPU's driver does
 
 	capturing bool
 	captured  []command
@@ -49,7 +50,11 @@ type kernel struct {
 }
 
 // An event is passed once version records of it have been executed.
-type event struct{ recorded, passed int }
+type event struct {
+	recorded, passed int
+	timed            bool
+	captured         bool // the last record was kept for a graph: outside it there is nothing to wait for
+}
 
 // A command waits in a stream: for version of an event, or to do something.
 type command struct {
@@ -136,13 +141,22 @@ func (d *Driver) Streams(n int) error {
 }
 
 // NewEvent implements driver.Driver.
-func (d *Driver) NewEvent(bool) (driver.Event, error) {
-	d.events = append(d.events, event{})
+func (d *Driver) NewEvent(timed bool) (driver.Event, error) {
+	for i, e := range d.unused {
+		if d.events[e].timed == timed {
+			d.unused = slices.Delete(d.unused, i, i+1)
+			return e, nil
+		}
+	}
+	d.events = append(d.events, event{timed: timed})
 	return driver.Event(len(d.events) - 1), nil
 }
 
 // FreeEvent implements driver.Driver.
-func (d *Driver) FreeEvent(driver.Event) error { return nil }
+func (d *Driver) FreeEvent(e driver.Event) error {
+	d.unused = append(d.unused, e)
+	return nil
+}
 
 // geometry is what runtime.h calls Geometry.
 type geometry struct {
@@ -256,12 +270,24 @@ func (d *Driver) tensor(t *driver.Tensor) error {
 
 // Record implements driver.Driver.
 func (d *Driver) Record(e driver.Event, stream int) error {
+	d.events[e].captured = d.capturing
 	return d.push(command{stream: stream, wait: -1, record: int(e)})
 }
 
 // WaitFor implements driver.Driver.
 func (d *Driver) WaitFor(e driver.Event, stream int) error {
+	if err := d.outside(e); err != nil {
+		return err
+	}
 	return d.push(command{stream: stream, wait: int(e), record: -1})
+}
+
+// outside reports an event that belongs to a graph, which CUDA refuses to wait for elsewhere.
+func (d *Driver) outside(e driver.Event) error {
+	if d.events[e].captured && !d.capturing {
+		return fmt.Errorf("emulator: event %d was last recorded in a graph", e)
+	}
+	return nil
 }
 
 // Sequence implements driver.Driver.
@@ -363,6 +389,9 @@ func (d *Driver) until(done func() bool) error {
 
 // Await implements driver.Driver: what e does not come behind may be left for later.
 func (d *Driver) Await(e driver.Event) error {
+	if err := d.outside(e); err != nil {
+		return err
+	}
 	want := d.events[e].recorded
 	return d.until(func() bool { return d.events[e].passed >= want })
 }
