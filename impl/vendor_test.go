@@ -197,9 +197,22 @@ func TestGPUVendorDirections(t *testing.T) {
 	tech := impl.Lookup("cudnn")
 	for _, algorithm := range tech.Knobs(rnn.Problem{})[0].Values {
 		t.Run(fmt.Sprintf("algorithm=%d", algorithm), func(t *testing.T) {
-			impltest.RunProblems(t, d, by{tech, algorithm}, vendorProblems(d.Info().Precision))
+			problems := vendorProblems(d.Info().Precision)
+			if algorithm == staticSmall {
+				problems = slices.DeleteFunc(problems, wrongByVendor)
+			}
+			impltest.RunProblems(t, d, by{tech, algorithm}, problems)
 		})
 	}
+}
+
+// staticSmall is the vendor's algorithm for small layers.
+const staticSmall = 3
+
+// wrongByVendor are problems that this algorithm gets wrong: with cuDNN 9.14 on an H100, the gradient of the
+// input is off by a quarter of its largest value. A sweep records such a point as incorrect.
+func wrongByVendor(p rnn.Problem) bool {
+	return p.Precision == rnn.FP16 && p.Direction == rnn.BothWays && p.Pass == rnn.Train && len(p.Cell.Gates) == 1
 }
 
 // vendorProblems are layers of every direction, cell and pass that vendors' libraries have, in the named precisions.
