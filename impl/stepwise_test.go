@@ -57,6 +57,10 @@ func TestDirectionsStepwise(t *testing.T) {
 				p.Symbols, p.Embedding, p.Output, p.Groups, p.Weighted = 5, 2, 6, 2, true
 			}
 			t.Run(p.String(), func(t *testing.T) { planted(t, d, p) })
+			if c.Projects() && p.Symbols == 0 {
+				p.Projection = 3
+				t.Run(p.String(), func(t *testing.T) { planted(t, d, p) })
+			}
 		}
 	}
 }
