@@ -188,12 +188,15 @@ func Projected(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// Few are the problems of shortSizes in precision p.
+// Few are the problems of shortSizes in precision p. With -short, half of them, and others in the next precision.
 func Few(p rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
-	for _, c := range cell.All() {
+	for i, c := range cell.All() {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
-			for _, s := range shortSizes {
+			for j, s := range shortSizes {
+				if testing.Short() && (i+j+int(pass)+int(p))%2 > 0 {
+					continue
+				}
 				ps = append(ps, rnn.Problem{
 					Cell: c, Pass: pass, Input: s.input, Hidden: s.hidden, Layers: s.layers,
 					Batch: s.batch, Steps: s.steps, Output: s.output, OneHot: s.onehot, Precision: p,
