@@ -77,13 +77,16 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Every mistake has one sentence that says what to write.
-func TestMistakes(t *testing.T) {
+// A mistake is a request that New declines, and a part of what it says.
+type mistake struct {
+	r    Request
+	want string
+}
+
+// mistakenAxes are values that an axis does not take.
+func mistakenAxes() []mistake {
 	axis := func(name, text string) Request { return Request{Axes: axes{name: text}} }
-	for _, c := range []struct {
-		r    Request
-		want string
-	}{
+	return []mistake{
 		{axis("hidden", ""), `--hidden: "" is not a size: write a whole number`},
 		{axis("hidden", "0"), "--hidden: 0 is not allowed here"},
 		{axis("hidden", "-4"), `"-4" is not a size`},
@@ -113,6 +116,12 @@ func TestMistakes(t *testing.T) {
 		{axis("cell", "transformer"), "choose among rnn-tanh, rnn-relu"},
 		{axis("pass", "fwd"), `unknown pass "fwd"`},
 		{axis("onehot", "yes"), `unknown onehot "yes"`},
+	}
+}
+
+// mistakenRequests are requests whose parts do not go together.
+func mistakenRequests() []mistake {
+	return []mistake{
 		{Request{Points: []string{"H=1,Q=2"}}, `unknown axis "Q"`},
 		{Request{Points: []string{"H=1,H=2"}}, "sets hidden twice"},
 		{Request{Points: []string{"H"}}, "write a point such as"},
@@ -153,7 +162,12 @@ func TestMistakes(t *testing.T) {
 		{Request{Impl: []string{"x=naive,y=naive"}}, `--impl: naive is labelled both "x" and "y": remove one of them`},
 		{Request{Impl: []string{"naive"}, SkipImpl: []string{"naive"}}, "--skip-impl removes all of --impl"},
 		{Request{SkipImpl: []string{"nave"}}, "did you mean naive?"},
-	} {
+	}
+}
+
+// Every mistake has one sentence that says what to write.
+func TestMistakes(t *testing.T) {
+	for _, c := range append(mistakenAxes(), mistakenRequests()...) {
 		_, err := New(c.r, words())
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v:\n got %v\nwant %s", c.r, err, c.want)
