@@ -153,8 +153,9 @@ func reportEnergy(recs []results.Record, on Target) (*Report, error) {
 	} else {
 		rep.yardstick("no energy was counted on both sides of a comparison")
 	}
-	if worst := unsteady(recs); worst > 0 {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("Windows of one technique differ by up to %.1f %% in energy.", 100*worst))
+	if worst := most(recs, apart); worst > 0 {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("Windows of one technique differ by up to %.1f %% in energy, and the medians of their first and second half by up to %.1f %%.",
+			100*worst, 100*most(recs, halves)))
 	}
 	return rep, nil
 }
@@ -171,7 +172,7 @@ func (c contrast) share(p results.Point) float64 {
 func energyTable(recs []results.Record) *table.Table {
 	t := &table.Table{Title: "Energy of a run, counted over windows of three seconds", Columns: []table.Column{
 		{Name: "Problem", Key: "problem"}, {Name: "Technique", Key: "technique"}, column("Time", "time_s"), column("Power, W", "power_w"), column("Run", "run_j"),
-		column("Beyond rest", "net_j"), column("Cell step", "cell_step_j"), column("Sequence", "sequence_j"), column("Windows differ, %", "windows_pct"),
+		column("Beyond rest", "net_j"), column("Cell step", "cell_step_j"), column("Sequence", "sequence_j"), column("Windows differ, %", "windows_pct"), column("Halves differ, %", "halves_pct"),
 	}}
 	for _, p := range points(recs) {
 		for _, label := range labels(recs) {
@@ -182,7 +183,7 @@ func energyTable(recs []results.Record) *table.Table {
 			row := []table.Cell{table.Text(p.String()), table.Text(label), table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))}
 			j := joules(r)
 			if j == 0 {
-				t.Rows = append(t.Rows, append(row, missing(), missing(), missing(), missing(), missing(), missing()))
+				t.Rows = append(t.Rows, append(row, missing(), missing(), missing(), missing(), missing(), missing(), missing()))
 				continue
 			}
 			in := func(v float64) table.Cell { return table.Number(v, quantity.SI(v, "J")) }
@@ -191,7 +192,7 @@ func energyTable(recs []results.Record) *table.Table {
 				net = in(*n)
 			}
 			t.Rows = append(t.Rows, append(row, number(*r.Energy.Watts, "%.1f"), in(j), net,
-				in(j/float64(p.Layers)/float64(p.Steps)), in(j/float64(p.Batch)), number(100*apart(r), "%.1f")))
+				in(j/float64(p.Layers)/float64(p.Steps)), in(j/float64(p.Batch)), number(100*apart(r), "%.1f"), number(100*halves(r), "%.1f")))
 		}
 	}
 	return t
@@ -205,10 +206,21 @@ func apart(r *results.Record) float64 {
 	return (slices.Max(r.Energy.Windows) - slices.Min(r.Energy.Windows)) / joules(r)
 }
 
-// unsteady is the largest of these.
-func unsteady(recs []results.Record) (worst float64) {
+// halves is how far the median of the first half of r's windows is from that of the second, over the
+// median of all: how well the energy repeats.
+func halves(r *results.Record) float64 {
+	if joules(r) == 0 || len(r.Energy.Windows) < 2 {
+		return 0
+	}
+	all := r.Energy.Windows
+	n := len(all) / 2
+	return math.Abs(middle(slices.Clone(all[:n]))-middle(slices.Clone(all[len(all)-n:]))) / joules(r)
+}
+
+// most is the largest of what is said of records.
+func most(recs []results.Record, of func(*results.Record) float64) (worst float64) {
 	for i := range recs {
-		worst = max(worst, apart(&recs[i]))
+		worst = max(worst, of(&recs[i]))
 	}
 	return worst
 }

@@ -18,6 +18,7 @@ import (
 // the technique runs back to back, so that neither rest nor half a tick counts.
 type windows struct {
 	Count  int           // of each technique
+	More   int           // of one whose first Count are unsteady
 	Length time.Duration // of one, at least
 	Settle time.Duration // before each: the clock and the power settle
 	Chunk  time.Duration // of runs between two looks at the counter
@@ -29,10 +30,14 @@ type windows struct {
 }
 
 // usualWindows are for counters that tick every 20 to 100 ms.
-var usualWindows = windows{Count: 3, Length: 3 * time.Second, Settle: 300 * time.Millisecond, Chunk: 25 * time.Millisecond, Rest: 3 * time.Second, now: time.Now}
+var usualWindows = windows{Count: 3, More: 9, Length: 3 * time.Second, Settle: 300 * time.Millisecond, Chunk: 25 * time.Millisecond, Rest: 3 * time.Second, now: time.Now}
 
 // EnergySeconds is about what the windows of a technique take.
 const EnergySeconds = 10
+
+// unsteady is how far the first windows of a technique may be apart, as a share of their median.
+// Beyond, it has more of them. That happens where the host sets the pace.
+const unsteady = 0.05
 
 // disputed is how far the counter and the polled power may be apart, as a share.
 const disputed = 0.1
@@ -73,14 +78,14 @@ func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *
 	for i := range order {
 		order[i] = i
 	}
-	for range e.windows.Count {
+	for round := range e.windows.Count + e.windows.More {
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, i := range order {
 			c := live[i]
-			if c.record.Status != results.OK || why != nil || broke[i] != nil {
+			if c.record.Status != results.OK || why != nil || broke[i] != nil || round >= e.windows.Count && agree(seen[i][:e.windows.Count]) {
 				continue
 			}
-			s.watch(Event{Phase: Metering, Point: c.record.Point, Label: c.Spec.Label, Round: len(seen[i]), Rounds: e.windows.Count})
+			s.watch(Event{Phase: Metering, Point: c.record.Point, Label: c.Spec.Label, Round: len(seen[i]), Rounds: max(e.windows.Count, round+1)})
 			w, err := e.windows.of(ctx, meter, c.runFor(e.windows.Chunk))
 			if errors.Is(err, device.ErrLost) { // another technique broke the device
 				if err = s.load(c); err == nil {
@@ -104,6 +109,15 @@ func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *
 		}
 	}
 	return nil
+}
+
+// agree reports whether windows of one technique are close to each other.
+func agree(seen []window) bool {
+	var each []float64
+	for _, w := range seen {
+		each = append(each, w.joules/float64(w.runs))
+	}
+	return slices.Max(each)-slices.Min(each) <= unsteady*median(each)
 }
 
 // errCounter says that a counter did not do what counters do.

@@ -38,7 +38,7 @@ func (m *meter) Power() (device.Power, error) {
 
 func (m *meter) windows() windows {
 	return windows{
-		Count: 3, Length: 3 * time.Second, Settle: 300 * time.Millisecond, Chunk: 25 * time.Millisecond, Rest: 3 * time.Second,
+		Count: 3, More: 9, Length: 3 * time.Second, Settle: 300 * time.Millisecond, Chunk: 25 * time.Millisecond, Rest: 3 * time.Second,
 		now: func() time.Time { return time.Unix(0, int64(m.at)) },
 	}
 }
@@ -121,6 +121,35 @@ func TestEnergies(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEnergyUnsteady: a technique whose windows differ has more of them, and one whose windows agree has not.
+func TestEnergyUnsteady(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for drift, want := range map[float64]int{0: 3, 1.3: 12} {
+		m := &meter{watts: 100, tick: 20 * time.Millisecond}
+		r := withEnergy(t, drifting{metered{d, m}, drift}, m)
+		if e := r.Energy; e == nil || e.Reason != nil || len(e.Windows) != want {
+			t.Errorf("drift %v: %+v, want %d windows", drift, e, want)
+		}
+	}
+}
+
+// drifting takes more power as time goes by: by so many watts a second.
+type drifting struct {
+	metered
+	watts float64
+}
+
+func (d drifting) Power() (device.Power, error) {
+	d.at += 20 * time.Millisecond
+	p, err := d.meter.Power()
+	p.Joules += d.watts / 2 * d.at.Truncate(d.tick).Seconds() * d.at.Truncate(d.tick).Seconds()
+	return p, err
 }
 
 // A faulty device breaks every run from the first look at its meter on.
