@@ -37,6 +37,17 @@ func TestPyTorch(t *testing.T) {
 	t.Skip("no python3 here has PyTorch and NumPy: apt-get install python3-torch")
 }
 
+// TestJAX holds rivals/jax_scan.py to the reference, where JAX is.
+func TestJAX(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiling by XLA takes minutes")
+	}
+	if exec.Command("python3", "-c", "import jax, numpy").Run() != nil {
+		t.Skip("python3 here has no JAX: pip install jax")
+	}
+	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "gilr", "sru", "qrnn", "mingru", "rg-lru"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, []string{"python3", "../rivals/jax_scan.py"}})
+}
+
 // TestOneDNN builds rivals/onednn and holds it to the reference, where oneDNN is.
 func TestOneDNN(t *testing.T) {
 	if testing.Short() {
