@@ -21,7 +21,7 @@ type Rival struct {
 }
 
 // rivalsOf reads which rivals a run had from the facts of its device: "rival pytorch" is
-// "2.11.0 compile=0,1".
+// "2.11.0 graph=0,1".
 func rivalsOf(facts map[string]string) []Rival {
 	var out []Rival
 	for fact, text := range facts {

@@ -31,6 +31,7 @@ type Options struct {
 	Name    string      // as --impl takes it
 	Command []string    // program and arguments
 	Devices []string    // names or kinds of devices that it is to run on; none: as it says
+	Vary    []string    // knobs whose values experiments compare; none: all
 	On      device.Info // the device that it runs beside
 
 	Timeout time.Duration // for a run or a file before it is taken for hung; 0: a minute
@@ -139,6 +140,14 @@ func (r *Rival) Doc() string { return strings.TrimSpace("a rival: " + r.version)
 
 // Knobs implements rnn.Technique.
 func (r *Rival) Knobs(rnn.Problem) []knob.Knob { return r.knobs }
+
+// Varied are the knobs whose values experiments compare.
+func (r *Rival) Varied() []knob.Knob {
+	if len(r.o.Vary) == 0 {
+		return r.knobs
+	}
+	return slices.DeleteFunc(slices.Clone(r.knobs), func(k knob.Knob) bool { return !slices.Contains(r.o.Vary, k.Name) })
+}
 
 // Directs implements rnn.Director: a program is asked for a whole network.
 func (r *Rival) Directs(rnn.Direction) bool { return true }

@@ -310,3 +310,21 @@ func TestSweep(t *testing.T) {
 		}
 	}
 }
+
+// TestVaried: experiments compare all knobs of a rival, or those that are named.
+func TestVaried(t *testing.T) {
+	for want, vary := range [][]string{{"other"}, nil, {"off", "other"}} {
+		o := options(t, "honest")
+		o.Vary = vary
+		r, err := rival.Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Varied(); len(got) != min(want, 1) || len(r.Knobs(rnn.Problem{})) != 1 {
+			t.Errorf("of %v: %v", vary, got)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -203,7 +203,7 @@ def hello(_):
         "version": jax.__version__,
         "devices": ["cpu"] + [f"cuda:{i}" for i in range(n)],
         "knobs": [
-            {"name": "unroll", "doc": "steps in one iteration of a loop", "values": [1, 8]},
+            {"name": "unroll", "doc": "steps in one iteration of a loop", "values": [1, 8, 32]},
             {"name": "serial", "doc": "1: linear layers step by step too", "values": [0, 1]},
         ],
         "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if n else []),

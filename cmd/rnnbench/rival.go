@@ -69,7 +69,7 @@ func openRivals(p *program, s *settings, c config.Config, b *bench) error {
 			continue
 		}
 		started, err := rival.Open(rival.Options{
-			Name: r.Name, Command: r.Command, Devices: r.Devices, On: b.info, Timeout: max(time.Minute, 2*c.Measure.PointTimeout),
+			Name: r.Name, Command: r.Command, Devices: r.Devices, Vary: r.Vary, On: b.info, Timeout: max(time.Minute, 2*c.Measure.PointTimeout),
 		})
 		switch {
 		case err != nil && named:
@@ -113,14 +113,14 @@ func (b *bench) Close() error {
 }
 
 // note adds to a manifest's facts which rivals there are, of which version and
-// with which knobs: "rival pytorch" is "2.11.0 compile=0,1".
+// with which knobs that experiments vary: "rival pytorch" is "2.11.0 graph=0,1".
 func (g guests) note(facts map[string]string) {
 	for _, r := range g {
 		if !r.Runs() {
 			continue
 		}
 		words := []string{strings.Join(strings.Fields(r.Version()), "_")}
-		for _, k := range r.Knobs(rnn.Problem{}) {
+		for _, k := range r.Varied() {
 			words = append(words, k.Name+"="+strings.ReplaceAll(knob.Knob{Values: k.Values}.Offer(), " ", ""))
 		}
 		facts[results.RivalFact+r.Name()] = strings.Join(words, " ")

@@ -15,6 +15,7 @@ type Rival struct {
 	Name    string
 	Command []string // program and arguments, as from the folder where rnnbench runs
 	Devices []string // that it is to run on; none: as it says
+	Vary    []string // knobs whose values experiments compare; none: all that it has
 }
 
 // rival is a [[rival]] of a file.
@@ -22,6 +23,7 @@ type rival struct {
 	Name    any `toml:"name" json:"name"`
 	Command any `toml:"command" json:"command"`
 	Devices any `toml:"devices,omitempty" json:"devices,omitempty"`
+	Vary    any `toml:"vary,omitempty" json:"vary,omitempty"`
 }
 
 const (
@@ -46,6 +48,11 @@ func (r rival) parse() (Rival, error) {
 	if r.Devices != nil {
 		if out.Devices, err = texts(r.Devices); err != nil {
 			return out, fmt.Errorf("devices: %w", err)
+		}
+	}
+	if r.Vary != nil {
+		if out.Vary, err = texts(r.Vary); err != nil {
+			return out, fmt.Errorf("vary: %w", err)
 		}
 	}
 	for _, d := range out.Devices {
@@ -113,6 +120,9 @@ func documents(rivals []Rival) []rival {
 		d := rival{Name: r.Name, Command: r.Command}
 		if len(r.Devices) > 0 {
 			d.Devices = r.Devices
+		}
+		if len(r.Vary) > 0 {
+			d.Vary = r.Vary
 		}
 		out = append(out, d)
 	}

@@ -16,6 +16,7 @@ const twoRivals = `version = 1
 name = "pytorch"
 command = ["python3", "rivals/pytorch.py"]
 devices = ["cpu", "cuda"]
+vary = ["graph"]
 
 [[rival]]
 name = "mine"
@@ -26,7 +27,7 @@ command = "./mine"
 func TestRivals(t *testing.T) {
 	c := mustResolve(t, mustParse(t, twoRivals))
 	want := []Rival{
-		{Name: "pytorch", Command: []string{"python3", "rivals/pytorch.py"}, Devices: []string{"cpu", "cuda"}},
+		{Name: "pytorch", Command: []string{"python3", "rivals/pytorch.py"}, Devices: []string{"cpu", "cuda"}, Vary: []string{"graph"}},
 		{Name: "mine", Command: []string{"./mine"}},
 	}
 	if !reflect.DeepEqual(c.Rivals, want) {
