@@ -231,6 +231,8 @@ class Rival:
             return {"unsupported": f"this program has no {point['cell']}"}
         if point["precision"] == "tf32" and self.device.platform == "cpu":
             return {"unsupported": "tf32 needs a GPU"}
+        if knobs.get("serial") and point["cell"] in RECURRENT:
+            return {"unsupported": f"{point['cell']} always runs step by step"}
         self.load(point, m["prepare"]["data"])
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if point["precision"] == "tf32" else "highest")
         forward = functools.partial(network, point, knobs)

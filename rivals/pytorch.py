@@ -138,6 +138,8 @@ class Rival:
             self.output.backward(self.dy)
 
         self.step = train if self.train else forward
+        if knobs.get("single") and self.gpu:
+            raise Unsupported("threads do not matter on a GPU")
         if knobs.get("graph"):
             if not self.gpu:
                 raise Unsupported("a CUDA graph needs a GPU")
