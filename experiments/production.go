@@ -50,16 +50,15 @@ var production = Experiment{
 	Report: reportProduction,
 }
 
-// runs reports whether a technique runs a layer: linear recurrences have no weights to keep on chip, a
-// projection takes a second exchange at each step, and the vendor's library has neither their cells, nor
-// heads, nor here projections.
+// runs reports whether a technique runs a layer: linear recurrences have no weights to keep on chip, and the
+// vendor's library has neither their cells, nor heads, nor here projections.
 func runs(technique string, p results.Point, on Target) bool {
 	linear := cell.Lookup(p.Cell).Recurrent == 0
 	switch technique {
 	case "naive":
 		return on.GPU || p.Precision == "fp32"
 	case "persistent":
-		return !linear && p.Projection == 0
+		return !linear
 	case "scan":
 		return linear
 	case "cudnn":

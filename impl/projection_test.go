@@ -22,10 +22,10 @@ func TestProjectionStepwise(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for i, c := range []*cell.Cell{cell.LSTM, cell.LSTMPeephole, cell.SLSTM} {
-		p := rnn.Problem{Cell: c, Input: 5, Hidden: 11, Projection: 3 + 3*i, Layers: 2, Batch: 3, Steps: 9, Output: 4 * (i % 2), Pass: rnn.Train}
+	for i, c := range []*cell.Cell{cell.LSTM, cell.LSTMPeephole, cell.SLSTM, cell.LSTM, cell.LSTMPeephole, cell.SLSTM} {
+		p := rnn.Problem{Cell: c, Input: 5, Hidden: 11, Projection: 3 + 3*(i%3), Layers: 2, Batch: 3, Steps: 9, Output: 4 * (i % 2), Pass: rnn.Train}
 		data := rnn.NewData(p, 1, 2, "normal")
-		plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, nil)
+		plan, s, err := rnn.Layout(impl.Lookup([]string{"cudnnstyle", "persistent"}[i/3]), p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestProjectionDeclines(t *testing.T) {
 		want      string
 	}{
 		{"scc", cell.LSTM, "no projection of a loop's outputs"},
-		{"persistent", cell.LSTM, "exchange values twice a step"},
+
 		{"cudnn", cell.LSTM, "without a projection"},
 		{"scan", cell.LSTM, "is not a linear recurrence"},
 		{"naive", cell.GRU, "only LSTMs have a projection"},
@@ -90,7 +90,11 @@ func TestProjectionDeclines(t *testing.T) {
 			t.Errorf("%s of %v: %v", c.technique, c.cell, err)
 		}
 	}
-	p := rnn.Problem{Cell: cell.LSTM, Input: 4, Hidden: 6, Layers: 1, Batch: 1, Steps: 2}
+	p := rnn.Problem{Cell: cell.LSTM, Input: 4, Hidden: 6, Projection: 2, Layers: 1, Batch: 1, Steps: 1}
+	if _, _, err := rnn.Layout(impl.Lookup("persistent"), p, nil); !errors.Is(err, schedule.ErrProjection) || !strings.Contains(err.Error(), "no weights stay on chip") {
+		t.Errorf("persistent of one step: %v", err)
+	}
+	p.Steps = 2
 	for _, projection := range []int{-1, 6, 7} {
 		p.Projection = projection
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), "less than the hidden units") {
@@ -120,7 +124,7 @@ func TestProjectionCells(t *testing.T) {
 // problem for each technique and precision.
 func TestEmulatedProjection(t *testing.T) {
 	d := emulated(t)
-	for i, tech := range []string{"cudnnstyle", "naive"} {
+	for i, tech := range []string{"cudnnstyle", "naive", "persistent"} {
 		var some []rnn.Problem
 		for j, precision := range []rnn.Precision{rnn.BF16, rnn.FP32, rnn.FP16} {
 			some = append(some, impltest.Projected(precision)[1+(i+j)%2]) // of the LSTM

@@ -69,6 +69,21 @@ func (b *LayerBack) Peeps() {
 	}
 }
 
+// Project forms the gradients of the outputs of a projection, if there is one, over all steps at
+// once, after those of the products: what comes from above, and what the recurrent product brings
+// from each step to the one before.
+func (b *LayerBack) Project(above schedule.View) {
+	p, y := b.plan, b.plan.Layer[b.layer]
+	j := y.Projection
+	if j == nil {
+		return
+	}
+	p.Do(b.recurrent, j.Receive(0, p.Steps, above))
+	for _, run := range append(p.Batches.Runs(0, 1, 1), p.Batches.Runs(1, p.Steps-1, p.Steps)...) {
+		p.Do(b.recurrent, schedule.Gemm{A: b.Recurrent(run.T, run.N), B: y.R.All(), C: p.stateBefore(j.D, run.T, run.N), Accumulate: run.T > 0})
+	}
+}
+
 // Through views the states before steps [t, t+n), or a copy.
 func (b *LayerBack) Through(t, n int) schedule.View {
 	p := b.plan

@@ -54,8 +54,9 @@ func declineProjection(p Problem) error {
 }
 
 // A Projection is that of one layer. The methods are the operations that a technique appends: Out
-// after the cell of a step; where training, Receive before the first Back that reads those steps,
-// Back before the gradient of the cell of a step, and Weights in the end.
+// after the cell of a step or of several; where training, Receive before the first Back that reads
+// those steps, Back before the gradient of the cell of a step, and Weights in the end. A technique
+// whose steps need no gradients of outputs calls LayerBack.Project in the place of Receive and Back.
 type Projection struct {
 	W *schedule.Matrix // P × H
 	H *schedule.Matrix // (F+1)·B × P: the outputs; the first B rows are the initial state
@@ -87,9 +88,9 @@ func (j *Projection) after(m *schedule.Matrix, t, n int) schedule.View {
 	return m.Band((t+1)*j.batch, n*j.batch)
 }
 
-// Out is the output of step t.
-func (j *Projection) Out(t int) schedule.Gemm {
-	return schedule.Gemm{A: j.after(j.m, t, 1), B: j.W.All(), TransB: true, C: j.after(j.H, t, 1)}
+// Out are the outputs of steps [t, t+n).
+func (j *Projection) Out(t, n int) schedule.Gemm {
+	return schedule.Gemm{A: j.after(j.m, t, n), B: j.W.All(), TransB: true, C: j.after(j.H, t, n)}
 }
 
 // Receive takes the gradient of the outputs at steps [t, t+n) from the layer above.

@@ -61,12 +61,11 @@ def runs():
                     yield [*flags, "--pass", "train", "--point", "H=17,I=13,B=5,T=11,L=3", *turned, *ragged]
                     yield [*flags, "--pass", "forward", *NETWORKS[0], *turned, *ragged]
                 yield from ([*flags, "--pass", "train", *network, *ragged] for network in NETWORKS[1:])
-            if cell != "lstm":
-                continue
-            for direction in ["forward", *DIRECTIONS]:
-                for size in PROJECTED:
-                    for of in "train", "forward":
-                        yield [*flags, "--pass", of, *size, "--direction", direction]
+    for impl in [*IMPLS, "persistent"]:  # which folds projections into recurrent weights
+        for direction in ["forward", *DIRECTIONS]:
+            for size in PROJECTED:
+                for of in "train", "forward":
+                    yield ["--cell", "lstm", "--impl", impl, "--pass", of, *size, "--direction", direction]
 
 
 def export(binary, flags, path):

@@ -35,7 +35,11 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 	var work model.Work
 	if persistent > 0 {
 		var err error
-		if work, err = model.Recurrent(p.Cell, p.HeadUnits(), p.Batch, weight); err != nil {
+		multiplied := p.HeadUnits()
+		if p.Projection > 0 { // which is folded into the recurrent weights
+			multiplied = p.Hidden
+		}
+		if work, err = model.Recurrent(p.Cell, multiplied, p.Batch, weight); err != nil {
 			return nil, err
 		}
 	}

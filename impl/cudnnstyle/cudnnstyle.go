@@ -161,7 +161,7 @@ func (n *network) forward(l, t int) {
 		}
 	}
 	if j := n.Layer[l].Projection; j != nil {
-		op := j.Out(t)
+		op := j.Out(t, 1)
 		n.product(n.recurrentStream(l), op.A, y.p, op.C, false)
 	}
 }

@@ -120,7 +120,7 @@ func (n *network) forward(l, t int) {
 		n.do(m)
 	}
 	if j := y.Projection; j != nil {
-		n.do(j.Out(t))
+		n.do(j.Out(t, 1))
 	}
 }
 

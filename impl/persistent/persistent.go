@@ -2,10 +2,10 @@
 // keeps the recurrent weights on chip. Every worker keeps the weights of a band of
 // units in its private memory, and a barrier ends each time step. One product
 // computes the inputs of a block of steps before the block runs. The backward pass
-// mirrors this, and the weight gradients follow as one product per matrix. Layers
-// run one after another, or as a wave: while a layer runs a block of steps, the
-// layer above runs the previous block. In a wave, input products run ahead on
-// their own streams.
+// mirrors this, and the weight gradients follow as one product per matrix. A projection
+// is folded into the recurrent weights. Layers run one after another, or as a wave:
+// while a layer runs a block of steps, the layer above runs the previous block. In a
+// wave, input products run ahead on their own streams.
 //
 // Reference: Diamos, Sengupta, Catanzaro, Chrzanowski, Coates, Elsen, Engel,
 // Hannun, Satheesh. Persistent RNNs: Stashing Recurrent Weights On-Chip. ICML
@@ -112,8 +112,8 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Cell.Recurrent == 0 {
 		return fmt.Errorf("%w: %v has no recurrent product, so it has no weights to keep on chip", schedule.ErrCell, p.Cell)
 	}
-	if p.Projection > 0 {
-		return fmt.Errorf("%w: units would have to exchange values twice a step, before the projection and after it, but a persistent layer does so once", schedule.ErrProjection)
+	if err := declineFolded(p.Problem); err != nil {
+		return err
 	}
 	n := &network{Plan: p, block: k["inputbatch"]}
 	switch {
@@ -123,7 +123,10 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	default:
 		n.block = p.Steps
 	}
-	n.parts = p.Batches.Runs(0, p.Steps, n.block)
+	if p.Projection > 0 {
+		n.begin = 1
+	}
+	n.parts = p.Batches.Runs(n.begin, p.Steps-n.begin, n.block)
 	for l := range p.Layers {
 		n.layers = append(n.layers, n.layout(l))
 	}
@@ -137,6 +140,8 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		for _, y := range n.layers {
 			y.back.Start()
 		}
+		top := p.Layers - 1
+		n.layers[top].folded.receive(n.products(top), 0, p.Steps)
 		n.wave(func(depth, block int) { n.backward(p.Layers-1-depth, n.blocks()-1-block) })
 		n.weightGradients()
 	}
@@ -146,6 +151,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 type network struct {
 	*rnn.Plan
 	block  int       // steps per input product, at most
+	begin  int       // the first step of the blocks
 	parts  []rnn.Run // the blocks
 	layers []layer
 }
@@ -172,11 +178,13 @@ type layer struct {
 	own           rnn.Layer // parameters, ordered by head
 	params, grads []copied  // what is copied to them and from their gradients
 
+	folded *folded // of a projection; nil: there is none
+
 	back *rnn.LayerBack
 }
 
 func (n *network) layout(l int) layer {
-	y, h, train := n.Plan.Layer[l], n.HeadUnits(), n.Pass == rnn.Train
+	y, h, train := n.Plan.Layer[l], n.Hidden/n.heads(), n.Pass == rnn.Train
 	gh := len(n.Cell.Gates) * n.Hidden
 	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
 	ahead := 1
@@ -185,6 +193,7 @@ func (n *network) layout(l int) layer {
 	}
 	out := layer{x: n.Scratch(name("x·W"), ahead*n.block*n.Batch, gh)}
 	out.own, out.params, out.grads = n.ordered(l)
+	out.folded, out.own = fold(n, l, out.own)
 	if !n.oneHot(l) {
 		out.w = n.Packed(y.W.Name+"ᵀ", n.Width(l), gh)
 	}
@@ -227,6 +236,9 @@ func (n *network) pack(ahead bool) {
 				do(n.products(l), op)
 			}
 		}
+		for _, op := range y.folded.packs() {
+			do(n.stream(l, 0), op)
+		}
 		if y.w != nil {
 			do(n.products(l), schedule.Pack{Src: y.own.W.All(), Dst: y.w.All(), Trans: true})
 		}
@@ -266,43 +278,83 @@ func (n *network) steps(block int) (t, steps int) {
 	return n.parts[block].T, n.parts[block].N
 }
 
-// forward runs a block of layer l.
-func (n *network) forward(l, block int) {
-	y := n.layers[l]
-	t, steps := n.steps(block)
-	slot := n.block * n.Batch
-	x := y.x.Band(block%(y.x.Rows/slot)*slot, n.Batches.Rows(t, steps))
-	if in := n.InputOf(l, t, steps); n.oneHot(l) {
+// span is steps, with a first step of its own where the block follows it.
+func (n *network) span(block int) (t, steps int) {
+	t, steps = n.steps(block)
+	if block == 0 {
+		return 0, t + steps
+	}
+	return t, steps
+}
+
+// input forms the products of layer l's inputs at steps [t, t+steps).
+func (n *network) input(l, t, steps int, x schedule.View) {
+	y, in := n.layers[l], n.InputOf(l, t, steps)
+	if n.oneHot(l) {
 		n.Do(n.products(l), schedule.Gather{Index: in, Table: y.own.W.All(), Out: x})
 	} else {
 		n.Do(n.products(l), schedule.Gemm{A: in, B: y.w.All(), C: x})
 	}
+}
+
+// forward runs a block of layer l.
+func (n *network) forward(l, block int) {
+	y := n.layers[l]
+	if block == 0 && n.begin > 0 {
+		y.folded.first()
+	}
+	t, steps := n.steps(block)
+	slot := n.block * n.Batch
+	x := y.x.Band(block%(y.x.Rows/slot)*slot, n.Batches.Rows(t, steps))
+	n.input(l, t, steps, x)
 	for k := range n.heads() {
 		n.Do(n.stream(l, k), schedule.Persistent{Sequence: n.sequence(l, t, steps, x, k), R: y.r[k*n.Cell.Recurrent:][:n.Cell.Recurrent]})
 	}
+	if y.folded != nil {
+		t, steps := n.span(block)
+		y.folded.project(t, steps)
+	}
+}
+
+// above is the gradient of layer l's output.
+func (n *network) above(l int) *schedule.Matrix {
+	if l < n.Layers-1 {
+		return n.layers[l+1].back.Below
+	}
+	return n.Top()
+}
+
+// gradientOf is where the gradients of steps [t, t+steps) of layer l come from and go to.
+func (n *network) gradientOf(l, t, steps int) schedule.SequenceGrad {
+	y, from := n.layers[l], n.above(l)
+	if y.folded != nil {
+		from = y.folded.du
+	}
+	var dr schedule.View
+	if y.back.DR != nil {
+		dr = n.Rows(y.back.DR, t, steps)
+	}
+	return n.SequenceBack(l, t, n.Rows(from, t, steps), n.Rows(y.back.DX, t, steps), dr, rnn.Maybe(y.back.DPeep))
 }
 
 // backward runs the gradient of a block of layer l, then that of its input.
 func (n *network) backward(l, block int) {
 	y := n.layers[l]
 	t, steps := n.steps(block)
-	above := n.Top()
-	if l < n.Layers-1 {
-		above = n.layers[l+1].back.Below
-	}
-	dx := n.Rows(y.back.DX, t, steps)
-	var dr schedule.View
-	if y.back.DR != nil {
-		dr = n.Rows(y.back.DR, t, steps)
-	}
-	grad := n.SequenceBack(l, t, n.Rows(above, t, steps), dx, dr, rnn.Maybe(y.back.DPeep))
+	grad := n.gradientOf(l, t, steps)
 	for k := range n.heads() {
 		n.Do(n.stream(l, k), schedule.PersistentBackward{
 			Sequence: n.sequence(l, t, steps, schedule.View{}, k), SequenceGrad: n.gradient(grad, k), R: y.rb[k],
 		})
 	}
-	if y.wb != nil {
-		n.Do(n.products(l), schedule.Gemm{A: dx, B: y.wb.All(), C: n.Rows(y.back.Below, t, steps)})
+	if block == 0 && n.begin > 0 {
+		y.folded.firstBack()
+	}
+	if t, steps = n.span(block); y.wb != nil {
+		n.Do(n.products(l), schedule.Gemm{A: n.Rows(y.back.DX, t, steps), B: y.wb.All(), C: n.Rows(y.back.Below, t, steps)})
+	}
+	if l > 0 {
+		n.layers[l-1].folded.receive(n.products(l), t, steps)
 	}
 }
 
@@ -314,6 +366,7 @@ func (n *network) weightGradients() {
 			continue
 		}
 		b := n.layers[l].back
+		b.Project(n.above(l).All())
 		b.Weights(0, n.Steps, true)
 		b.Peeps()
 	}
