@@ -86,6 +86,9 @@ func long(t *testing.T, d device.Device, steps int) {
 	for _, c := range []*cell.Cell{cell.RNNTanh, cell.GRU, cell.LSTM} {
 		ps = append(ps, rnn.Problem{Cell: c, Input: 3, Hidden: 17, Layers: 1, Batch: 3, Steps: steps, Pass: rnn.Train})
 	}
+	folded := ps[2]
+	folded.Projection = 5
+	ps = append(ps, folded)
 	impltest.RunProblems(t, d, impl.Lookup("persistent"), ps)
 }
 

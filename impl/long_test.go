@@ -28,6 +28,7 @@ var longProblems = []struct {
 	{"scc", rnn.Problem{Pass: rnn.Train, History: 4500}, nil, 8800},
 	{"scc", rnn.Problem{Pass: rnn.Train, Output: 3}, knob.Params{"intra": 0, "fused": 0}, 18000},
 	{"persistent", rnn.Problem{Pass: rnn.Train}, nil, 300},
+	{"persistent", rnn.Problem{Pass: rnn.Train, Layers: 2, Projection: 1}, nil, 600},
 }
 
 // heap is what the heap holds.

@@ -48,7 +48,7 @@ func (p *Plan) results() []result {
 			}
 		}
 		if layer.Projection != nil {
-			add(name("unprojected"), p.Rows(layer.State[0], 1, p.Frames()), true, false)
+			add(name("unprojected"), p.stateAfter(layer.State[0], 0, p.Frames()), true, false)
 			out[len(out)-1].flipped = p.Backwards(l)
 		}
 		if p.Pass != Train {

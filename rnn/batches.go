@@ -278,8 +278,8 @@ func priorStates(p *Plan, stream, l int) schedule.View {
 	if u.priors == nil {
 		u.priors = p.Matrix("priors", p.Batches.Before(p.Steps), 1)
 	}
-	from := p.Layer[l].State[p.Cell.Through]
-	m := p.Matrix(fmt.Sprintf("%s before", from.Name), p.Batches.Before(p.Steps), p.Hidden)
+	from := p.Layer[l].shown(p.Cell.Through)
+	m := p.Matrix(fmt.Sprintf("%s before", from.Name), p.Batches.Before(p.Steps), from.Cols)
 	p.Do(stream, schedule.Gather{Index: u.priors.All(), Table: from.All(), Out: m.All()})
 	return m.All()
 }

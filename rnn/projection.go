@@ -45,8 +45,6 @@ func declineProjection(p Problem) error {
 	case p.Projection == 0:
 	case !p.Cell.Projects():
 		return fmt.Errorf("%w: %v needs its output of all units at the next step, so only LSTMs have a projection: set projection to none", schedule.ErrProjection, p.Cell)
-	case p.Lengths != "":
-		return fmt.Errorf("%w: a projection takes all steps of all sequences: set lengths to full, or projection to none", schedule.ErrProjection)
 	case p.History > 0:
 		return fmt.Errorf("%w: the outputs of a projection are not kept from the previous minibatch: set history to 0", schedule.ErrProjection)
 	}
@@ -65,8 +63,8 @@ type Projection struct {
 	// product of each step adds; DM, B × H, that of m at one step.
 	DW, D, DM *schedule.Matrix
 
-	m     *schedule.Matrix // Layer.State[0]
-	batch int
+	m       *schedule.Matrix // Layer.State[0]
+	batches Batches
 }
 
 // newProjection lays out the projection of a layer whose cell makes m; nil where there is none.
@@ -74,7 +72,7 @@ func newProjection(p *Plan, name func(string) string, m *schedule.Matrix) *Proje
 	if p.Projection == 0 {
 		return nil
 	}
-	j := &Projection{W: p.Matrix(name("Wp"), p.Projection, p.Hidden), H: p.Matrix(name("h"), m.Rows, p.Projection), m: m, batch: p.Batch}
+	j := &Projection{W: p.Matrix(name("Wp"), p.Projection, p.Hidden), H: p.Matrix(name("h"), m.Rows, p.Projection), m: m, batches: p.Batches}
 	if p.Pass == Train {
 		j.DW = p.Matrix(name("dWp"), p.Projection, p.Hidden)
 		j.D = p.Matrix(name("dh"), m.Rows, p.Projection)
@@ -85,7 +83,7 @@ func newProjection(p *Plan, name func(string) string, m *schedule.Matrix) *Proje
 
 // after views n steps of m, one of the matrices with the initial state in front, from step t.
 func (j *Projection) after(m *schedule.Matrix, t, n int) schedule.View {
-	return m.Band((t+1)*j.batch, n*j.batch)
+	return m.Band(j.batches.batch+j.batches.Before(t), j.batches.Rows(t, n))
 }
 
 // Out are the outputs of steps [t, t+n).
@@ -101,7 +99,7 @@ func (j *Projection) Receive(t, n int, above schedule.View) schedule.Map {
 // Back is the gradient of m at step t, which takes the place of that of the layer's output in
 // Plan.StepBack. That of the output is complete when the steps after t are done.
 func (j *Projection) Back(t int) schedule.Gemm {
-	return schedule.Gemm{A: j.after(j.D, t, 1), B: j.W.All(), C: j.DM.All()}
+	return schedule.Gemm{A: j.after(j.D, t, 1), B: j.W.All(), C: j.batches.Last(j.DM.All(), t)}
 }
 
 // Weights is the share of steps [t, t+n) in the gradient of W.
@@ -113,7 +111,7 @@ func (j *Projection) Weights(t, n int, accumulate bool) schedule.Gemm {
 // before it, and whether something is there already, so that it must add.
 func (p *Matrices) CarryInto(l, t int) (carry schedule.View, written bool) {
 	if j := p.Layer[l].Projection; j != nil {
-		return p.Rows(j.D, t, 1), t > 0
+		return p.stateBefore(j.D, t, 1), t > 0
 	}
 	return p.CarryThrough(l, t)
 }

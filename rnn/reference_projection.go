@@ -36,13 +36,14 @@ func (y *refLayer) project(t int) {
 		b, h := y.batch, len(j.weight)/j.width
 		m := y.state[0][(t*b+y.after)*h:][:b*h]
 		mulTransposed(j.h[(t*b+y.after)*j.width:][:b*j.width], m, j.weight, b, j.width, h)
+		y.skip(j.h[y.after*j.width:], j.h[(t*b+y.before)*j.width:], t, j.width)
 	}
 }
 
 // shown is state s after the steps of all rows, as answers have it.
 func (y *refLayer) shown(s, hidden int) []float64 {
 	if j := y.projection; s == 0 && j != nil {
-		return j.h[y.after*j.width:][:y.rows*j.width]
+		return y.existing(j.h[y.after*j.width:][:y.rows*j.width], j.width)
 	}
 	return y.later(s, hidden)
 }
@@ -63,7 +64,7 @@ func (y *refLayer) receive(p Problem, dout []float64) []float64 {
 		return dout
 	}
 	j.d = make([]float64, len(j.h))
-	copy(j.d[y.after*j.width:], dout)
+	copy(j.d[y.after*j.width:], y.existing(dout, j.width))
 	return make([]float64, y.rows*p.Hidden)
 }
 
@@ -83,7 +84,13 @@ func (y *refLayer) carryBack(t, rh int) bool {
 		return false
 	}
 	b := y.batch
-	mul(j.d[(t*b+y.before)*j.width:][:b*j.width], y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, j.width)
+	before, after := j.d[(t*b+y.before)*j.width:], j.d[(t*b+y.after)*j.width:]
+	mul(before[:b*j.width], y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, j.width)
+	for i := range b * j.width {
+		if !y.exists(t*b + i/j.width) {
+			before[i] += after[i]
+		}
+	}
 	clear(y.dState[0])
 	return true
 }

@@ -38,7 +38,9 @@ func small() []Problem {
 			narrow := turned
 			narrow.Projection = 3
 			base.Projection, head.Projection, symbols.Projection = 1, 2, 3
-			ps = append(ps, base, head, symbols, narrow)
+			short := narrow
+			short.Lengths = "1+3+4"
+			ps = append(ps, base, head, symbols, narrow, short)
 		}
 	}
 	return ps

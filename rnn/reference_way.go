@@ -75,17 +75,19 @@ func (y *refLayer) prior(state, from, to, hidden int) []float64 {
 
 // later are the states after the steps of all rows, 0 past the ends of sequences.
 func (y *refLayer) later(state, hidden int) []float64 {
-	all := y.state[state][y.after*hidden:][:y.rows*hidden]
-	if y.lengths == nil {
-		return all
+	return y.existing(y.state[state][y.after*hidden:][:y.rows*hidden], hidden)
+}
+
+// existing are rows of so many values, 0 past the ends of sequences.
+func (w way) existing(rows []float64, n int) []float64 {
+	if w.lengths == nil {
+		return rows
 	}
-	all = slices.Clone(all)
-	for row := range y.rows {
-		if !y.exists(row) {
-			clear(all[row*hidden : (row+1)*hidden])
-		}
+	rows = slices.Clone(rows)
+	for t := range w.frames {
+		w.skip(rows, nil, t, n)
 	}
-	return all
+	return rows
 }
 
 // outputs are those of layer l: both ways side by side.

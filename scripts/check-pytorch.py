@@ -66,6 +66,7 @@ def runs():
             for size in PROJECTED:
                 for of in "train", "forward":
                     yield ["--cell", "lstm", "--impl", impl, "--pass", of, *size, "--direction", direction]
+                yield ["--cell", "lstm", "--impl", impl, "--pass", "train", *size, "--direction", direction, "--lengths", LENGTHS[0]]
 
 
 def export(binary, flags, path):

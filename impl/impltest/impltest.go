@@ -161,7 +161,7 @@ func Headed(precision rnn.Precision) []rnn.Problem {
 }
 
 // Projected are problems in precision p whose layers have a projection: every cell that can, with
-// every direction, and with -short a few.
+// every direction and lengths, and with -short a few.
 func Projected(precision rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {
@@ -173,17 +173,21 @@ func Projected(precision rnn.Precision) []rnn.Problem {
 		trained.Pass, trained.Output, trained.OneHot, trained.Hidden, trained.Projection = rnn.Train, 4, i%2 == 0, 12, 11
 		both := plain
 		both.Pass, both.Direction, both.Layers, both.Projection = rnn.Train, rnn.BothWays, 2, 3
-		ps = append(ps, plain, trained, both)
+		ended := both
+		ended.Lengths = "1+3+5"
+		ps = append(ps, plain, trained, both, ended)
 		if !testing.Short() {
 			one, wide, turn := trained, both, both
 			one.Projection, one.Batch, one.OneHot, one.Output = 1, 1, false, 0
 			wide.Direction, wide.Hidden, wide.Projection, wide.Batch = rnn.FromFirst, 68, 33, 9
 			turn.Direction = rnn.Alternating
-			ps = append(ps, one, wide, turn)
+			first := trained
+			first.Lengths, first.Batch = "2+2*3+5", 4
+			ps = append(ps, one, wide, turn, first)
 		}
 	}
 	if testing.Short() && precision != rnn.FP32 {
-		return ps[:3]
+		return ps[:4]
 	}
 	return ps
 }

@@ -169,9 +169,10 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 		}
 		dout := n.Rows(above, t, 1)
 		if j := y.Projection; j != nil {
-			n.do(j.Back(t))
+			back := j.Back(t)
+			n.do(back)
 			n.do(j.Weights(t, 1, t < n.Steps-1))
-			dout = j.DM.All()
+			dout = back.C
 		}
 		for _, m := range n.StepBack(l, t, dout, dx, dr, rnn.Maybe(n.dpeep)).Maps(n.rows(n.temp, t)) {
 			n.do(m)
