@@ -106,6 +106,29 @@ func TestFloor(t *testing.T) {
 	}
 }
 
+// TestFoldedFloor: a persistent layer with a projection has steps of H × H weights, one fewer than the run.
+func TestFoldedFloor(t *testing.T) {
+	m, err := model.Load("xeon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	floor := func(steps, projection int) *model.Floor {
+		p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 64, Batch: 1, Steps: steps, Layers: 1, Precision: "fp32", Projection: projection}
+		l, err := tuner.LayOut(open(t), impl.All(), p, grid.Spec{Name: "persistent", Label: "persistent"})
+		if err != nil || l.Reason != "" {
+			t.Fatal(err, l.Reason)
+		}
+		f, err := tuner.Floor(m, l, nil, 0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if plain, folded := floor(50, 0), floor(51, 128); plain.Chain <= 0 || folded.Chain != plain.Chain {
+		t.Errorf("51 steps with a projection take %v s, but 50 without take %v s", folded.Chain, plain.Chain)
+	}
+}
+
 // TestRecordFloor: a record of a processor has its floor, if the machine is known.
 func TestRecordFloor(t *testing.T) {
 	m, err := model.Load("xeon")
