@@ -51,7 +51,6 @@ func TestRaggedDeclines(t *testing.T) {
 		want string
 	}{
 		{"scc", p, "all sequences at all steps, but lengths are 1+3+5"},
-		{"cudnn", p, "all steps of all sequences, but lengths are 1+3+5"},
 		{"scan", window, "qrnn2 reads 2 steps of its input"},
 	} {
 		if _, _, err := rnn.Layout(impl.Lookup(c.tech), c.p, nil); !errors.Is(err, schedule.ErrLengths) || !strings.Contains(err.Error(), c.want) {

@@ -73,28 +73,113 @@ func TestVendorsDirections(t *testing.T) {
 	})...)
 	for _, tech := range impl.Vendors() {
 		for _, p := range problems {
-			t.Run(fmt.Sprintf("%s/%v", tech.Name(), p), func(t *testing.T) {
-				plan, s, err := rnn.Layout(tech, p, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := schedule.Verify(s); err != nil {
-					t.Fatal(err)
-				}
-				data := rnn.NewData(p, 1, 2, "normal")
-				got, err := plainRun(plan, s, data)
-				if err != nil {
-					t.Fatal(err)
-				}
-				dev, err := rnn.Compare(p, got, rnn.Reference(data))
-				if err == nil && !dev.OK() && p.Cell.Kinked() {
-					dev, _, err = rnn.CompareAgain(data, got)
-				}
-				if err != nil || !dev.OK() {
-					t.Error(dev, err)
-				}
-			})
+			t.Run(fmt.Sprintf("%s/%v", tech.Name(), p), func(t *testing.T) { plainCheck(t, tech, p) })
 		}
+	}
+}
+
+// plainCheck holds the plan of a vendor's library, evaluated in double precision, to the reference.
+func plainCheck(t *testing.T, tech rnn.Technique, p rnn.Problem) {
+	t.Helper()
+	plan, s, err := rnn.Layout(tech, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schedule.Verify(s); err != nil {
+		t.Fatal(err)
+	}
+	data := rnn.NewData(p, 1, 2, "normal")
+	got, err := plainRun(plan, s, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, err := rnn.Compare(p, got, rnn.Reference(data))
+	if err == nil && !dev.OK() && p.Cell.Kinked() {
+		dev, _, err = rnn.CompareAgain(data, got)
+	}
+	if err != nil || !dev.OK() {
+		t.Error(dev, err)
+	}
+}
+
+// raggedVendorProblems are layers of every direction, cell and pass that vendors' libraries have, in the named
+// precisions, whose sequences have lengths of their own: of 1, equal ones, all different ones, and one sequence.
+func raggedVendorProblems(precisions []string) (problems []rnn.Problem) {
+	for i, name := range rnn.Precisions() {
+		if !slices.Contains(precisions, name) {
+			continue
+		}
+		for j, c := range vendorCells() {
+			for k := range rnn.Directions() {
+				for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+					p := rnn.Problem{
+						Cell: c, Pass: pass, Direction: rnn.Direction(k), Precision: rnn.Precision(i),
+						Input: 24, Hidden: 64, Layers: 1 + (i+j)%2, Batch: 16, Steps: 9, Lengths: rnn.Lengths(fmt.Sprintf("uniform:50%%@%d", 2+j)),
+					}
+					odd := p
+					odd.Input, odd.Hidden, odd.Layers, odd.Output = 7, 33, 3, 4
+					odd.Batch, odd.Steps, odd.Lengths = 8, 6, []rnn.Lengths{"1+2+2*4+5+3*6", "4*1+4+5+2*6", "8*6"}[(j+k)%3]
+					problems = append(problems, p, odd)
+				}
+			}
+		}
+	}
+	single := rnn.Problem{Cell: cell.GRU, Pass: rnn.Train, Direction: rnn.BothWays, Input: 3, Hidden: 8, Layers: 2, Batch: 1, Steps: 4, Lengths: "4"}
+	first := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 3, Hidden: 8, Layers: 1, Batch: 3, Steps: 1, Lengths: "3*1", Output: 3, Weighted: true}
+	return append(problems, single, first)
+}
+
+// TestVendorsLengths holds the plans of vendors' libraries to the reference where sequences have lengths of
+// their own: rows of a step are those of the longest sequence first, and states are each sequence's own last.
+func TestVendorsLengths(t *testing.T) {
+	problems := raggedVendorProblems([]string{"fp32"})
+	if !testing.Short() {
+		for _, p := range impltest.Ragged(rnn.FP32) {
+			if slices.Contains(vendorCells(), p.Cell) && !p.OneHot && p.Heads < 2 {
+				problems = append(problems, p)
+			}
+		}
+	}
+	for _, tech := range impl.Vendors() {
+		for i, p := range problems {
+			if testing.Short() && p.Hidden == 64 {
+				if i%4 > 0 {
+					continue
+				}
+				p.Hidden, p.Input = 10, 6
+			}
+			t.Run(fmt.Sprintf("%s/%v", tech.Name(), p), func(t *testing.T) { plainCheck(t, tech, p) })
+		}
+	}
+}
+
+// TestVendorsLengthsCalls: sequences with lengths of their own are one call of the library too, told the lengths
+// with the longest first, and as many rows as there are steps.
+func TestVendorsLengthsCalls(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 2, Batch: 4, Steps: 6, Pass: rnn.Train, Lengths: "1+3+5+6", Direction: rnn.BothWays}
+	_, s, err := rnn.Layout(impl.Lookup("cudnn"), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for op := range s.Operations() {
+		var stack schedule.Stack
+		switch op := op.(type) {
+		case schedule.Vendor:
+			stack = op.Stack
+		case schedule.VendorBackward:
+			stack = op.Stack
+		default:
+			t.Errorf("%v: it is not the library's", op)
+			continue
+		}
+		calls++
+		if !slices.Equal(stack.Lengths, []int{6, 5, 3, 1}) || stack.X.Rows != 15 || stack.Batch() != 4 {
+			t.Errorf("%v: lengths %v of %d sequences in %d rows, want 6, 5, 3 and 1 in 15", op, stack.Lengths, stack.Batch(), stack.X.Rows)
+		}
+	}
+	if calls != 2 {
+		t.Errorf("%d calls of the library, want one for each pass", calls)
 	}
 }
 
@@ -185,10 +270,18 @@ func (b by) Knobs(p rnn.Problem) []knob.Knob {
 // Directs implements rnn.Director.
 func (b by) Directs(d rnn.Direction) bool { return b.Technique.(rnn.Director).Directs(d) }
 
+// LongestFirst implements rnn.LongestFirst.
+func (b by) LongestFirst() { b.Technique.(rnn.LongestFirst).LongestFirst() }
+
 // TestGPUVendorDirections runs the vendor's library on a GPU, through a worker of the kind that RNNBENCH_CUDA
 // names, in every direction, by each of its algorithms, in each precision. What an algorithm declines is
 // skipped with the library's own status.
-func TestGPUVendorDirections(t *testing.T) {
+func TestGPUVendorDirections(t *testing.T) { runVendorOnGPU(t, vendorProblems) }
+
+// TestGPUVendorLengths runs it where sequences have lengths of their own, in every direction, by each of its algorithms.
+func TestGPUVendorLengths(t *testing.T) { runVendorOnGPU(t, raggedVendorProblems) }
+
+func runVendorOnGPU(t *testing.T, of func(precisions []string) []rnn.Problem) {
 	path := os.Getenv("RNNBENCH_CUDA")
 	if path == "" {
 		t.Skip("RNNBENCH_CUDA does not name the worker")
@@ -197,7 +290,7 @@ func TestGPUVendorDirections(t *testing.T) {
 	tech := impl.Lookup("cudnn")
 	for _, algorithm := range tech.Knobs(rnn.Problem{})[0].Values {
 		t.Run(fmt.Sprintf("algorithm=%d", algorithm), func(t *testing.T) {
-			problems := vendorProblems(d.Info().Precision)
+			problems := of(d.Info().Precision)
 			if algorithm == staticSmall {
 				problems = slices.DeleteFunc(problems, wrongByVendor)
 			}
@@ -239,11 +332,19 @@ func vendorProblems(precisions []string) (problems []rnn.Problem) {
 }
 
 // TestEmulatedVendors runs some of the same on the emulated GPU, whose library has one algorithm that declines
-// both ways and one that declines odd numbers of units.
+// both ways and lengths, and one that declines odd numbers of units.
 func TestEmulatedVendors(t *testing.T) {
+	runVendorEmulated(t, vendorProblems([]string{"fp32", "bf16"}))
+}
+
+// TestEmulatedVendorLengths does so where sequences have lengths of their own.
+func TestEmulatedVendorLengths(t *testing.T) {
+	runVendorEmulated(t, raggedVendorProblems([]string{"fp32", "bf16"}))
+}
+
+func runVendorEmulated(t *testing.T, problems []rnn.Problem) {
 	d := emulated(t)
 	tech := impl.Lookup("cudnn")
-	problems := vendorProblems([]string{"fp32", "bf16"})
 	for algorithm := range 3 {
 		var some []rnn.Problem
 		for i := algorithm; i < len(problems); i += 7 {

@@ -16,7 +16,7 @@ import (
 type Tensor struct {
 	Name        string
 	Rows, Cols  int
-	First       int  // steps before the first row: a technique may leave out those before the last
+	First       int  // steps before the first row: a technique may leave out those before the last of each sequence
 	Later       int  // steps after the last row: or those after the first, of a layer that reads from the last step
 	PerSequence bool // rows are steps × sequences
 	Gradient    bool
@@ -121,6 +121,8 @@ func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) er
 		switch even := p.Batches.Even(); {
 		case !even && t.PerSequence && t.Rows == p.Batches.Before(p.Steps) && !r.initial:
 			values, t.Rows = p.Batches.unpack(values, t.Cols, r.flipped), p.Steps*p.Batch
+		case !even && t.PerSequence && t.Rows == p.Batch:
+			values = p.Batches.reorder(values, t.Cols)
 		case r.flipped:
 			reverseBlocks(values, p.Batch*t.Cols)
 		}
@@ -283,8 +285,15 @@ func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (
 	d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient, g.UnitError)}
 	skip := g.First * batch
 	found := make([]difference, g.Rows)
+	var lengths []int
+	if w.PerSequence && g.First > 0 {
+		lengths = SequenceLengths(p)
+	}
 	parallel(g.Rows, func(row int) {
 		t, b := (skip+row)/batch, (skip+row)%batch
+		if lengths != nil {
+			t = lengths[b] - 1
+		}
 		from := t*distinct + b%distinct
 		found[row] = differ(values[row*w.Cols:(row+1)*w.Cols], w.Values[from*w.Cols:(from+1)*w.Cols])
 	})

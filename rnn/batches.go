@@ -15,7 +15,8 @@ import (
 // Sequences are numbered from the shortest to the longest. Rows lie step after step, and a step has
 // those of the sequences that have not ended: the last ones. So the states before a step are the last rows
 // of those after the step before it, and states before and after a stretch of steps of equally many sequences are one band.
-// PyTorch's PackedSequence has the longest sequence first; there they would not be.
+// PyTorch's PackedSequence has the longest sequence first; there they would not be. Rows lie so
+// for a LongestFirst alone.
 //
 // Steps past a sequence's end may have rows all the same, so that fewer steps differ in how many
 // they have. Nothing that a sequence has depends on these rows. The gradients that come to them from
@@ -24,6 +25,14 @@ type Batches struct {
 	batch, steps int
 	before       []int // rows before each step, and of all; nil: all sequences have all steps
 	lengths      []int // of the sequences, shortest first; nil with before
+	longestFirst bool  // rows of a step, and of what has one for each sequence, are in the opposite order
+}
+
+// A LongestFirst is a technique that runs all steps as one operation, whose rows of a step are those of the
+// longest sequence first, as vendors' libraries and PyTorch pack them.
+type LongestFirst interface {
+	Technique
+	LongestFirst()
 }
 
 // batchesOf are those of p, with so many different numbers of sequences at most; 0 is any.
@@ -119,6 +128,24 @@ func (b Batches) Last(v schedule.View, t int) schedule.View {
 	return v.Band(v.Rows-n, n)
 }
 
+// row is that of sequence j at step t, which has one.
+func (b Batches) row(t, j int) int {
+	if b.longestFirst {
+		return b.Before(t) + b.batch - 1 - j
+	}
+	return b.Before(t) + b.At(t) - (b.batch - j)
+}
+
+// reorder puts rows, one for each sequence, from the order of sequences to that of the plan, or back.
+func (b Batches) reorder(values []float32, cols int) []float32 {
+	if b.before == nil || !b.longestFirst {
+		return values
+	}
+	values = slices.Clone(values)
+	reverseBlocks(values, cols)
+	return values
+}
+
 // A Run is steps [T, T+N), which have equally many sequences.
 type Run struct{ T, N int }
 
@@ -145,7 +172,7 @@ func (b Batches) real(visit func(row, t, j int)) {
 		n := b.At(t)
 		for j := b.batch - n; j < b.batch; j++ {
 			if b.lengths == nil || t < b.lengths[j] {
-				visit(b.Before(t)+j-(b.batch-n), t, j)
+				visit(b.row(t, j), t, j)
 			}
 		}
 	}
@@ -192,7 +219,7 @@ func (b Batches) flip() []float32 {
 	}
 	b.real(func(row, t, j int) {
 		t = b.lengths[j] - 1 - t
-		index[row] = float32(b.Before(t) + b.At(t) - (b.batch - j))
+		index[row] = float32(b.row(t, j))
 	})
 	return index
 }

@@ -286,7 +286,11 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 			values = Repeat(values, t.cols, d.Distinct, p.Batch)
 		}
 		v := place[t.name]
-		if t.perSequence && v.Rows == p.Batches.Before(p.Steps) && len(values) > p.Batch*t.cols {
+		switch {
+		case !t.perSequence:
+		case len(values) == p.Batch*t.cols:
+			values = p.Batches.reorder(values, t.cols)
+		case v.Rows == p.Batches.Before(p.Steps):
 			values = p.Batches.pack(values, t.cols)
 		}
 		if v == v.M.All() {

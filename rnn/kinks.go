@@ -247,6 +247,7 @@ func (r *reference) takeSides(answer []Tensor) {
 	if !r.p.Cell.Rectifier() {
 		return // no state shows the side
 	}
+	lengths := SequenceLengths(r.p)
 	for l := range r.layers {
 		name := r.p.Named(r.p.Cell.States[0], l)
 		for _, t := range answer {
@@ -257,7 +258,11 @@ func (r *reference) takeSides(answer []Tensor) {
 			batch := t.Rows / steps
 			for _, i := range r.layers[l].near {
 				row, unit := i/r.p.Hidden, i%r.p.Hidden
-				if step := row/r.Distinct - t.First; step >= 0 && step < steps {
+				step := row/r.Distinct - t.First
+				if lengths != nil && t.First > 0 { // the only step is the sequence's last
+					step = row/r.Distinct - lengths[row%r.Distinct] + 1
+				}
+				if step >= 0 && step < steps {
 					r.layers[l].open(i, t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit] > 0)
 				}
 			}

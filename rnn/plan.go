@@ -144,6 +144,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 		return nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
 	plan := newPlan(p, max(1, k["streams"]), k[sizesName])
+	_, plan.Batches.longestFirst = t.(LongestFirst)
 	if continues {
 		plan.Continues = true
 		feedNew(plan)

@@ -11,7 +11,7 @@ import (
 // before the first and after the last step. Row i·B+b of these belongs to
 // sequence b in number i of Problem.Reads.
 type Whole struct {
-	Y     *schedule.Matrix   // T·B × Out: outputs of the last layer
+	Y     *schedule.Matrix   // T·B × Out, or of the steps that sequences have: outputs of the last layer
 	First []*schedule.Matrix // per state Reads·B × H: before the first step that is read
 	Last  []*schedule.Matrix // after the last step that is read
 	Grad  []*schedule.Matrix // where training, gradients of First
@@ -36,7 +36,7 @@ func (p *Plan) AsWhole() *Whole {
 		}
 		y.State, y.Grad.State, y.Saved = nil, nil, nil
 	}
-	w, rows := &Whole{Y: p.Matrix("y", p.Steps*p.Batch, p.Out())}, p.Reads()*p.Batch
+	w, rows := &Whole{Y: p.Matrix("y", p.Batches.Before(p.Steps), p.Out())}, p.Reads()*p.Batch
 	for _, s := range p.Cell.States {
 		w.First = append(w.First, p.Matrix(s+"0", rows, p.Hidden))
 		w.Last = append(w.Last, p.Matrix(fmt.Sprintf("%s%d", s, p.Steps), rows, p.Hidden))

@@ -137,7 +137,7 @@ const (
 	defaultMath, tensorMath, multiplyAdds = 0, 1, 3
 
 	persistDynamic = 2
-	packedSteps    = 1 // step after step
+	packedSteps    = 1 // step after step, of each the sequences that have it, the longest first
 	inference      = 0
 	training       = 1
 	addGradients   = 0
@@ -188,9 +188,7 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 	}
 	w := &network{Network: n}
 	e, q := dnnType(n.Element), &w.talk
-	for range n.Batch {
-		q.lengths = append(q.lengths, int32(n.Steps))
-	}
+	q.lengths = n.Sequences()
 	q.shape = [8]int32{int32(n.Runs()), int32(n.Batch), int32(n.Hidden)}
 	q.strides = [8]int32{int32(n.Batch * n.Hidden), int32(n.Hidden), 1}
 	pass, direction := uintptr(inference), uintptr(unidirectional)

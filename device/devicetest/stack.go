@@ -27,14 +27,15 @@ func stackMakers(c *cell.Cell) map[string]maker {
 
 // vendor is a small stack over fresh matrices.
 func (t *trial) vendor(c *cell.Cell, train bool) schedule.Vendor {
-	steps, layers, rows := 1+t.rng.IntN(6), 1+t.rng.IntN(3), 1+t.rng.IntN(9)
+	steps, layers, batch := 1+t.rng.IntN(6), 1+t.rng.IntN(3), 1+t.rng.IntN(9)
+	lengths, rows := t.lengths(batch, steps)
 	width, h, g := 1+t.rng.IntN(40), 1+t.rng.IntN(40), len(c.Gates)
 	all := func(name string, rows, cols int) schedule.View { return t.b.Matrix(name, rows, cols).All() }
-	op := schedule.Vendor{Stack: schedule.Stack{Cell: c, Steps: steps, X: all("x", steps*rows, width), Both: t.flip()}}
+	op := schedule.Vendor{Stack: schedule.Stack{Cell: c, Steps: steps, Lengths: lengths, X: all("x", rows, width), Both: t.flip()}}
 	ways := op.Ways()
-	op.Y = all("y", steps*rows, ways*h)
+	op.Y = all("y", rows, ways*h)
 	for range c.States {
-		op.First, op.Last = append(op.First, all("first", ways*layers*rows, h)), append(op.Last, all("last", ways*layers*rows, h))
+		op.First, op.Last = append(op.First, all("first", ways*layers*batch, h)), append(op.Last, all("last", ways*layers*batch, h))
 	}
 	for range layers {
 		for range ways {
@@ -129,6 +130,10 @@ func (v values) join(out schedule.View, runs []stackRun) {
 }
 
 func (v values) vendor(op schedule.Vendor) {
+	if op.Lengths != nil {
+		v.raggedVendor(op)
+		return
+	}
 	v, runs := v.stack(&op.Stack, false)
 	b := op.Batch()
 	for n, q := range runs {
@@ -140,6 +145,10 @@ func (v values) vendor(op schedule.Vendor) {
 }
 
 func (v values) vendorBackward(op schedule.VendorBackward) {
+	if op.Lengths != nil {
+		v.raggedVendorBackward(op)
+		return
+	}
 	v, runs := v.stack(&op.Stack, true)
 	ways, above := op.Ways(), op.DY
 	for l := op.Layers() - 1; l >= 0; l-- {

@@ -10,6 +10,7 @@ package cudnn
 
 import (
 	"fmt"
+	"slices"
 
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -26,6 +27,9 @@ func (Technique) Doc() string  { return "NVIDIA's vendor library, the yardstick;
 // Directs implements rnn.Director: the library runs layers both ways by one call. It knows no others
 // but from the first step.
 func (Technique) Directs(d rnn.Direction) bool { return d == rnn.BothWays }
+
+// LongestFirst implements rnn.LongestFirst: so the library packs the rows of a step.
+func (Technique) LongestFirst() {}
 
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(rnn.Problem) []knob.Knob {
@@ -51,9 +55,6 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	default:
 		return fmt.Errorf("%w: cuDNN does not support cell %v", schedule.ErrCell, p.Cell)
 	}
-	if p.Lengths != "" {
-		return fmt.Errorf("%w: cuDNN runs here all steps of all sequences, but lengths are %.60v: set lengths to full", schedule.ErrLengths, p.Lengths)
-	}
 	if p.Heads > 1 {
 		return fmt.Errorf("%w: cuDNN does not support heads", schedule.ErrHeads)
 	}
@@ -69,7 +70,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	w := p.AsWhole()
 	forward := schedule.Vendor{
 		Stack: schedule.Stack{
-			Cell: p.Cell, Algorithm: k["algorithm"], Both: p.Direction == rnn.BothWays, Steps: p.Steps,
+			Cell: p.Cell, Algorithm: k["algorithm"], Both: p.Direction == rnn.BothWays, Steps: p.Steps, Lengths: longestFirst(p.Problem),
 			X: p.X.All(), Y: w.Y.All(), First: views(w.First),
 		},
 		Last: views(w.Last),
@@ -109,6 +110,13 @@ func backward(p *rnn.Plan, w *rnn.Whole, s schedule.Stack) {
 		p.Do(0, schedule.Gemm{A: h.Prob.All(), TransA: true, B: w.Y.All(), C: h.DW.All()})
 		p.Do(0, schedule.SumRows{A: h.Prob.All(), Out: h.DB.All()})
 	}
+}
+
+// longestFirst are the lengths of p's sequences; nil where all have all steps.
+func longestFirst(p rnn.Problem) []int {
+	lengths := rnn.SequenceLengths(p)
+	slices.Reverse(lengths)
+	return lengths
 }
 
 func views(ms []*schedule.Matrix) []schedule.View {

@@ -196,6 +196,29 @@ func TestBuilderAcceptsBothWays(t *testing.T) {
 	}
 }
 
+// TestBuilderChecksLengths: a stack has a row for each step of each sequence, the longest first.
+func TestBuilderChecksLengths(t *testing.T) {
+	for name, c := range map[string]struct {
+		lengths []int
+		ok      bool
+	}{
+		"two sequences":     {[]int{3, 3}, true},
+		"too many rows":     {[]int{3, 2}, false},
+		"shortest first":    {[]int{2, 3, 1}, false},
+		"none of all steps": {[]int{2, 2, 2}, false},
+		"a length of 0":     {[]int{3, 3, 0}, false},
+		"too long":          {[]int{4, 2}, false},
+		"none":              {[]int{}, false},
+	} {
+		b := NewBuilder(1)
+		op := stack(b)
+		op.Lengths = c.lengths
+		if b.Do(0, op); (b.err == nil) != c.ok {
+			t.Errorf("%s: %v", name, b.err)
+		}
+	}
+}
+
 func TestBuilderRejects(t *testing.T) {
 	for name, add := range map[string]func(b *Builder, m, p *Matrix){
 		"shapes":      func(b *Builder, m, _ *Matrix) { b.Do(0, Gemm{A: m.All(), B: m.Band(0, 2), C: m.All()}) },

@@ -16,11 +16,16 @@ import (
 // Where each layer runs both ways, it counts as two wherever something is per layer: number 2·l is layer l
 // from the first step, and 2·l+1 from the last. Y has 2·hidden columns, those of the former first, and
 // layers above the first read as many. Rows of X and Y are in the order of steps.
+//
+// Where sequences have lengths of their own, the longest is the first. Rows of a step are those of the sequences that have it,
+// so that those of sequence b come to an end. States after the last step are those after each sequence's own
+// last; a layer from the last step begins there.
 type Stack struct {
 	Cell      *cell.Cell
 	Algorithm int  // of the library's, in its own order
 	Both      bool // each layer runs both ways
 	Steps     int
+	Lengths   []int  // of the sequences, not increasing, the first Steps; nil: all have all steps
 	X         View   // inputs, steps·B × input
 	Y         View   // outputs of the last layer, steps·B × hidden, or × 2·hidden
 	First     []View // per state, before the first step, layers·B × hidden
@@ -58,7 +63,27 @@ func (s *Stack) Ways() int {
 func (s *Stack) Layers() int { return len(s.W) / s.Ways() }
 
 // Batch is the number of sequences side by side.
-func (s *Stack) Batch() int { return s.X.Rows / s.Steps }
+func (s *Stack) Batch() int {
+	if s.Lengths != nil {
+		return len(s.Lengths)
+	}
+	return s.X.Rows / s.Steps
+}
+
+// misfits reports whether X has not the rows of the steps of all sequences.
+func (s *Stack) misfits() bool {
+	if s.Lengths == nil {
+		return s.X.Rows == 0 || s.X.Rows%s.Steps != 0
+	}
+	sum, before := 0, s.Steps
+	for i, n := range s.Lengths {
+		if n < 1 || n > before || i == 0 && n < s.Steps {
+			return true
+		}
+		sum, before = sum+n, n
+	}
+	return sum != s.X.Rows
+}
 
 // Hidden is the number of units of a layer.
 func (s *Stack) Hidden() int { return s.Y.Cols / s.Ways() }
@@ -68,6 +93,9 @@ func (s *Stack) what(suffix string) string {
 	text := fmt.Sprintf("%v%s algorithm %d", s.Cell, suffix, s.Algorithm)
 	if s.Both {
 		text += " both ways"
+	}
+	if len(s.Lengths) > 0 {
+		text += fmt.Sprintf(" %d sequences of %d to %d steps", len(s.Lengths), s.Lengths[len(s.Lengths)-1], s.Steps)
 	}
 	return text
 }
@@ -90,7 +118,7 @@ func (s *Stack) flops(products int64, p cell.Program) int64 {
 // order of W, R, BX, BR.
 func (s *Stack) check(op Op, inputs, outputs []View, states, parameters [][]View) error {
 	runs := s.Layers() * s.Ways()
-	if s.Steps < 1 || runs < 1 || s.X.Rows == 0 || s.X.Rows%s.Steps != 0 || s.Cell.Recurrent == 0 || len(s.Cell.Peeps) > 0 {
+	if s.Steps < 1 || runs < 1 || s.misfits() || s.Cell.Recurrent == 0 || len(s.Cell.Peeps) > 0 {
 		return fmt.Errorf("schedule: %s of %v: want steps and layers, a batch and a recurrence without peepholes", op.Name(), s.Cell)
 	}
 	h := s.Hidden()

@@ -1,5 +1,7 @@
 package driver
 
+import "encoding/binary"
+
 // A Network is a stack of recurrent layers as the vendor's library knows it.
 type Network struct {
 	Cell      string // of package cell's
@@ -10,6 +12,41 @@ type Network struct {
 	Train     bool // the gradient follows
 
 	Input, Hidden, Layers, Batch, Steps int
+
+	Lengths Lengths // of the sequences; "": all have all steps
+}
+
+// Lengths are those of sequences, the longest first, in a form that can be compared: four bytes each. Rows
+// are packed step after step; a step has those of the sequences that have it.
+type Lengths string
+
+// LengthsOf are those of the list.
+func LengthsOf(list []int) Lengths {
+	var b []byte
+	for _, n := range list {
+		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	}
+	return Lengths(b)
+}
+
+// Sequences lists the lengths of all sequences.
+func (n Network) Sequences() []int32 {
+	list := make([]int32, n.Batch)
+	for i := range list {
+		if list[i] = int32(n.Steps); n.Lengths != "" {
+			list[i] = int32(binary.LittleEndian.Uint32([]byte(n.Lengths[4*i : 4*i+4])))
+		}
+	}
+	return list
+}
+
+// Rows is how many steps all sequences have together.
+func (n Network) Rows() int {
+	sum := 0
+	for _, length := range n.Sequences() {
+		sum += int(length)
+	}
+	return sum
 }
 
 // Ways is how many times each layer runs: once for each way in which it reads the steps.

@@ -1,10 +1,22 @@
 package driver_test
 
 import (
+	"slices"
 	"testing"
 
 	"rnnbench/device/cuda/driver"
 )
+
+// TestNetworkLengths: networks of equal lengths are equal, and tell their lengths.
+func TestNetworkLengths(t *testing.T) {
+	n := driver.Network{Batch: 3, Steps: 70000, Lengths: driver.LengthsOf([]int{70000, 300, 1})}
+	if same := n; same != n || !slices.Equal(n.Sequences(), []int32{70000, 300, 1}) || n.Rows() != 70301 {
+		t.Errorf("lengths are %v, of %d rows", n.Sequences(), n.Rows())
+	}
+	if n.Lengths = driver.LengthsOf(nil); !slices.Equal(n.Sequences(), []int32{70000, 70000, 70000}) {
+		t.Errorf("of none, lengths are %v", n.Sequences())
+	}
+}
 
 // TestNetworkRuns: a layer that runs both ways counts twice, as the library counts pseudo-layers, and layers above
 // the first read what both ways put side by side.

@@ -28,6 +28,9 @@ func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 	if n.Both && n.Algorithm == 2 {
 		return 0, driver.Sizes{}, fmt.Errorf("%w: the library runs both ways by other algorithms only", schedule.ErrLibrary)
 	}
+	if n.Lengths != "" && n.Algorithm == 2 {
+		return 0, driver.Sizes{}, fmt.Errorf("%w: the library runs lengths by other algorithms only", schedule.ErrLibrary)
+	}
 	w := network{Network: n, cell: cell.Lookup(n.Cell)}
 	z, size := &w.sizes, int64(n.Element.Bytes())
 	take := func(elements int) int64 {
@@ -42,7 +45,7 @@ func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 	for l := range z.Parameters {
 		z.Parameters[l].BX, z.Parameters[l].BR = take(gh), take(gh)
 	}
-	z.Workspace = 8 * int64(n.Batch*n.Steps*n.Out())
+	z.Workspace = 8 * int64(n.Rows()*n.Out())
 	if n.Train {
 		z.Kept = 8 * w.keepable()
 	}
@@ -51,7 +54,7 @@ func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 }
 
 // keepable is how many values the forward pass keeps: the outputs.
-func (n *network) keepable() int64 { return int64(n.Batch * n.Steps * n.Out()) }
+func (n *network) keepable() int64 { return int64(n.Rows() * n.Out()) }
 
 // An array is a matrix of a network in the GPU's memory.
 type array struct {
@@ -78,6 +81,17 @@ func (c *call) at(p driver.Pointer, rows, cols int) schedule.View {
 	return m.All()
 }
 
+// lengths are those of the sequences; nil: all have all steps.
+func (n *network) lengths() (list []int) {
+	if n.Lengths == "" {
+		return nil
+	}
+	for _, length := range n.Sequences() {
+		list = append(list, int(length))
+	}
+	return list
+}
+
 func (c *call) states(p [2]driver.Pointer) (views []schedule.View) {
 	for s := range c.cell.States {
 		views = append(views, c.at(p[s], c.Runs()*c.Batch, c.Hidden))
@@ -98,7 +112,7 @@ func (c *call) parameters(base driver.Pointer) (p [4][]schedule.View) {
 }
 
 // algorithms are those that the emulated library knows; it runs the second for
-// some sizes alone, and says so only when it is to run. The third never runs both ways, and says so at once.
+// some sizes alone, and says so only when it is to run. The third never runs both ways, nor lengths, and says so at once.
 const algorithms = 4
 
 // runNetwork queues a network's run.
@@ -107,10 +121,10 @@ func (d *Driver) runNetwork(stream int, r *driver.NetworkRun) error {
 	if c.Algorithm >= algorithms || c.Algorithm == 1 && c.Hidden%2 != 0 {
 		return fmt.Errorf("%w: the library has no such algorithm for %d units", schedule.ErrLibrary, c.Hidden)
 	}
-	rows := c.Steps * c.Batch
+	rows := c.Rows()
 	p := c.parameters(r.Weights)
 	s := schedule.Stack{
-		Cell: c.cell, Both: c.Both, Steps: c.Steps, X: c.at(r.X, rows, c.Input), Y: c.at(r.Y, rows, c.Out()),
+		Cell: c.cell, Both: c.Both, Steps: c.Steps, Lengths: c.lengths(), X: c.at(r.X, rows, c.Input), Y: c.at(r.Y, rows, c.Out()),
 		First: c.states(r.First), W: p[0], R: p[1], BX: p[2], BR: p[3],
 	}
 	var op schedule.Op
