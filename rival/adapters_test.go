@@ -20,6 +20,7 @@ type adapter struct {
 	cells      []string
 	precisions []rnn.Precision
 	directions []rnn.Direction
+	lengths    bool // sequences may have lengths of their own
 	command    []string
 }
 
@@ -30,7 +31,7 @@ func TestPyTorch(t *testing.T) {
 	}
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import torch, numpy").Run() == nil {
-			hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, []string{python, "../rivals/pytorch.py"}})
+			hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, true, []string{python, "../rivals/pytorch.py"}})
 			return
 		}
 	}
@@ -63,11 +64,11 @@ func TestOneDNN(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, []rnn.Precision{rnn.FP32}, []rnn.Direction{rnn.FromFirst}, []string{program}})
+	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, []rnn.Precision{rnn.FP32}, []rnn.Direction{rnn.FromFirst}, false, []string{program}})
 }
 
 // hold checks every cell of an adapter at odd sizes, in both passes. What it does not
-// list it declines: other cells, and other directions.
+// list it declines: other cells, other directions, and lengths.
 func hold(t *testing.T, a adapter) {
 	r, err := rival.Open(rival.Options{Name: "adapter", Command: a.command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 2}})
 	if err != nil {
@@ -83,12 +84,14 @@ func hold(t *testing.T, a adapter) {
 			{Input: 13, Hidden: 17, Layers: 1, Batch: 3, Steps: 5},
 			{Input: 19, Hidden: 19, Layers: 3, Batch: 2, Steps: 4},
 			{Input: 7, Hidden: 33, Layers: 2, Batch: 5, Steps: 3},
+			{Input: 5, Hidden: 9, Layers: 2, Batch: 6, Steps: 7, Lengths: "1+2*3+5+2*7"},
+			{Input: 3, Hidden: 8, Layers: 1, Batch: 1, Steps: 4, Lengths: "4"},
 		} {
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 				for i, precision := range slices.Repeat(a.precisions, 4) {
 					p.Cell, p.Pass, p.Precision, p.Direction = c, pass, precision, rnn.Direction(i/len(a.precisions))
 					dev, err := compute(r, p, nil)
-					switch known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction); {
+					switch known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == ""); {
 					case known && (err != nil || !dev.OK()):
 						t.Errorf("%v: %v, %v", p, dev, err)
 					case !known && !errors.Is(err, schedule.ErrUnsupported):

@@ -13,6 +13,7 @@ import (
 func FuzzAnswer(f *testing.F) {
 	for _, line := range []string{
 		`{"name":"pytorch","version":"2.11.0+cu130","devices":["cpu","cuda:0"],"knobs":[{"name":"compile","values":[0,1]}],"precisions":["fp32","bf16"]}`,
+		`{"devices":["cpu"],"precisions":["fp32"],"directions":["both"],"lengths":true}`, `{"directions":["both","both"],"lengths":"yes"}`,
 		`{"ok":true,"device":"NVIDIA H200"}`, `{"ok":true,"memory":123456}`, `{"unsupported":"no peepholes"}`, `{"error":"\u001b[2J\n"}`,
 		`{"wall_s":0.001,"device_s":0.0009}`, `{"wall_s":1e-320}`, `{"wall_s":1e308,"device_s":-1}`, `{"wall_s":NaN}`, `[]`, `null`, ``, `{`, "\xff\xfe",
 		`{"knobs":[{"name":"a","values":[]},{"name":"a","values":[1,1]},{"name":"A b","values":[9999999999]}]}`,
@@ -31,6 +32,9 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if wall, own, err := a.times(time.Duration(took & math.MaxInt64)); err == nil && (wall <= 0 || own < 0) {
 			t.Errorf("times of %v and %v go on", wall, own)
+		}
+		if ways, err := a.directions(); err == nil && len(ways) == 0 {
+			t.Error("a rival without a direction goes on")
 		}
 		knobs, err := a.knobs()
 		if err != nil {

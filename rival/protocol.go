@@ -75,6 +75,7 @@ type point struct {
 	Batch     int      `json:"batch"`
 	Steps     int      `json:"steps"`
 	Direction string   `json:"direction,omitempty"` // "": forward
+	Lengths   []int    `json:"lengths,omitempty"`   // of the sequences, the longest first; none: all have all steps
 }
 
 func pointOf(p rnn.Problem) point {
@@ -82,10 +83,12 @@ func pointOf(p rnn.Problem) point {
 	if p.Direction != rnn.FromFirst {
 		direction = p.Direction.String()
 	}
+	lengths := rnn.SequenceLengths(p)
+	slices.Reverse(lengths)
 	return point{
 		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
-		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction,
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Lengths: lengths,
 	}
 }
 
@@ -97,6 +100,7 @@ type answer struct {
 	Knobs      []knobOffer `json:"knobs"`
 	Precisions []string    `json:"precisions"`
 	Directions []string    `json:"directions"` // none: forward
+	Lengths    bool        `json:"lengths"`    // sequences may have lengths of their own
 
 	OK     bool     `json:"ok"`
 	WallS  *float64 `json:"wall_s"`

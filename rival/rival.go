@@ -47,6 +47,7 @@ type Rival struct {
 	devices    []string
 	precisions []string
 	directions []string
+	lengths    bool       // sequences may have lengths of their own
 	idle       []*process // open, with nothing prepared that anybody wants
 	dir        string     // for files
 	files      int        // so far
@@ -65,7 +66,7 @@ func Open(o Options) (*Rival, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.version, r.devices, r.precisions = a.Version, a.Devices, a.Precisions
+	r.version, r.devices, r.precisions, r.lengths = a.Version, a.Devices, a.Precisions, a.Lengths
 	if len(o.Devices) > 0 && !runsOn(o.Devices, o.On.Name) {
 		r.devices = o.Devices
 	}
@@ -152,6 +153,9 @@ func (r *Rival) Varied() []knob.Knob {
 // Directs implements rnn.Director: a program is asked for a whole network.
 func (r *Rival) Directs(rnn.Direction) bool { return true }
 
+// LongestFirst implements rnn.LongestFirst: sequences with lengths of their own are packed as PyTorch packs them.
+func (r *Rival) LongestFirst() {}
+
 // Host is the device that the rival's plans run on.
 func (r *Rival) Host() device.Device { return (*host)(r) }
 
@@ -160,8 +164,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
 	case !slices.Contains(r.directions, p.Direction.String()):
 		return fmt.Errorf("%w: %s runs layers in direction %s, not %v", schedule.ErrDirection, r.o.Name, listed(r.directions), p.Direction)
-	case p.Lengths != "":
-		return fmt.Errorf("%w: rivals run all steps of all sequences, but lengths are %.60v: set lengths to full", schedule.ErrLengths, p.Lengths)
+	case p.Lengths != "" && !r.lengths:
+		return fmt.Errorf("%w: %s runs all steps of all sequences, but lengths are %.60v: set lengths to full", schedule.ErrLengths, r.o.Name, p.Lengths)
 	case p.Calls > 0:
 		return fmt.Errorf("%w: rivals run whole sequences and keep no state from call to call", schedule.ErrCalls)
 	case p.OneHot:
@@ -192,7 +196,8 @@ func listed(words []string) string {
 	return oneLine(strings.Join(words, ", "), mostText)
 }
 
-// arrays are those that go in and come out, as package rnn/torch names and shapes them.
+// arrays are those that go in and come out, as package rnn/torch names and shapes them. Where sequences have lengths
+// of their own, rows are packed step after step, of each those of the sequences that have it.
 func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 	train := p.Pass == rnn.Train
 	h, gh, rh := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
@@ -201,11 +206,17 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 			*list = append(*list, schedule.Array{Name: name, Shape: shape, All: m.All()})
 		}
 	}
-	add(&in, "input", p.X, p.Steps, p.Batch, p.Input)
-	add(&out, "output", w.Y, p.Steps, p.Batch, p.Out())
+	rows := func(cols int) []int {
+		if p.Lengths != "" {
+			return []int{p.X.Rows, cols}
+		}
+		return []int{p.Steps, p.Batch, cols}
+	}
+	add(&in, "input", p.X, rows(p.Input)...)
+	add(&out, "output", w.Y, rows(p.Out())...)
 	if train {
-		add(&in, "grad_output", p.DY, p.Steps, p.Batch, p.Out())
-		add(&out, "grad_input", p.DX, p.Steps, p.Batch, p.Input)
+		add(&in, "grad_output", p.DY, rows(p.Out())...)
+		add(&out, "grad_input", p.DX, rows(p.Input)...)
 	}
 	for i, l := range p.Layer {
 		n, name := i/p.Ways(), func(s string) string { return p.Named(s, i) }

@@ -123,6 +123,30 @@ func TestDirections(t *testing.T) {
 	}
 }
 
+// TestLengths: sequences with lengths of their own go to a rival packed, the longest first, and come back so; states
+// are each sequence's own last.
+func TestLengths(t *testing.T) {
+	r := open(t, "honest")
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole, cell.RNNReLU} {
+		for j, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			p := problem(c, pass)
+			p.Direction, p.Layers = rnn.Direction((i+j)%4), 1+i%2
+			p.Batch, p.Steps, p.Lengths = 7, 5, "2*1+3+2*4+2*5"
+			if dev, err := compute(r, p, nil); err != nil || !dev.OK() {
+				t.Errorf("%v: %v, %v", p, dev, err)
+			}
+		}
+	}
+	p := problem(cell.LSTM, rnn.Forward)
+	p.Lengths = "2+4"
+	if dev, err := compute(r, p, knob.Params{"off": 1}); err != nil || dev.OK() {
+		t.Errorf("a knob that spoils the answer: %v, %v", dev, err)
+	}
+	if _, err := compute(open(t, "forward hello"), p, nil); !errors.Is(err, schedule.ErrLengths) || !strings.Contains(err.Error(), "stranger runs all steps of all sequences, but lengths are 2+4: set lengths to full") {
+		t.Errorf("a rival that states no lengths: %v", err)
+	}
+}
+
 // TestStrangers: whatever a rival does costs the point, says what it was and ends in time.
 func TestStrangers(t *testing.T) {
 	for _, c := range []struct {

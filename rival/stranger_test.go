@@ -50,6 +50,7 @@ type message struct {
 		Point struct {
 			Cell, Pass, Precision, Direction    string
 			Input, Hidden, Layers, Batch, Steps int
+			Lengths                             []int
 		}
 	}
 }
@@ -63,7 +64,7 @@ func (s *stranger) serve() {
 		}
 		switch {
 		case m.Hello == 1:
-			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"],"directions":["forward","reverse","both","alternate"]}`)
+			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"],"directions":["forward","reverse","both","alternate"],"lengths":true}`)
 		case m.Open != "":
 			s.say("open", `{"ok":true,"device":"a processor"}`)
 		case m.Prepare != nil:
@@ -155,11 +156,17 @@ func (s *stranger) prepare(m *message) {
 	if q.Direction != "" {
 		p.Direction = rnn.Direction(slices.Index(rnn.Directions(), q.Direction))
 	}
+	if q.Lengths != nil {
+		p.Lengths = rnn.LengthsOf(q.Lengths)
+	}
 	d := rnn.NewData(p, seed, p.Batch, "normal")
 	answer := rnn.Reference(d)
 	var err error
 	if s.arrays, err = torch.Arrays(d, answer, torch.Source{}); err != nil {
 		s.die(err)
+	}
+	for i := range s.arrays {
+		s.arrays[i] = packed(s.arrays[i], q.Lengths)
 	}
 	f, err := os.Open(m.Prepare.Data)
 	if err != nil {
@@ -185,6 +192,41 @@ func (s *stranger) prepare(m *message) {
 	}
 	s.off = m.Prepare.Knobs["off"] == 1
 	s.say("prepare", `{"ok":true,"memory":12345}`)
+}
+
+// packed is a as the protocol has it where sequences have these lengths, the longest first: of steps × sequences
+// the rows that exist, and of layers × sequences those of the longest first. Exported sequences are in the opposite order.
+func packed(a torch.Array, lengths []int) torch.Array {
+	if len(lengths) == 0 || len(a.Shape) != 3 {
+		return a
+	}
+	outer, batch, cols := a.Shape[0], a.Shape[1], a.Shape[2]
+	var rows []int
+	for t := range outer {
+		for j, n := range lengths {
+			if strings.Contains(a.Name, "put") && t >= n { // input, output and their gradients
+				continue
+			}
+			rows = append(rows, t*batch+batch-1-j)
+		}
+	}
+	if strings.Contains(a.Name, "put") {
+		a.Shape = []int{len(rows), cols}
+	}
+	switch v := a.Values.(type) {
+	case []float32:
+		a.Values = picked(v, rows, cols)
+	case []float64:
+		a.Values = picked(v, rows, cols)
+	}
+	return a
+}
+
+func picked[F float32 | float64](values []F, rows []int, cols int) (out []F) {
+	for _, row := range rows {
+		out = append(out, values[row*cols:(row+1)*cols]...)
+	}
+	return out
 }
 
 // write writes the answer, or what is none.

@@ -8,6 +8,8 @@ libopenblas0-pthread), 2.0 or newer for compile=1, a build with CUDA for GPUs. r
 
 Knobs: graph=1 replays the pass as a CUDA graph, compile=1 runs it by torch.compile, single=1
 computes with one thread.
+
+Sequences with lengths of their own are a PackedSequence from the start: nothing is packed while it is timed.
 docs/rivals.md describes the protocol.
 """
 
@@ -59,6 +61,7 @@ def hello(_):
         ],
         "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
         "directions": ["forward", "both"],
+        "lengths": True,
     }
 
 
@@ -113,6 +116,10 @@ class Rival:
             self.x = put("input").requires_grad_(self.train)
             self.start = [put(f"{s}_0").requires_grad_(self.train) for s in self.states]
             self.dy = put("grad_output") if self.train else None
+        self.sizes = None
+        if "lengths" in p:  # as pack_padded_sequence has them: how many sequences each step has
+            steps = torch.arange(p["steps"])[:, None]
+            self.sizes = (steps < torch.tensor(p["lengths"])).sum(1)
 
     def choose(self, knobs):
         """Sets self.step, which runs the pass once, and runs it until all is compiled."""
@@ -124,6 +131,13 @@ class Rival:
             if hasattr(dynamo.config, "allow_rnn"):
                 dynamo.config.allow_rnn = True
             run = torch.compile(self.module)
+        if self.sizes is not None:
+            module, pack = run, torch.nn.utils.rnn.PackedSequence
+
+            def run(x, first):
+                output, last = module(pack(x, self.sizes), first)
+                return output.data, last
+
         first = self.start[0] if len(self.start) == 1 else tuple(self.start)
         leaves = [*self.module.parameters(), self.x, *self.start]
 
@@ -143,7 +157,12 @@ class Rival:
         if knobs.get("graph"):
             if not self.gpu:
                 raise Unsupported("a CUDA graph needs a GPU")
-            self.capture()
+            try:
+                self.capture()
+            except RuntimeError as e:
+                if "captur" in str(e):
+                    raise Unsupported(f"PyTorch {torch.__version__} cannot capture this pass: {str(e).splitlines()[0]}")
+                raise
             return
         for _ in range(3 if knobs.get("compile") else 1):
             self.step()
