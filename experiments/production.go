@@ -120,6 +120,7 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	}
 	rep.add("production", overSlowest(recs, names, on), nil)
+	ragged(rep, recs, on)
 	return rep, nil
 }
 

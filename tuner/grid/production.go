@@ -2,21 +2,22 @@ package grid
 
 // productionPresets are layers of programs that people run, as their repositories configure them.
 func productionPresets() []Preset {
-	const source = "the configurations of Dorado, NeMo, pyannote.audio, EnCodec, RNNoise, LPCNet, TorchRL, RecurrentGemma, Silero VAD and xLSTM, read in November 2026"
+	const source = "the configurations of Dorado, NeMo, pyannote.audio, deepspeech.pytorch, EnCodec, RNNoise, LPCNet, TorchRL, RecurrentGemma, Silero VAD and xLSTM, read in November 2026"
 	return []Preset{
 		{
-			Name: "production", Doc: "layers of basecallers, speech, audio, reinforcement learning and language models, inference; none ragged, none with resets",
-			Source: source, Blocks: production("96,384,1024", "128,512", "1667", "1024", "2048"),
+			Name: "production", Doc: "layers of basecallers, speech, audio, reinforcement learning and language models, inference; none with resets",
+			Source: source, Blocks: production("96,384,1024", "128,512", "1667", "1024", "2048", "1024", "500"),
 		},
 		{
 			Name: "production-quick", Doc: "the same layers with fewer sizes and steps",
-			Source: source, Blocks: production("96,384", "96", "100", "128", "256"),
+			Source: source, Blocks: production("96,384", "96", "100", "128", "256", "256", "100"),
 		},
 	}
 }
 
-// production are the layers: hidden, batch and steps are those of basecallers, long and longer the steps of language models.
-func production(hidden, batch, steps, long, longer string) []map[string]string {
+// production are the layers: hidden, batch and steps are those of basecallers, long and longer the steps of language models, units and
+// frames those of a recogniser of speech.
+func production(hidden, batch, steps, long, longer, units, frames string) []map[string]string {
 	layer := func(cell, hidden, layers, batch, steps, precision string, more ...string) map[string]string {
 		block := map[string]string{"cell": cell, "pass": "forward", "hidden": hidden, "layers": layers, "batch": batch, "steps": steps, "precision": precision}
 		for i := 0; i < len(more); i += 2 {
@@ -37,5 +38,7 @@ func production(hidden, batch, steps, long, longer string) []map[string]string {
 		layer("lstm", "128", "1", "1", "1", "fp32", "calls", "1000"),                       // Silero, detection of voice
 		layer("lstm", "1024", "2", "32", "100", "fp32", "projection", "512"),               // LSTMP, a second of speech
 		layer("slstm", "768", "1", "16", long, "bf16", "heads", "4"),                       // xLSTM
+		// deepspeech.pytorch, ten seconds of speech: batches are packed, by pack_padded_sequence
+		layer("lstm", units, "5", "64", frames, "fp32", "direction", "both", "input", "1312", "lengths", "full,uniform:75%,uniform:50%"),
 	}
 }

@@ -1,0 +1,72 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/plots"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+// ragged sets layers whose sequences have lengths of their own beside the same layers with all steps: how much of
+// the time of full batches each technique takes.
+func ragged(rep *Report, recs []results.Record, on Target) {
+	full := func(p results.Point) results.Point {
+		p.Lengths = ""
+		return p
+	}
+	var of []results.Record // of layers with lengths, full ones included
+	layers := points(slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Point.Lengths == "" }))
+	for _, r := range recs {
+		if slices.ContainsFunc(layers, func(p results.Point) bool { return full(p) == full(r.Point) }) {
+			of = append(of, r)
+		}
+	}
+	names := labels(of)
+	t := &table.Table{Title: "Sequences with lengths of their own: time over that of full batches",
+		Columns: []table.Column{{Name: "Layer", Key: "layer"}, {Name: "Mean length", Key: "mean_length_percent", Right: true}}}
+	for _, n := range names {
+		t.Columns = append(t.Columns, table.Column{Name: n, Key: strings.NewReplacer(" ", "_", ",", "").Replace(n) + "_over_full", Right: true})
+	}
+	half := map[string][]float64{} // ratios at a mean of half of the steps, by technique
+	for _, p := range layers {
+		mean, ok := p.Lengths.Mean(p.Steps)
+		if !ok {
+			continue
+		}
+		row, found := []table.Cell{table.Text(p.String()), table.Number(mean, fmt.Sprintf("%.0f %%", mean))}, false
+		for _, n := range names {
+			over := find(recs, n, func(q results.Point) bool { return q == full(p) })
+			r := find(recs, n, func(q results.Point) bool { return q == p })
+			if r == nil || over == nil {
+				row = append(row, missing())
+				continue
+			}
+			ratio := r.Seconds() / over.Seconds()
+			if found = true; mean == 50 {
+				half[n] = append(half[n], ratio)
+			}
+			row = append(row, number(ratio, "%.2f"))
+		}
+		if found {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return
+	}
+	rep.Tables = append(rep.Tables, t)
+	var parts []string
+	for _, n := range names {
+		if len(half[n]) > 0 {
+			parts = append(parts, fmt.Sprintf("%s %.2f", n, geomean(half[n])))
+		}
+	}
+	if parts != nil {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("Where sequences have half of the steps in the mean, time over that of full batches: %s.", strings.Join(parts, ", ")))
+	}
+	fig, err := plots.Lines(of, plots.Spec{X: "lengths", Y: "time", Panel: "hidden", Machine: on.Name, Title: "Layers whose sequences have lengths of their own"})
+	rep.add("production-lengths", fig, err)
+}

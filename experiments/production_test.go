@@ -1,0 +1,44 @@
+package experiments_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/experiments"
+	"rnnbench/results"
+)
+
+// TestProductionLengths sets layers with lengths beside the same layers with all steps, where both are known.
+func TestProductionLengths(t *testing.T) {
+	e, err := experiments.Lookup("production")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, on := range []experiments.Target{cpu, gpu} {
+		recs := synthetic(e, on)
+		of := func(recs []results.Record) *experiments.Report {
+			rep, err := e.On(results.Device{Key: recs[0].Device}, recs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rep
+		}
+		rep := of(recs)
+		i := slices.IndexFunc(rep.Findings, func(s string) bool { return strings.HasPrefix(s, "Where sequences have half of the steps") })
+		if len(rep.Tables) != 2 || len(rep.Tables[1].Rows) != 2 || i < 0 || len(rep.Figures) != 2 {
+			t.Fatalf("%d tables, %d figures, findings %q", len(rep.Tables), len(rep.Figures), rep.Findings)
+		}
+		for _, row := range rep.Tables[1].Rows { // the synthetic time is that of the steps that exist
+			mean := row[1].Value.(float64) / 100
+			for _, c := range row[2:] {
+				if v := c.Value.(float64); v < mean-0.08 || v > mean+0.08 {
+					t.Errorf("%s: %s of the full batches' time, want about %.2f", row[0].Text, c.Text, mean)
+				}
+			}
+		}
+		if rep := of(slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Point.Direction != "" && r.Point.Lengths == "" })); len(rep.Tables) != 1 {
+			t.Errorf("without full batches there are %d tables", len(rep.Tables))
+		}
+	}
+}
