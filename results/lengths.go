@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"rnnbench/internal/ragged"
 )
 
 // SequenceLengths says how many steps each sequence of a batch has, as rnn.Lengths does: "uniform:50%", or a list such as
@@ -41,12 +43,41 @@ func (l SequenceLengths) Mean(steps int) (percent float64, ok bool) {
 	if l == "" {
 		return 100, true
 	}
-	if text, drawn := strings.CutPrefix(string(l), "uniform:"); drawn {
+	if text, drawn := strings.CutPrefix(string(l), ragged.Uniform); drawn {
 		text, _, _ = strings.Cut(text, "%")
 		percent, err := strconv.ParseFloat(text, 64)
 		return percent, err == nil
 	}
-	sum, count := 0.0, 0.0
+	sum, count, ok := l.listed()
+	return 100 * sum / count / float64(steps), ok && steps > 0
+}
+
+// Steps is how many steps the sequences of a batch have together: of drawn lengths those that are drawn.
+func (l SequenceLengths) Steps(batch, steps int) (sum float64, ok bool) {
+	switch {
+	case batch < 1 || steps < 1:
+		return 0, false
+	case l == "":
+		return float64(batch) * float64(steps), true
+	case !strings.HasPrefix(string(l), ragged.Uniform):
+		sum, count, ok := l.listed()
+		return sum, ok && count == float64(batch)
+	}
+	mean, seed, err := ragged.ParseUniform(string(l))
+	if err != nil || batch > mostDrawn {
+		return 0, false
+	}
+	for _, n := range ragged.Draw(mean, seed, batch, steps) {
+		sum += float64(n)
+	}
+	return sum, true
+}
+
+// mostDrawn bounds what a record has drawn.
+const mostDrawn = 1 << 24
+
+// listed is the sum of a list such as "2*3+5+9", and of how many.
+func (l SequenceLengths) listed() (sum, count float64, ok bool) {
 	for part := range strings.SplitSeq(string(l), "+") {
 		times, length, many := strings.Cut(part, "*")
 		if !many {
@@ -55,11 +86,11 @@ func (l SequenceLengths) Mean(steps int) (percent float64, ok bool) {
 		n, err := strconv.ParseFloat(times, 64)
 		of, wrong := strconv.ParseFloat(length, 64)
 		if err != nil || wrong != nil || n <= 0 {
-			return 0, false
+			return 0, 0, false
 		}
 		sum, count = sum+n*of, count+n
 	}
-	return 100 * sum / count / float64(steps), steps > 0
+	return sum, count, true
 }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -33,6 +33,11 @@ func TestSequenceLengths(t *testing.T) {
 			t.Errorf("%v: mean %g %v, want %g", l, got, ok, want)
 		}
 	}
+	for l, want := range map[SequenceLengths]float64{"": 20, "9+10": 19, "2*10": 20, "10": -1, "uniform:": -1, "uniform:50%": 11, "uniform:75%@2": 15} {
+		if got, ok := l.Steps(2, 10); ok && got != want || ok != (want > 0) {
+			t.Errorf("%v: %g steps %v, want %g", l, got, ok, want)
+		}
+	}
 	if short := SequenceLengths("1+22+333+4444" + strings.Repeat("+55555", 9)).Short(); short != "1+22+333+4444+55555+55555+55555+55555+… (5 more)" {
 		t.Errorf("cut: %s", short)
 	}

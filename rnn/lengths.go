@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+
+	"rnnbench/internal/ragged"
 )
 
 // Lengths says how many of the steps each sequence of a batch has:
 //
 //	""               all steps
-//	"uniform:50%"    drawn: half of the steps in the mean; see drawLengths
+//	"uniform:50%"    drawn: half of the steps in the mean; see ragged.Draw
 //	"uniform:50%@7"  drawn by seed 7; without, by seed 1
 //	"2*3+5+9"        two sequences of 3 steps, one of 5 and one of 9
 //
@@ -24,19 +24,17 @@ import (
 // last. Sequences are numbered from the shortest to the longest: see Batches. The longest has all steps.
 type Lengths string
 
-const uniformWord = "uniform:"
-
 // ParseLengths reads what --lengths says. Lengths are put in order.
 func ParseLengths(text string) (Lengths, error) {
 	if text == "" || text == "full" {
 		return "", nil
 	}
-	if strings.HasPrefix(text, uniformWord) {
-		mean, seed, err := parseUniform(text)
+	if strings.HasPrefix(text, ragged.Uniform) {
+		mean, seed, err := ragged.ParseUniform(text)
 		if err != nil {
 			return "", err
 		}
-		l := fmt.Sprintf("%s%d%%", uniformWord, mean)
+		l := fmt.Sprintf("%s%d%%", ragged.Uniform, mean)
 		if seed != 1 {
 			l += fmt.Sprintf("@%d", seed)
 		}
@@ -47,23 +45,6 @@ func ParseLengths(text string) (Lengths, error) {
 		return "", err
 	}
 	return LengthsOf(list), nil
-}
-
-// parseUniform reads "uniform:50%@7".
-func parseUniform(text string) (mean int, seed uint64, err error) {
-	percent, number, seeded := strings.Cut(strings.TrimPrefix(text, uniformWord), "@")
-	digits, ok := strings.CutSuffix(percent, "%")
-	mean, err = strconv.Atoi(digits)
-	if seed = 1; seeded && err == nil {
-		seed, err = strconv.ParseUint(number, 10, 64)
-	}
-	if !ok || err != nil {
-		return 0, 0, fmt.Errorf("lengths are %q: write the mean as uniform:50%%, or with a seed as uniform:50%%@7", text)
-	}
-	if mean < 50 || mean > 99 {
-		return 0, 0, fmt.Errorf("lengths are %q: the mean of lengths up to all steps must be 50%% to 99%%; name a file for others", text)
-	}
-	return mean, seed, nil
 }
 
 // parseList reads "2*3+5+9".
@@ -157,12 +138,12 @@ func (l Lengths) Each(batch, steps int) ([]int, error) {
 	if l == "" {
 		return nil, nil
 	}
-	if strings.HasPrefix(string(l), uniformWord) {
-		mean, seed, err := parseUniform(string(l))
+	if strings.HasPrefix(string(l), ragged.Uniform) {
+		mean, seed, err := ragged.ParseUniform(string(l))
 		if err != nil {
 			return nil, err
 		}
-		return drawLengths(mean, seed, batch, steps), nil
+		return ragged.Draw(mean, seed, batch, steps), nil
 	}
 	list, err := parseList(string(l))
 	if err != nil {
@@ -178,21 +159,6 @@ func (l Lengths) Each(batch, steps int) ([]int, error) {
 		return nil, fmt.Errorf("the longest sequence has %d steps, but the problem has %d: set steps to %d", top, steps, top)
 	}
 	return list, nil
-}
-
-// drawLengths draws lengths uniform between two bounds: all steps, and as far below the mean, a percentage of the steps.
-// The longest sequence has all steps and the shortest, of several, the lower bound.
-func drawLengths(mean int, seed uint64, batch, steps int) []int {
-	low := max(1, int(math.Round(float64(steps)*float64(2*mean-100)/100)))
-	rng := rand.New(rand.NewPCG(seed, 0x6c656e67746873))
-	list := make([]int, batch)
-	for i := range list {
-		list[i] = low + rng.IntN(steps-low+1)
-	}
-	list[0] = low
-	list[batch-1] = steps
-	slices.Sort(list)
-	return list
 }
 
 // checkLengths reports lengths that do not fit the problem, and what does not go with them yet.
@@ -239,7 +205,7 @@ func StepsBeyond(p Problem, before int) int64 {
 
 // Resized is p with another number of steps. Lengths that are listed become longer or shorter with it.
 func Resized(p Problem, steps int) Problem {
-	if !strings.HasPrefix(string(p.Lengths), uniformWord) {
+	if !strings.HasPrefix(string(p.Lengths), ragged.Uniform) {
 		if list := SequenceLengths(p); list != nil {
 			for i, n := range list {
 				list[i] = max(1, int(int64(n)*int64(steps)/int64(p.Steps)))

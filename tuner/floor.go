@@ -39,7 +39,11 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 		if p.Projection > 0 { // which is folded into the recurrent weights
 			multiplied = p.Hidden
 		}
-		if work, err = model.Recurrent(p.Cell, multiplied, p.Batch, weight); err != nil {
+		batch := p.Batch
+		if m.GPU != nil {
+			batch = fewest(p)
+		}
+		if work, err = model.Recurrent(p.Cell, multiplied, batch, weight); err != nil {
 			return nil, err
 		}
 	}
@@ -55,6 +59,17 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 	}
 	f, err := m.Floor(r)
 	return &f, err
+}
+
+// fewest is how many sequences each step has at least: those that have the last one.
+func fewest(p rnn.Problem) int {
+	n := p.Batch
+	for _, length := range rnn.SequenceLengths(p) {
+		if length < p.Steps {
+			n--
+		}
+	}
+	return n
 }
 
 // GroupOf is how k divides a layer among groups of blocks; false where the record does not tell.
@@ -132,13 +147,13 @@ func given(p rnn.Problem, weight, state float64) float64 {
 	case p.Symbols > 0:
 		input = 4 * float64(p.Given())
 	}
-	return weight*weights + input*float64(p.Frames())*float64(p.Batch)
+	return weight*weights + input*float64(rnn.StepsBeyond(p, -p.History))
 }
 
 // states is the bytes of the last layer's states, each once. Training keeps those of all layers
 // and reads the gradients of the last ones.
 func states(p rnn.Problem, state float64) float64 {
-	one := state * float64(p.Frames()) * float64(p.Batch) * float64(p.Out())
+	one := state * float64(rnn.StepsBeyond(p, -p.History)) * float64(p.Out())
 	if p.Pass == rnn.Train {
 		return one * float64(p.Layers+1)
 	}

@@ -7,8 +7,40 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/results"
+	"rnnbench/rnn"
 	"rnnbench/tuner"
 )
+
+// TestStepsOfLengths: a record's lengths are as many steps as the problem's.
+func TestStepsOfLengths(t *testing.T) {
+	p := small()
+	p.Batch, p.Steps = 9, 40
+	for _, l := range []results.SequenceLengths{"", "uniform:50%", "uniform:75%@7", "uniform:99%@3", "4*1+3*5+2*40"} {
+		p.Lengths = l
+		problem, err := tuner.Problem(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := l.Steps(p.Batch, p.Steps); !ok || int64(n) != rnn.StepsBeyond(problem, 0) {
+			t.Errorf("%v: %g steps, want %d", l, n, rnn.StepsBeyond(problem, 0))
+		}
+	}
+}
+
+// TestLengthsFloor: floors count the bytes of the steps that exist. Batches that shrink take more launches.
+func TestLengthsFloor(t *testing.T) {
+	for name, p := range map[string]results.Point{
+		"persistent": {Cell: "lstm", Pass: "train", Input: 256, Hidden: 256, Layers: 1, Batch: 512, Steps: 100, Precision: "fp32"},
+		"scan":       {Cell: "mingru", Pass: "train", Input: 128, Hidden: 128, Layers: 2, Batch: 512, Steps: 64, Precision: "fp32"},
+	} {
+		full := floorOnH200(t, name, p, nil)
+		p.Lengths = "uniform:50%"
+		half := floorOnH200(t, name, p, nil)
+		if full == nil || half == nil || float64(bytesOf(half)) > 0.75*float64(bytesOf(full)) {
+			t.Errorf("%s: %+v of half of the steps, %+v of all", name, half, full)
+		}
+	}
+}
 
 // TestSweepLengths measures sequences with lengths of their own: they are checked, whole or by fewer steps, and
 // rated by the steps that exist. What runs full sequences alone says so.

@@ -260,10 +260,11 @@ func (b Baseline) For(r *results.Record) *results.Record {
 // Empty says that there is no record to compare with.
 func (b Baseline) Empty() bool { return len(b.at) == 0 }
 
-// events is how many steps of sequences a run has: unknown where sequences have lengths of their own.
+// events is how many steps of sequences a run has: those that exist.
 func events(r *results.Record) float64 {
-	if r.Point.Lengths != "" {
+	n, ok := r.Point.Lengths.Steps(r.Point.Batch, r.Point.Steps)
+	if !ok {
 		return 0
 	}
-	return float64(r.Point.Batch) * float64(r.Point.Steps)
+	return n
 }
