@@ -22,9 +22,6 @@ func TestRaggedSizes(t *testing.T) {
 	}
 	defer d.Close()
 	for i, tech := range impl.Own() {
-		if tech.Name() == "scc" {
-			continue // which declines lengths
-		}
 		for j, c := range []*cell.Cell{cell.LSTM, cell.QRNN2, cell.LSLSTM} {
 			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 5, Hidden: 9, Layers: 2, Batch: 9, Steps: 8, Output: 3 * (j % 2),
 				Direction: rnn.Direction((i + j) % 4), Lengths: "1+2+2*3+5+2*6+2*8"}
@@ -50,7 +47,6 @@ func TestRaggedDeclines(t *testing.T) {
 		p    rnn.Problem
 		want string
 	}{
-		{"scc", p, "all sequences at all steps, but lengths are 1+3+5"},
 		{"scan", window, "qrnn2 reads 2 steps of its input"},
 	} {
 		if _, _, err := rnn.Layout(impl.Lookup(c.tech), c.p, nil); !errors.Is(err, schedule.ErrLengths) || !strings.Contains(err.Error(), c.want) {

@@ -28,7 +28,7 @@ func (p *Matrices) Taps(l, t, n int) []Tap {
 	var taps []Tap
 	for k := range min(p.Cell.Window, t+n) {
 		from := max(t, k)
-		for i, run := range p.Batches.runs(k, from, t+n-from) {
+		for i, run := range p.Batches.Bands(k, from, t+n-from) {
 			tap := Tap{W: p.tap(p.Layer[l].W, l, k), In: inputBefore(p, l, k, run), K: k, Again: i > 0, row: p.Batches.Rows(t, run.T-t)}
 			if p.Pass == Train {
 				tap.DW = p.tap(p.Layer[l].Grad.W, l, k)
@@ -39,8 +39,8 @@ func (p *Matrices) Taps(l, t, n int) []Tap {
 	return taps
 }
 
-// runs divides steps [t, t+n) into those whose rows k steps before are a band.
-func (b Batches) runs(k, t, n int) []Run {
+// Bands divides steps [t, t+n) into those whose rows k steps before are a band.
+func (b Batches) Bands(k, t, n int) []Run {
 	switch {
 	case n < 1:
 		return nil
@@ -68,7 +68,7 @@ func inputBefore(p *Matrices, l, k int, run Run) schedule.View {
 func (b Batches) Earlier(k int, run Run) int { return b.Before(run.T-k+1) - b.At(run.T) }
 
 // Later divides the steps k steps after [t, t+n) into runs, as Taps does.
-func (b Batches) Later(k, t, n int) []Run { return b.runs(k, t+k, min(n, b.steps-t-k)) }
+func (b Batches) Later(k, t, n int) []Run { return b.Bands(k, t+k, min(n, b.steps-t-k)) }
 
 // TapWeights views the weights of each step of layer l's window.
 func (p *Matrices) TapWeights(l int) []schedule.View {

@@ -43,7 +43,7 @@ func TestLengthsFloor(t *testing.T) {
 }
 
 // TestSweepLengths measures sequences with lengths of their own: they are checked, whole or by fewer steps, and
-// rated by the steps that exist. What runs full sequences alone says so.
+// rated by the steps that exist. What cannot says so.
 func TestSweepLengths(t *testing.T) {
 	for _, budget := range []float64{4e9, 1e5} {
 		tuner.SetReferenceFLOPs(t, budget)
@@ -61,10 +61,6 @@ func TestSweepLengths(t *testing.T) {
 		}
 		for i, r := range recs[4:] {
 			switch v := r.Verify; {
-			case r.Impl.Name == "scc":
-				if r.Status != results.Skipped || *r.ReasonCode != results.ReasonLengths {
-					t.Errorf("scc: %s %v", r.Status, r.ReasonCode)
-				}
 			case r.Status != results.OK:
 				t.Errorf("%v %s: %s", r.Point, r.Impl.Label, *r.Reason)
 			case !v.OK || v.Sequences != 5 || (budget < 1e6) != slices.Contains(r.Warnings, results.WarnPart):
@@ -73,6 +69,11 @@ func TestSweepLengths(t *testing.T) {
 			if want := recs[i].Work.Flops * 3 / 5; r.Work.Flops != want {
 				t.Errorf("%s: %d operations, want %d", r.Impl.Label, r.Work.Flops, want)
 			}
+		}
+		half.Cell, s.Emit = "qrnn2", nil
+		recs, err = sweep(t, s, context.Background(), []results.Point{half}, specs(t, "scan"))
+		if err != nil || len(recs) != 1 || recs[0].Status != results.Skipped || *recs[0].ReasonCode != results.ReasonLengths {
+			t.Errorf("scan of windows: %v %v", recs, err)
 		}
 	}
 }

@@ -133,17 +133,29 @@ func (n *gradients) where(layers []int, t, c int, do func(t, c int)) {
 	})
 }
 
+// whereBands is where, for frames whose rows so many frames before are a band.
+func (n *gradients) whereBands(layers []int, delay, t, c int, do func(t, c int)) {
+	n.where(layers, t, c, func(t, c int) { n.bands(delay, t, c, do) })
+}
+
 func (n *gradients) zero(k, t, c int) {
 	n.do(schedule.Map{Op: cell.Zero, Out: n.rows(n.dy[k], t, c)})
 	n.mark(k, t, c)
 }
 
-// add calls do for the runs of frames at which layer k has a gradient that must
-// be added to, and those at which it has none.
-func (n *gradients) add(k, t, c int, do func(out schedule.View, t int, add bool)) {
-	runs(t, c, n.reached[k].has, func(t, c int, has bool) {
-		do(n.rows(n.dy[k], t, c), t, has)
-		n.mark(k, t, c)
+// add calls do for the gradient of layer k so many frames before c frames from t on: for the runs of these frames at which
+// there is one that must be added to, and at which there is none. Sequences that end before frame t have
+// no part in it.
+func (n *gradients) add(k, delay, t, c int, do func(out schedule.View, t, c int, add bool)) {
+	runs(t, c, func(t int) bool { return n.reached[k].has(t - delay) }, func(t, c int, has bool) {
+		n.bands(delay, t, c, func(t, c int) {
+			out := n.before(n.dy[k], delay, t, c)
+			if !has && out.Rows < n.rows(n.dy[k], t-delay, c).Rows {
+				n.zero(k, t-delay, c)
+			}
+			do(out, t, c, n.reached[k].has(t-delay))
+			n.mark(k, t-delay, c)
+		})
 	})
 }
 
@@ -156,8 +168,8 @@ func (n *gradients) given(k, t, c int) {
 		return
 	}
 	m := n.Input(n.Layers[k].Given)
-	n.add(k, t, c, func(out schedule.View, t int, add bool) {
-		n.plus(out, m.Band((t-n.size.History)*n.size.Batch, out.Rows), add)
+	n.add(k, 0, t, c, func(out schedule.View, t, _ int, add bool) {
+		n.plus(out, m.Band(n.at(t-n.size.History), out.Rows), add)
 	})
 }
 
@@ -178,9 +190,8 @@ func (n *gradients) productBack(p *product, t, c int) {
 	}
 	from, to := max(t+p.delay, 0), min(t+c+p.delay, n.size.Frames())
 	n.where(p.to, from, to-from, func(at, c int) {
-		n.add(p.from, at-p.delay, c, func(out schedule.View, t int, add bool) {
-			d := n.rows(p.dout, t+p.delay, out.Rows/n.size.Batch)
-			n.do(schedule.Gemm{A: d, B: p.backward, C: out, Accumulate: add})
+		n.add(p.from, p.delay, at, c, func(out schedule.View, t, c int, add bool) {
+			n.do(schedule.Gemm{A: n.rows(p.dout, t, c), B: p.backward, C: out, Accumulate: add})
 		})
 	})
 }
@@ -207,7 +218,7 @@ func (n *gradients) push(k, t, c int, inside bool) {
 	if n.Layers[k].Input != graph.Hidden {
 		return
 	}
-	n.where([]int{k}, t, c, func(t, c int) {
+	n.whereBands([]int{k}, n.delay([]int{k}), t, c, func(t, c int) {
 		place := 0 // among the operands
 		for _, m := range n.Into(k) {
 			e := n.Connections[m]
@@ -215,8 +226,8 @@ func (n *gradients) push(k, t, c int, inside bool) {
 				continue
 			}
 			if n.order.Inside(e) == inside && n.dy[e.From].m != nil && n.alias(e.From) < 0 {
-				n.add(e.From, t-e.Delay, c, func(out schedule.View, at int, add bool) {
-					n.share(k, e, place, out, at+e.Delay, add)
+				n.add(e.From, e.Delay, t, c, func(out schedule.View, t, c int, add bool) {
+					n.share(k, e, place, out, t, c, add)
 				})
 			}
 			if e.Weight == graph.Identity {
@@ -226,10 +237,9 @@ func (n *gradients) push(k, t, c int, inside bool) {
 	})
 }
 
-// share sets out to the gradient of layer k at the frames from t on by the
+// share sets out to the gradient of layer k at c frames from t on by the
 // connection e, which is its operand at that place, or adds it.
-func (n *gradients) share(k int, e graph.Connection, place int, out schedule.View, t int, add bool) {
-	c := out.Rows / n.size.Batch
+func (n *gradients) share(k int, e graph.Connection, place int, out schedule.View, t, c int, add bool) {
 	delta, target := n.rows(n.dy[k], t, c), out
 	if add {
 		target = n.scratch(0, out.Rows, out.Cols)
@@ -272,8 +282,8 @@ func (n *gradients) shareOfMaximum(out, delta schedule.View, operands []schedule
 func (n *gradients) weightGradients(t, c int) {
 	for i := range n.products {
 		p := &n.products[i]
-		n.where(p.to, t, c, func(t, c int) {
-			d, in := n.rows(p.dout, t, c), n.rows(n.y[p.from], t-p.delay, c)
+		n.whereBands(p.to, p.delay, t, c, func(t, c int) {
+			d, in := n.rows(p.dout, t, c), n.before(n.y[p.from], p.delay, t, c)
 			begun := n.start(p.grad)
 			switch {
 			case !p.table:
@@ -290,8 +300,8 @@ func (n *gradients) weightGradients(t, c int) {
 		if e.Weight != graph.Diagonal {
 			continue
 		}
-		n.where([]int{e.To}, t, c, func(t, c int) {
-			d, in := n.rows(n.dy[e.To], t, c), n.rows(n.y[e.From], t-e.Delay, c)
+		n.whereBands([]int{e.To}, e.Delay, t, c, func(t, c int) {
+			d, in := n.rows(n.dy[e.To], t, c), n.before(n.y[e.From], e.Delay, t, c)
 			temp, out := n.scratch(0, d.Rows, d.Cols), n.gradient(e)
 			n.do(schedule.Map{Op: cell.Mul, Out: temp, A: d, B: in})
 			n.do(schedule.SumRows{A: temp, Out: out, Accumulate: n.start(out)})

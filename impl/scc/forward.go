@@ -58,14 +58,17 @@ func (n *network) component(i, t, c int) {
 			inside(k, false, t, c)
 		}
 	}
-	if !comp.Recurrent {
+	before := n.held
+	each := func(t, c int) {
+		n.held = slices.Clone(before)
 		step(t, c)
+	}
+	if !comp.Recurrent {
+		n.bands(n.delay(comp.Layers), t, c, each)
 		return
 	}
-	before := n.held
 	for s := t; s < t+c; s++ {
-		n.held = slices.Clone(before)
-		step(s, 1)
+		each(s, 1)
 	}
 }
 
@@ -90,7 +93,6 @@ func (n *network) product(i, t, c int) {
 	if t, c = n.clip(p.to[0], t, c); c <= 0 {
 		return
 	}
-	out, in := n.rows(p.out, t, c), n.rows(n.y[p.from], t-p.delay, c)
 	held := slices.ContainsFunc(p.to, func(k int) bool { return n.held[k] })
 	for _, k := range p.to {
 		if held && !n.held[k] {
@@ -98,6 +100,18 @@ func (n *network) product(i, t, c int) {
 		}
 	}
 	n.hold(p.to)
+	n.bands(p.delay, t, c, func(t, c int) { n.multiply(p, held, t, c) })
+	for _, b := range n.biases {
+		if b.after == i {
+			out := n.rows(b.out, t, c)
+			n.do(schedule.Map{Op: cell.Add, Out: out, A: out, B: b.row})
+		}
+	}
+}
+
+// multiply is a product at frames that are a band. held says that the sums hold something.
+func (n *network) multiply(p *product, held bool, t, c int) {
+	out, in := n.rows(p.out, t, c), n.before(n.y[p.from], p.delay, t, c)
 	switch {
 	case p.table && held:
 		for _, k := range p.to {
@@ -110,12 +124,6 @@ func (n *network) product(i, t, c int) {
 		n.do(schedule.Gather{Index: in, Table: p.weights, Out: out})
 	default:
 		n.do(schedule.Gemm{A: in, B: p.forward, TransB: !p.forward.M.Packed, C: out, Accumulate: held})
-	}
-	for _, b := range n.biases {
-		if b.after == i {
-			out := n.rows(b.out, t, c)
-			n.do(schedule.Map{Op: cell.Add, Out: out, A: out, B: b.row})
-		}
 	}
 }
 
@@ -154,7 +162,7 @@ func (n *network) operands(k, t, c int) []schedule.View {
 	var list []schedule.View
 	for _, m := range n.Into(k) {
 		if e := n.Connections[m]; e.Weight == graph.Identity {
-			list = append(list, n.rows(n.y[e.From], t-e.Delay, c))
+			list = append(list, n.before(n.y[e.From], e.Delay, t, c))
 		}
 	}
 	return list
@@ -179,7 +187,7 @@ func (n *network) sum(k, t, c int, operands []schedule.View) {
 		if e.Weight != graph.Diagonal {
 			continue
 		}
-		in, weights := n.rows(n.y[e.From], t-e.Delay, c), n.view(n.Input(e.Param.Param), e)
+		in, weights := n.before(n.y[e.From], e.Delay, t, c), n.view(n.Input(e.Param.Param), e)
 		if !n.held[k] {
 			n.do(schedule.Map{Op: cell.Mul, Out: out, A: in, B: weights})
 			n.held[k] = true
@@ -215,4 +223,16 @@ func (n *network) maximum(out schedule.View, operands []schedule.View) {
 	if acc != out {
 		n.do(schedule.Map{Op: cell.Copy, Out: out, A: acc})
 	}
+}
+
+// delay is the longest of the connections into layers that are no products.
+func (n *network) delay(layers []int) (most int) {
+	for _, k := range layers {
+		for _, m := range n.Into(k) {
+			if e := n.Connections[m]; e.Weight != graph.Full {
+				most = max(most, e.Delay)
+			}
+		}
+	}
+	return most
 }

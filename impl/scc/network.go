@@ -38,7 +38,7 @@ type network struct {
 
 // lay appends the work of g to b. The steps of the history are computed ahead of all runs,
 // unless they are there.
-func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k knob.Params, there bool) (*network, error) {
+func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, f frames, k knob.Params, there bool) (*network, error) {
 	if err := b.Room(size.Frames()); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k kno
 		return nil, err
 	}
 	n := &network{
-		arrangement: arrangement{Builder: b, memory: mem, Graph: g, size: size, order: order},
+		arrangement: arrangement{Builder: b, memory: mem, Graph: g, size: size, frames: f, order: order},
 		emitter:     emitter{to: b, fused: k["fused"] == 1},
 		intra:       k["intra"] == 1,
 	}

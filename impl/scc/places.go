@@ -15,6 +15,7 @@ type arrangement struct {
 	*schedule.Builder
 	memory
 	*graph.Graph
+	frames
 	size  graph.Size
 	order *graph.Analysis
 
@@ -49,11 +50,6 @@ type marks struct {
 	at   []bool
 }
 
-// rows views c frames from t on.
-func (n *arrangement) rows(p place, t, c int) schedule.View {
-	return p.m.Band((t+p.lead)*n.size.Batch, c*n.size.Batch).Columns(p.col, p.cols)
-}
-
 // place lays the activations out. Layers with a product from the same layer lie
 // side by side in the order of their weights, so that one operation serves all
 // of them.
@@ -61,7 +57,7 @@ func (n *arrangement) place() {
 	n.y = make([]place, len(n.Layers))
 	wide := map[string][]int{}
 	var groups []string
-	rows := n.size.Frames() * n.size.Batch
+	rows := n.at(n.size.Frames())
 	for k, l := range n.Layers {
 		p := &n.y[k]
 		p.cols, p.lead = l.Size, n.Delay(k)
@@ -113,7 +109,7 @@ func (n *arrangement) sideBySide(places []place, layers []int, prefix string) {
 		name += n.Layers[k].Name + " "
 		cols += n.Layers[k].Size
 	}
-	m := n.Matrix(name[:len(name)-1], n.size.Frames()*n.size.Batch, cols)
+	m := n.Matrix(name[:len(name)-1], n.at(n.size.Frames()), cols)
 	cols = 0
 	for _, k := range layers {
 		places[k] = place{m, cols, n.Layers[k].Size, 0}

@@ -32,11 +32,11 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	if p.Calls > 0 { // between which weights stay as they are
 		packed = []int{2, 1, 0}
 	}
-	return []knob.Knob{
+	return append([]knob.Knob{
 		{Name: "intra", Doc: "run layers outside loops over all time steps at once (1) or step by step (0) (3.1)", Values: []int{1, 0}},
 		{Name: "fused", Doc: "fuse consecutive point-wise operations (1) or run each separately (0)", Values: []int{1, 0}},
 		{Name: "transposed", Doc: "transpose weights in each pass (1), once before all passes (2) or never (0)", Values: packed},
-	}
+	}, rnn.SizesKnob(p, 0, 8, 1)...)
 }
 
 // KeepsHistory implements rnn.Keeper.
@@ -46,9 +46,6 @@ func (Technique) KeepsHistory() {}
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Heads > 1 {
 		return fmt.Errorf("%w: connections of a graph are full or diagonal, not in blocks: set heads to none", schedule.ErrHeads)
-	}
-	if p.Lengths != "" {
-		return fmt.Errorf("%w: graphs have all sequences at all steps, but lengths are %.60v: set lengths to full", schedule.ErrLengths, p.Lengths)
 	}
 	if p.Projection > 0 {
 		return fmt.Errorf("%w: a graph has one product between its layers, and no projection of a loop's outputs: set projection to none", schedule.ErrProjection)
@@ -60,7 +57,11 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %w", schedule.ErrCell, err)
 	}
 	size := graph.Size{Batch: p.Batch, History: p.History, Steps: p.Steps, Train: p.Pass == rnn.Train}
-	n, err := lay(p.Builder, stack{p, p.Inputs(), p.Results()}, g, size, k, p.Continues)
+	f := frames{batch: p.Batch}
+	if p.Lengths != "" {
+		f.ragged = &p.Batches
+	}
+	n, err := lay(p.Builder, stack{p, p.Inputs(), p.Results()}, g, size, f, k, p.Continues)
 	if err != nil || !p.Continues {
 		return err
 	}
