@@ -98,18 +98,22 @@ func (n *network) backward(l, t, steps int, more bool) {
 // inputGradient computes that of layer l's input at steps [t, t+steps), which
 // goes into the products of the same steps and, by a window, of those after.
 func (n *network) inputGradient(l, t, steps int, below schedule.View) {
+	b := n.Batches
 	if n.after != nil {
-		after := n.after[l].All()
+		within := func(t int) int { return b.Rows(t, min(n.Cell.Window-1, n.Steps-t)) } // the reach of a window
 		if t+steps < n.Steps {
-			n.do(schedule.Map{Op: cell.Copy, Out: n.ofProducts(n.dx.Band(steps*n.Batch, after.Rows)), A: after})
+			m := within(t + steps)
+			n.do(schedule.Map{Op: cell.Copy, Out: n.ofProducts(n.dx.Band(b.Rows(t, steps), m)), A: n.after[l].Band(0, m)})
 		}
 		if t > 0 {
-			n.do(schedule.Map{Op: cell.Copy, Out: after, A: n.ofProducts(n.dx.Band(0, after.Rows))})
+			m := within(t)
+			n.do(schedule.Map{Op: cell.Copy, Out: n.after[l].Band(0, m), A: n.ofProducts(n.dx.Band(0, m))})
 		}
 	}
 	for k, w := range n.layers[l].wBack {
-		if m := n.Batches.Rows(t+k, max(0, min(steps, n.Steps-t-k))); m > 0 {
-			n.do(schedule.Gemm{A: n.ofProducts(n.dx.Band(k*n.Batch, m)), B: w.All(), C: below.Band(0, m), Accumulate: k > 0})
+		for _, run := range b.Later(k, t, steps) {
+			m := b.Rows(run.T, run.N)
+			n.do(schedule.Gemm{A: n.ofProducts(n.dx.Band(b.Rows(t, run.T-t), m)), B: w.All(), C: below.Band(b.Earlier(k, run)-b.Before(t), m), Accumulate: k > 0})
 		}
 	}
 }
@@ -155,7 +159,7 @@ func (n *network) weightGradients(l, t, steps int, more bool) {
 		n.do(schedule.Scatter{Index: n.InputOf(l, t, steps), Src: dx, Table: g.W.All()})
 	} else {
 		for _, tap := range n.Taps(l, t, steps) {
-			n.do(schedule.Gemm{A: tap.Of(dx), TransA: true, B: tap.In, C: tap.DW, Accumulate: more})
+			n.do(schedule.Gemm{A: tap.Of(dx), TransA: true, B: tap.In, C: tap.DW, Accumulate: more || tap.Again})
 		}
 	}
 	n.do(schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})

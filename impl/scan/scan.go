@@ -82,8 +82,6 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %v is not a linear recurrence: a state does not depend linearly on the previous one", schedule.ErrCell, c)
 	case c.SplitGrad:
 		return fmt.Errorf("%w: %v: its recurrent products need other gradients than its input products", schedule.ErrCell, c)
-	case c.Window > 1 && p.Lengths != "":
-		return fmt.Errorf("%w: %v reads %d steps of its input, which scan supports for sequences of all steps alone: set lengths to full", schedule.ErrLengths, c, c.Window)
 	}
 	n := &network{Plan: p, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
 	if c.Recurrent > 0 {
@@ -271,8 +269,8 @@ func (n *network) forward(l, t, steps int) {
 	if oneHot(n.Plan, l) {
 		n.do(schedule.Gather{Index: n.InputOf(l, t, steps), Table: n.Layer[l].W.All(), Out: x})
 	} else {
-		for k, tap := range n.Taps(l, t, steps) {
-			n.do(schedule.Gemm{A: tap.In, B: n.layers[l].w[k].All(), C: tap.Of(x), Accumulate: k > 0})
+		for _, tap := range n.Taps(l, t, steps) {
+			n.do(schedule.Gemm{A: tap.In, B: n.layers[l].w[tap.K].All(), C: tap.Of(x), Accumulate: tap.K > 0})
 		}
 	}
 	s := n.Sequence(l, t, steps, x)
