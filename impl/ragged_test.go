@@ -60,7 +60,7 @@ func TestRaggedSkips(t *testing.T) {
 	full := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 4, Steps: 8}
 	half := full
 	half.Lengths = "1+3+4+8"
-	for _, name := range []string{"naive", "cudnnstyle"} {
+	for _, name := range []string{"naive", "cudnnstyle", "scc"} {
 		flops := func(p rnn.Problem, k knob.Params) int64 {
 			_, s, err := rnn.Layout(impl.Lookup(name), p, k)
 			if err != nil {
