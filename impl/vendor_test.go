@@ -73,15 +73,15 @@ func TestVendorsDirections(t *testing.T) {
 	})...)
 	for _, tech := range impl.Vendors() {
 		for _, p := range problems {
-			t.Run(fmt.Sprintf("%s/%v", tech.Name(), p), func(t *testing.T) { plainCheck(t, tech, p) })
+			t.Run(fmt.Sprintf("%s/%v", tech.Name(), p), func(t *testing.T) { plainCheck(t, tech, p, nil) })
 		}
 	}
 }
 
 // plainCheck holds the plan of a vendor's library, evaluated in double precision, to the reference.
-func plainCheck(t *testing.T, tech rnn.Technique, p rnn.Problem) {
+func plainCheck(t *testing.T, tech rnn.Technique, p rnn.Problem, k knob.Params) {
 	t.Helper()
-	plan, s, err := rnn.Layout(tech, p, nil)
+	plan, s, err := rnn.Layout(tech, p, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,10 +148,22 @@ func TestVendorsLengths(t *testing.T) {
 				}
 				p.Hidden, p.Input = 10, 6
 			}
-			t.Run(fmt.Sprintf("%s/%v", tech.Name(), p), func(t *testing.T) { plainCheck(t, tech, p) })
+			t.Run(fmt.Sprintf("%s/%v", tech.Name(), p), func(t *testing.T) {
+				plainCheck(t, tech, p, nil)
+				if p.Symbols == 0 || p.Pass != rnn.Train {
+					plainCheck(t, tech, p, padded)
+				}
+			})
 		}
 	}
+	p := rnn.Problem{Cell: cell.LSTM, Hidden: 4, Layers: 1, Batch: 2, Steps: 5, Lengths: "3+5", Symbols: 3, Embedding: 2, Input: 2, Output: 3, Pass: rnn.Train}
+	if _, _, err := rnn.Layout(impl.Lookup("cudnn"), p, padded); !errors.Is(err, schedule.ErrKnob) {
+		t.Errorf("an embedding's gradient of padding: %v", err)
+	}
 }
+
+// padded has rows of all sequences at all steps.
+var padded = knob.Params{"batchsizes": 1}
 
 // TestVendorsLengthsCalls: sequences with lengths of their own are one call of the library too, told the lengths
 // with the longest first, and as many rows as there are steps.

@@ -254,6 +254,15 @@ func SizesKnob(p Problem, values ...int) []knob.Knob {
 		Values: values, Min: 0, Max: mostLengths}}
 }
 
+// PaddingKnob is SizesKnob for a library that takes rows of all sequences at all steps, or of the steps that exist. It
+// computes no others either way.
+func PaddingKnob(p Problem) []knob.Knob {
+	if p.Lengths == "" {
+		return nil
+	}
+	return []knob.Knob{{Name: sizesName, Doc: "rows of a step: of the sequences that have it, packed (0), or of all sequences, padded (1)", Values: []int{0, 1}}}
+}
+
 // LaunchedSizes are knobs with fewer batch sizes unless told otherwise: a launch takes as long as some steps.
 func LaunchedSizes(knobs []knob.Knob) []knob.Knob {
 	const few = 4

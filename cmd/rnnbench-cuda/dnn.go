@@ -136,7 +136,10 @@ const (
 	dnnSingle, dnnHalf, dnnBrain          = 0, 2, 9
 	defaultMath, tensorMath, multiplyAdds = 0, 1, 3
 
+	unpaddedIO, paddedIO = 0, 1
+
 	persistDynamic = 2
+	paddedSteps    = 0 // step after step, of each all sequences
 	packedSteps    = 1 // step after step, of each the sequences that have it, the longest first
 	inference      = 0
 	training       = 1
@@ -192,6 +195,10 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 	q.shape = [8]int32{int32(n.Runs()), int32(n.Batch), int32(n.Hidden)}
 	q.strides = [8]int32{int32(n.Batch * n.Hidden), int32(n.Hidden), 1}
 	pass, direction := uintptr(inference), uintptr(unidirectional)
+	layout, padding := uintptr(packedSteps), uintptr(unpaddedIO)
+	if n.Padded {
+		layout, padding = paddedSteps, paddedIO
+	}
 	if n.Train {
 		pass = training
 	}
@@ -207,7 +214,7 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 		func() error { return d.do("cudnnCreateTensorDescriptor", address(&q.bias)) },
 		func() error {
 			return d.do("cudnnSetRNNDescriptor_v8", w.rnn, uintptr(n.Algorithm), uintptr(mode), doubleBias, direction, linearInput,
-				e, dnnSingle, arithmetic(n), uintptr(n.Input), uintptr(n.Hidden), uintptr(n.Hidden), uintptr(n.Layers), d.dropout, 0)
+				e, dnnSingle, arithmetic(n), uintptr(n.Input), uintptr(n.Hidden), uintptr(n.Hidden), uintptr(n.Layers), d.dropout, padding)
 		},
 		func() error {
 			if n.Algorithm != persistDynamic {
@@ -216,10 +223,10 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 			return d.do("cudnnBuildRNNDynamic", handle, w.rnn, uintptr(n.Batch))
 		},
 		func() error {
-			return d.do("cudnnSetRNNDataDescriptor", w.x, e, packedSteps, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Input), address(&q.lengths[0]), address(&q.fill))
+			return d.do("cudnnSetRNNDataDescriptor", w.x, e, layout, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Input), address(&q.lengths[0]), address(&q.fill))
 		},
 		func() error {
-			return d.do("cudnnSetRNNDataDescriptor", w.y, e, packedSteps, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Out()), address(&q.lengths[0]), address(&q.fill))
+			return d.do("cudnnSetRNNDataDescriptor", w.y, e, layout, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Out()), address(&q.lengths[0]), address(&q.fill))
 		},
 		func() error {
 			return d.do("cudnnSetTensorNdDescriptor", w.h, e, 3, address(&q.shape[0]), address(&q.strides[0]))

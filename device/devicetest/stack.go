@@ -29,6 +29,9 @@ func stackMakers(c *cell.Cell) map[string]maker {
 func (t *trial) vendor(c *cell.Cell, train bool) schedule.Vendor {
 	steps, layers, batch := 1+t.rng.IntN(6), 1+t.rng.IntN(3), 1+t.rng.IntN(9)
 	lengths, rows := t.lengths(batch, steps)
+	if lengths != nil && t.flip() {
+		rows = batch * steps // padded
+	}
 	width, h, g := 1+t.rng.IntN(40), 1+t.rng.IntN(40), len(c.Gates)
 	all := func(name string, rows, cols int) schedule.View { return t.b.Matrix(name, rows, cols).All() }
 	op := schedule.Vendor{Stack: schedule.Stack{Cell: c, Steps: steps, Lengths: lengths, X: all("x", rows, width), Both: t.flip()}}

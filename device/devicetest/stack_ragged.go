@@ -87,7 +87,7 @@ func (v values) each(s *schedule.Stack, f func(v values, q *lone, one schedule.S
 		for t := range length {
 			q.rows = append(q.rows, at+j)
 			for _, n := range s.Lengths {
-				if n > t {
+				if n > t || s.Padded() {
 					at++
 				}
 			}
@@ -103,6 +103,9 @@ func (v values) each(s *schedule.Stack, f func(v values, q *lone, one schedule.S
 
 // raggedVendor is vendor where sequences have lengths of their own: each runs alone.
 func (v values) raggedVendor(op schedule.Vendor) {
+	if op.Padded() {
+		v.eval(schedule.Map{Op: cell.Zero, Out: op.Y})
+	}
 	v.each(&op.Stack, func(v values, q *lone, one schedule.Stack) {
 		v, last := v.states(q, op.Last)
 		v.vendor(schedule.Vendor{Stack: one, Last: last})

@@ -32,11 +32,11 @@ func (Technique) Directs(d rnn.Direction) bool { return d == rnn.BothWays }
 func (Technique) LongestFirst() {}
 
 // Knobs implements rnn.Technique.
-func (Technique) Knobs(rnn.Problem) []knob.Knob {
-	return []knob.Knob{{
+func (Technique) Knobs(p rnn.Problem) []knob.Knob {
+	return append([]knob.Knob{{
 		Name: "algorithm", Values: []int{0, 1, 2, 3},
 		Doc: "cuDNN algorithm: standard (0), persist static (1), persist dynamic (2), persist static for small hidden sizes (3)",
-	}}
+	}}, rnn.PaddingKnob(p)...)
 }
 
 // The persistent algorithms compute sigmoids and hyperbolic tangents by
@@ -63,6 +63,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	}
 	if p.OneHot {
 		return fmt.Errorf("%w: cuDNN does not support one-hot input", schedule.ErrInput)
+	}
+	if p.Pass == rnn.Train && p.Symbols > 0 && k["batchsizes"] == 1 {
+		return fmt.Errorf("%w: cuDNN need not write the gradients of padding, which an embedding would add up: set batchsizes to 0", schedule.ErrKnob)
 	}
 	if k["algorithm"] != standard {
 		p.UnitError = unitError

@@ -203,7 +203,8 @@ func TestBuilderChecksLengths(t *testing.T) {
 		ok      bool
 	}{
 		"two sequences":     {[]int{3, 3}, true},
-		"too many rows":     {[]int{3, 2}, false},
+		"padded":            {[]int{3, 2}, true},
+		"too many rows":     {[]int{3}, false},
 		"shortest first":    {[]int{2, 3, 1}, false},
 		"none of all steps": {[]int{2, 2, 2}, false},
 		"a length of 0":     {[]int{3, 3, 0}, false},

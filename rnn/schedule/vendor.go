@@ -18,7 +18,7 @@ import (
 // layers above the first read as many. Rows of X and Y are in the order of steps.
 //
 // Where sequences have lengths of their own, the longest is the first. Rows of a step are those of the sequences that have it,
-// so that those of sequence b come to an end. States after the last step are those after each sequence's own
+// so that those of sequence b come to an end; or those of all sequences: see Padded. States after the last step are those after each sequence's own
 // last; a layer from the last step begins there.
 type Stack struct {
 	Cell      *cell.Cell
@@ -75,15 +75,31 @@ func (s *Stack) misfits() bool {
 	if s.Lengths == nil {
 		return s.X.Rows == 0 || s.X.Rows%s.Steps != 0
 	}
-	sum, before := 0, s.Steps
+	before := s.Steps
 	for i, n := range s.Lengths {
 		if n < 1 || n > before || i == 0 && n < s.Steps {
 			return true
 		}
-		sum, before = sum+n, n
+		before = n
 	}
-	return sum != s.X.Rows
+	return s.X.Rows != s.exist() && s.X.Rows != s.Steps*len(s.Lengths)
 }
+
+// exist is how many steps the sequences have together.
+func (s *Stack) exist() int {
+	if s.Lengths == nil {
+		return s.X.Rows
+	}
+	sum := 0
+	for _, n := range s.Lengths {
+		sum += n
+	}
+	return sum
+}
+
+// Padded reports whether there are rows of all sequences at all steps, though not all have these. Those past the ends of sequences
+// are 0 in Y, are not read elsewhere, and may be anything in DX.
+func (s *Stack) Padded() bool { return s.X.Rows != s.exist() }
 
 // Hidden is the number of units of a layer.
 func (s *Stack) Hidden() int { return s.Y.Cols / s.Ways() }
@@ -104,7 +120,7 @@ func (s *Stack) reads() []View { return some([]View{s.X}, s.First, s.W, s.R, s.B
 
 // flops are those of the products and the cells of all layers and steps.
 func (s *Stack) flops(products int64, p cell.Program) int64 {
-	h, n := int64(s.Hidden()), int64(s.X.Rows)
+	h, n := int64(s.Hidden()), int64(s.exist())
 	var sum int64
 	for l := range s.W {
 		weights := int64(s.W[l].Rows)*int64(s.W[l].Cols) + int64(s.R[l].Rows)*int64(s.R[l].Cols)

@@ -14,6 +14,7 @@ type Network struct {
 	Input, Hidden, Layers, Batch, Steps int
 
 	Lengths Lengths // of the sequences; "": all have all steps
+	Padded  bool    // there are rows of all sequences at all steps, which the library fills with 0
 }
 
 // Lengths are those of sequences, the longest first, in a form that can be compared: four bytes each. Rows
@@ -40,8 +41,11 @@ func (n Network) Sequences() []int32 {
 	return list
 }
 
-// Rows is how many steps all sequences have together.
+// Rows is how many rows the inputs have: of the steps of all sequences or, padded, of all steps.
 func (n Network) Rows() int {
+	if n.Padded {
+		return n.Batch * n.Steps
+	}
 	sum := 0
 	for _, length := range n.Sequences() {
 		sum += int(length)

@@ -67,7 +67,7 @@ func (s *stack) network(e driver.Element, p schedule.Precision) driver.Network {
 	return driver.Network{
 		Cell: s.Cell.Name, Algorithm: s.Algorithm, Both: s.Both, Element: e, TF32: p == schedule.TF32, Train: !s.Kept.Empty(),
 		Input: s.X.Cols, Hidden: s.Hidden(), Layers: s.Layers(), Batch: s.Batch(), Steps: s.Steps,
-		Lengths: driver.LengthsOf(s.Lengths),
+		Lengths: driver.LengthsOf(s.Lengths), Padded: s.Padded(),
 	}
 }
 
