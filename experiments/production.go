@@ -31,7 +31,11 @@ var production = Experiment{
 		}
 		var parts []Part
 		for _, p := range all {
-			specs := slices.DeleteFunc(append(usual(on), spec("scan", "scan", nil)), func(s grid.Spec) bool { return !runs(s.Name, p, on) })
+			forms := append(usual(on), spec("scan", "scan", nil))
+			if p.Lengths != "" && on.GPU {
+				forms = append(forms, padded()...)
+			}
+			specs := slices.DeleteFunc(forms, func(s grid.Spec) bool { return !runs(s.Name, p, on) })
 			same := func(q Part) bool {
 				return slices.EqualFunc(q.Specs, specs, func(a, b grid.Spec) bool { return a.Label == b.Label })
 			}

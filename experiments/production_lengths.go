@@ -38,7 +38,7 @@ func ragged(rep *Report, recs []results.Record, on Target) {
 		}
 		row, found := []table.Cell{table.Text(p.String()), table.Number(mean, fmt.Sprintf("%.0f %%", mean))}, false
 		for _, n := range names {
-			over := find(recs, n, func(q results.Point) bool { return q == full(p) })
+			over := find(recs, strings.TrimSuffix(n, paddedMark), func(q results.Point) bool { return q == full(p) })
 			r := find(recs, n, func(q results.Point) bool { return q == p })
 			if r == nil || over == nil {
 				row = append(row, missing())

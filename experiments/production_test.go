@@ -31,8 +31,12 @@ func TestProductionLengths(t *testing.T) {
 		}
 		for _, row := range rep.Tables[1].Rows { // the synthetic time is that of the steps that exist
 			mean := row[1].Value.(float64) / 100
-			for _, c := range row[2:] {
-				if v := c.Value.(float64); v < mean-0.08 || v > mean+0.08 {
+			for i, c := range row[2:] {
+				low := mean - 0.08
+				if strings.HasSuffix(rep.Tables[1].Columns[2+i].Name, " padded") { // later forms are faster here
+					low = 0.5 * mean
+				}
+				if v := c.Value.(float64); v < low || v > mean+0.08 {
 					t.Errorf("%s: %s of the full batches' time, want about %.2f", row[0].Text, c.Text, mean)
 				}
 			}

@@ -24,6 +24,19 @@ func vendors() []grid.Spec {
 	}
 }
 
+// paddedMark ends the label of a form that has rows of all sequences at all steps.
+const paddedMark = " padded"
+
+// padded are forms of NVIDIA's library for sequences with lengths of their own: in place of packed rows.
+func padded() (specs []grid.Spec) {
+	for _, s := range vendors() {
+		if a := s.Knobs["algorithm"]; a < dynamic { // the others are compiled for one batch, or know no lengths
+			specs = append(specs, spec(s.Label+paddedMark, s.Name, knob.Params{"algorithm": a, "graph": 1, "batchsizes": 1}))
+		}
+	}
+	return specs
+}
+
 // eagerMark ends the label of a form that the host launches.
 const eagerMark = " eager"
 
