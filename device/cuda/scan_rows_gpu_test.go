@@ -21,17 +21,17 @@ import (
 func TestGPUScanRows(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for _, test := range []rowScan{
-		{cell.Linear, [3]int{5001, 3, 77}, schedule.FP32, 0, "scancut=32:scanhints=2"},
-		{cell.GILR, [3]int{2003, 5, 100}, schedule.FP32, 0, "scancut=32:scanhints=3"},
-		{cell.SRU, [3]int{701, 1, 229}, schedule.FP32, 0, "scancut=32:scanhints=1"},
+		{cell.Linear, [3]int{5001, 3, 77}, schedule.FP32, 0, "scancut=32"},
+		{cell.GILR, [3]int{2003, 5, 100}, schedule.FP32, 0, "scancut=32"},
+		{cell.SRU, [3]int{701, 1, 229}, schedule.FP32, 0, "scancut=32"},
 		{cell.MinGRU, [3]int{1001, 3, 65}, schedule.BF16, 0, "scancut=32"},
 		{cell.Linear, [3]int{301, 7, 333}, schedule.FP32, 0, "scancut=32"},
 		{cell.GILR, [3]int{133, 33, 101}, schedule.FP32, 0, "scanlanes=128"},
-		{cell.MinGRU, [3]int{133, 33, 301}, schedule.FP32, 0, "scanlanes=128:scancut=32:scanhints=2"},
-		{cell.RGLRU.Scanned, [3]int{67, 67, 223}, schedule.FP32, 0, "scanlanes=128:scancut=128:scanhints=1"},
+		{cell.MinGRU, [3]int{133, 33, 301}, schedule.FP32, 0, "scanlanes=128:scancut=32"},
+		{cell.RGLRU.Scanned, [3]int{67, 67, 223}, schedule.FP32, 0, "scanlanes=128:scancut=128"},
 		{cell.Linear, [3]int{67, 67, 223}, schedule.BF16, 0, "scanlanes=128:scancut=64"},
-		{cell.SRU, [3]int{133, 33, 101}, schedule.FP16, 0, "scanlanes=64:scancut=32:scanhints=3"},
-		{cell.Linear, [3]int{67, 401, 51}, schedule.FP32, 0, "scanlanes=128:scanhints=3"},
+		{cell.SRU, [3]int{133, 33, 101}, schedule.FP16, 0, "scanlanes=64:scancut=32"},
+		{cell.Linear, [3]int{67, 401, 51}, schedule.FP32, 0, "scanlanes=128"},
 		{cell.GILR, [3]int{20003, 2, 5}, schedule.FP32, 0, "scancut=128"},
 		{cell.Linear, [3]int{128, 1, 256}, schedule.FP32, 0, "scansmall=2"},
 		{cell.GILR, [3]int{64, 16, 256}, schedule.FP32, 0, "scansmall=2"},
@@ -52,7 +52,7 @@ func TestGPUScanRows(t *testing.T) {
 
 // rowForms are the ways to write rows that begin anywhere.
 var rowForms = []string{
-	"", "scancut=16", "scanlanes=32:scancut=16", "scanhints=1", "scanhints=2", "scanhints=3", "scancut=32", "scancut=32:scanhints=1", "scancut=128", "scanlanes=64", "scanlanes=64:scancut=32",
+	"", "scancut=16", "scanlanes=32:scancut=16", "scancut=32", "scancut=128", "scanlanes=64", "scanlanes=64:scancut=32",
 	"scanlanes=128", "scanlanes=128:scancut=32", "scanlanes=128:scancut=128",
 }
 

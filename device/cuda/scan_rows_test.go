@@ -26,23 +26,23 @@ type rowScan struct {
 var rowScans = []rowScan{
 	{cell.Linear, [3]int{131, 3, 101}, schedule.FP32, 2, "scanlanes=32:scancut=32"},
 	{cell.GILR, [3]int{605, 3, 77}, schedule.FP32, 29, "scanlanes=32:scancut=32"},
-	{cell.MinGRU, [3]int{133, 3, 173}, schedule.FP32, 2, "scanlanes=128:scancut=128:scanhints=2"},
-	{cell.SRU, [3]int{605, 3, 35}, schedule.BF16, 13, "scanlanes=32:scancut=32:scanhints=3"},
+	{cell.MinGRU, [3]int{133, 3, 173}, schedule.FP32, 2, "scanlanes=128:scancut=128"},
+	{cell.SRU, [3]int{605, 3, 35}, schedule.BF16, 13, "scanlanes=32:scancut=32"},
 	{cell.RGLRU.Scanned, [3]int{75, 5, 101}, schedule.FP32, 2, "scanlanes=64:scancut=32"},
 	{cell.Linear, [3]int{131, 5, 77}, schedule.FP32, 2, "scanlanes=128"},
-	{cell.Linear, [3]int{1500, 1, 37}, schedule.FP32, 57, "scanlanes=32:scancut=32:scanhints=1"},
+	{cell.Linear, [3]int{1500, 1, 37}, schedule.FP32, 57, "scanlanes=32:scancut=32"},
 	{cell.GILR, [3]int{91, 2, 333}, schedule.FP32, 2, "scanlanes=128:scancut=64"},
-	{cell.SRU, [3]int{133, 3, 101}, schedule.FP16, 2, "scanlanes=64:scancut=32:scanhints=2"},
-	{cell.SRU, [3]int{131, 3, 51}, schedule.FP32, 1, "scanlanes=64:scanhints=1"},
+	{cell.SRU, [3]int{133, 3, 101}, schedule.FP16, 2, "scanlanes=64:scancut=32"},
+	{cell.SRU, [3]int{131, 3, 51}, schedule.FP32, 1, "scanlanes=64"},
 	{cell.MinGRU, [3]int{901, 3, 77}, schedule.FP32, 19, "scanlanes=32:scancut=32"},
-	{cell.RGLRU.Scanned, [3]int{601, 5, 101}, schedule.FP32, 41, "scanlanes=32:scancut=32:scanhints=2"},
-	{cell.QRNN, [3]int{133, 5, 70}, schedule.BF16, 2, "scanlanes=128:scanhints=3"},
-	{cell.LSLSTM.Core, [3]int{61, 11, 75}, schedule.FP32, 2, "scanlanes=64:scancut=64:scanhints=3"},
-	{cell.GILR, [3]int{33, 17, 19}, schedule.FP32, 2, "scanlanes=64:scanhints=3"},
+	{cell.RGLRU.Scanned, [3]int{601, 5, 101}, schedule.FP32, 41, "scanlanes=32:scancut=32"},
+	{cell.QRNN, [3]int{133, 5, 70}, schedule.BF16, 2, "scanlanes=128"},
+	{cell.LSLSTM.Core, [3]int{61, 11, 75}, schedule.FP32, 2, "scanlanes=64:scancut=64"},
+	{cell.GILR, [3]int{33, 17, 19}, schedule.FP32, 2, "scanlanes=64"},
 	{cell.Linear, [3]int{61, 3, 301}, schedule.BF16, 2, "scanlanes=128:scancut=128"},
-	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, "scanhints=3"},
+	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, "scanlanes=32"},
 	{cell.GILR, [3]int{1033, 3, 7}, schedule.FP32, 5, "scanlanes=32:scancut=32"},
-	{cell.SRU, [3]int{2003, 1, 5}, schedule.BF16, 3, "scanlanes=32:scancut=128:scanhints=1"},
+	{cell.SRU, [3]int{2003, 1, 5}, schedule.BF16, 3, "scanlanes=32:scancut=128"},
 }
 
 // smallScans have a tile for each chain.
@@ -74,7 +74,7 @@ func TestScanRows(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for name, word := range map[string]string{"scancut": cutWord(k, texts[0]), "scanhints": ", bar, false)", "scansmall": "begin_next();\n"} {
+				for name, word := range map[string]string{"scancut": cutWord(k, texts[0]), "scansmall": "begin_next();\n"} {
 					if (k[name] > 0) != strings.Contains(entry(texts[0]), word) {
 						t.Errorf("%s=%d and the kernel has %q: %v", name, k[name], word, k[name] == 0)
 					}
@@ -118,7 +118,7 @@ func TestScanRowsDeclined(t *testing.T) {
 		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 128}, true, "capability 9.0"},
 		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 48}, false, "it is 0, 32, 64 or 128"},
 		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 32, "scancut": 128}, false, "chains of 32 channels have no room"},
-		{[3]int{1009, 33, 512}, knob.Params{"scanhints": 1}, false, "whose rows begin anywhere"},
+		{[3]int{1009, 33, 512}, knob.Params{"scancut": 32}, false, "whose rows begin anywhere"},
 		{[3]int{1009, 401, 51}, knob.Params{"scanlanes": 64, "scancut": 32}, false, "a chain has all channels"},
 		{[3]int{100003, 3, 77}, knob.Params{"scanlanes": 64}, false, "has chains of 32 at most"},
 		{[3]int{100003, 3, 77}, knob.Params{"scansmall": 2}, false, "no tile has room"},
@@ -147,10 +147,10 @@ func TestSpillsScanRows(t *testing.T) {
 		size  [3]int // batch, hidden, steps
 		knobs string
 	}{
-		{cell.Linear, [3]int{33, 501, 1009}, "scanlanes=128:scancut=128:scanhints=2"},
-		{cell.GILR, [3]int{3, 77, 100003}, "scancut=32:scanhints=2"},
-		{cell.SRU, [3]int{33, 501, 1009}, "scanlanes=64:scancut=32:scanhints=3"},
-		{cell.SRU, [3]int{1, 229, 65521}, "scancut=32:scanhints=1"},
+		{cell.Linear, [3]int{33, 501, 1009}, "scanlanes=128:scancut=128"},
+		{cell.GILR, [3]int{3, 77, 100003}, "scancut=32"},
+		{cell.SRU, [3]int{33, 501, 1009}, "scanlanes=64:scancut=32"},
+		{cell.SRU, [3]int{1, 229, 65521}, "scancut=32"},
 		{cell.GILR, [3]int{64, 64, 80}, "scansmall=2"},
 		{cell.MinGRU, [3]int{129, 1023, 127}, "scanlanes=128:scancut=64"},
 		{cell.SRU, [3]int{2, 5, 2097151}, "scancut=128"},

@@ -80,20 +80,6 @@ __device__ __forceinline__ void put_staying(word* p, word v) {
 __device__ __forceinline__ void put_staying(word* p, word a, word b) {
   asm volatile("st.relaxed.gpu.global.L2::cache_hint.v2.u64 [%0], {%1, %2}, %3;" ::"l"(p), "l"(a), "l"(b), "l"(stay()) : "memory");
 }
-// store_staying writes one value with a hint of stay_if, which is that it stays in the L2, too, or none.
-__device__ __forceinline__ unsigned long long stay_if(bool should) {
-  unsigned long long none;
-  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(none));
-  return should ? stay() : none;
-}
-__device__ __forceinline__ void store_staying(float* to, const float* from, unsigned long long hint) {
-  asm volatile("st.global.L2::cache_hint.f32 [%0], %1, %2;" ::"l"(to), "f"(*from), "l"(hint) : "memory");
-}
-template <class T> __device__ __forceinline__ void store_staying(T* to, const float* from, unsigned long long hint) {
-  T v;
-  narrow(v, *from);
-  asm volatile("st.global.L2::cache_hint.b16 [%0], %1, %2;" ::"l"(to), "h"(v.bits), "l"(hint) : "memory");
-}
 #else
 __device__ __forceinline__ word get_staying(const word* p) {
   word v;
@@ -311,15 +297,6 @@ struct __align__(64) tensor_map { word opaque[16]; };
 __device__ __forceinline__ void tensor_load(shared_t to, const tensor_map& map, int column, int n, int time, shared_t bar) {
   HOPPER("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
          ::"r"(to), "l"(&map), "r"(column), "r"(n), "r"(time), "r"(bar) : "memory");
-}
-// tensor_load of what the L2 cache is to keep as long as it can, or not longer than it must.
-__device__ __forceinline__ void tensor_load(shared_t to, const tensor_map& map, int column, int n, int time, shared_t bar, bool keep) {
-#define READ(priority) HOPPER("{\n\t.reg .b64 policy;\n\tcreatepolicy.fractional.L2::" priority ".b64 policy, 1.0;\n\t" \
-  "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], policy;\n\t}" \
-  ::"r"(to), "l"(&map), "r"(column), "r"(n), "r"(time), "r"(bar) : "memory")
-  if (keep) READ("evict_last");
-  else READ("evict_first");
-#undef READ
 }
 
 // copy_all copies to the same place of all blocks of a cluster of so many, whose

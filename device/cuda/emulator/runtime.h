@@ -211,7 +211,6 @@ static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int
   ((Bar*)bar)->bytes -= here - (char*)to;
   bar_settle((Bar*)bar);
 }
-static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int time, shared_t bar, bool) { tensor_load(to, m, column, n, time, bar); }
 static void bar_arrive(shared_t bar) { bar_arrive(bar, 0); }
 static void bar_arrive(bool may, shared_t bar, int bytes) {
   if (may) bar_arrive(bar, bytes);
@@ -285,8 +284,6 @@ static void narrow(fp16& to, float v) {
     to.bits = sign | ((u >> 13) - (112 << 10));
   }
 }
-static unsigned long long stay_if(bool) { return 0; }
-template <class T> static void store_staying(T* to, const float* from, unsigned long long) { narrow(*to, *from); }
 static unsigned halves_of(float v) {
   const float high = (v + 6144) - 6144;
   fp16 a, b;

@@ -12,28 +12,19 @@ import (
 )
 
 // How rows that begin anywhere are written. A sector of memory has 32 bytes, and a line has four. Where a chain ends
-// within a sector, blocks of two chains write parts of it, at different times. There are three remedies, each a knob:
+// within a sector, blocks of two chains write parts of it, at different times. There are two remedies, each a knob:
 //
 //   - scanlanes: chains of more channels, which end less often;
 //   - scancut: chains end where a sector begins, or a line, at a channel of its own in each row. The last channels of a
 //     chain are the next chain's first ones, too: both compute them, and at each row one writes them. Where a chain has all
-//     channels, what the copy engine writes begins and ends so;
-//   - scanhints: what is read leaves the L2 cache first, and what is written late, so that parts of a sector meet there.
+//     channels, what the copy engine writes begins and ends so.
 
 // asked is what knobs ask for.
 type asked struct {
 	wide   int // most channels of a chain, for blocks that draw tiles; 0: engineLanes
 	sector int // bytes, at whose multiples in memory chains end; anywhere: none; 0: as is fastest
-	hints  int // of the hints below, all up to this one
 	small  int // of the measures of small.go, all up to this one
 }
-
-// Hints to the L2 cache.
-const (
-	hintRead  = 1 + iota // what is read leaves first
-	hintEdges            // what may be part of a shared sector leaves last
-	hintAll              // all that is written leaves last
-)
 
 // sectorBytes are those of a sector of memory. At multiples of anywhere, chains end with any channel.
 const (
@@ -42,7 +33,7 @@ const (
 )
 
 func ask(k knob.Params) asked {
-	return asked{wide: k["scanlanes"], sector: k["scancut"], hints: k["scanhints"], small: k["scansmall"]}
+	return asked{wide: k["scanlanes"], sector: k["scancut"], small: k["scansmall"]}
 }
 
 // rowKnobs are the knobs.
@@ -50,7 +41,6 @@ func rowKnobs() []knob.Knob {
 	return []knob.Knob{
 		{Name: "scanlanes", Doc: "most channels of a chain of a scan's tiles, where rows begin anywhere: 32, 64 or 128; 0: 128 if large", Values: []int{0}, Max: 4 * engineLanes},
 		{Name: "scancut", Doc: "chains of a scan end at multiples of so many bytes, where rows begin anywhere: 32, 64 or 128; 16: with any channel; 0: 32 if large and in training", Values: []int{0}, Max: scanLine},
-		{Name: "scanhints", Doc: "hints to the L2 of a scan whose rows begin anywhere; 1: reads leave first; 2: shared sectors stay, too; 3: all writes", Values: []int{0}, Max: hintAll},
 		{Name: "scansmall", Doc: "of a small scan; 1: the next kernel begins early; 2: a chain is one tile, too, where it fits", Values: []int{0}, Max: smallSole},
 	}
 }
@@ -144,7 +134,7 @@ func decline(s *Scan, k knob.Params) error {
 	if !slices.Contains([]int{0, anywhere, 32, 64, 128}, k["scancut"]) {
 		return reject("scancut", "it is 0, 16, 32, 64 or 128")
 	}
-	for _, name := range []string{"scanlanes", "scancut", "scanhints"} {
+	for _, name := range []string{"scanlanes", "scancut"} {
 		if k[name] != 0 && s.units == 0 {
 			return reject(name, "it is for scans whose rows begin anywhere, on a GPU of compute capability 9.0 or later")
 		}
@@ -179,40 +169,6 @@ func ownText(s *writer, r cell.Ref) string {
 		return ""
 	}
 	return fmt.Sprintf(" && owns<%d>(to_%v, g.x(), t.u)", s.sector/s.element(argument(r)).Bytes(), r)
-}
-
-// storeText writes r.
-func storeText(s *writer, r cell.Ref) string {
-	if s.units > 0 && s.hints >= hintEdges {
-		return fmt.Sprintf("store_staying(to_%v, out_%v, hint)", r, r)
-	}
-	return fmt.Sprintf("store<V>(to_%v, out_%v)", r, r)
-}
-
-// hintText is the hint of all that a thread writes.
-func hintText(s *writer) string {
-	if s.units == 0 || s.hints < hintEdges {
-		return ""
-	}
-	which := "true"
-	if s.hints == hintEdges && s.seqs == 1 {
-		size := driver.Single.Bytes()
-		for _, g := range s.groups {
-			if g.Written {
-				size = min(size, g.Element.Bytes())
-			}
-		}
-		which = fmt.Sprintf("g.x() < %[1]d || g.x() > (int)UNITS - 1 - %[1]d", sectorBytes/size-1)
-	}
-	return fmt.Sprintf("      const unsigned long long hint = stay_if(%s);\n", which)
-}
-
-// passing is the last argument of copies, if what they read is to leave the L2 cache first.
-func passing(s *writer) string {
-	if s.units > 0 && s.hints >= hintRead {
-		return ", false"
-	}
-	return ""
 }
 
 // takenText has a backward pass say that a thread has read the gradients of the last states of channels that are the

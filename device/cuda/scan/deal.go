@@ -245,15 +245,15 @@ func bytesDealt(s *writer, b *strings.Builder, i int, p *contiguous) string {
 func copyDealt(s *writer, b *strings.Builder, i int, p *contiguous) {
 	switch name := p.group.Name; {
 	case p.whole && s.sole():
-		fmt.Fprintf(b, "      if (bytes%[1]d > 0) read_bulk(to + %[2]d + skip%[1]d, (const char*)(%[3]s + (long long)(g.low(ahead.time) + %[4]d) * batch * ld_%[3]s) + skip%[1]d, bytes%[1]d, bar%[5]s);\n",
-			i, p.at, name, p.shift, passing(s))
+		fmt.Fprintf(b, "      if (bytes%[1]d > 0) read_bulk(to + %[2]d + skip%[1]d, (const char*)(%[3]s + (long long)(g.low(ahead.time) + %[4]d) * batch * ld_%[3]s) + skip%[1]d, bytes%[1]d, bar);\n",
+			i, p.at, name, p.shift)
 		return
 	case p.whole:
 		skew := ""
 		if s.backward {
 			skew = fmt.Sprintf(" - skew%d", i)
 		}
-		fmt.Fprintf(b, "      read_bulk(to + %d, (const char*)(%s + (long long)(low + %d) * batch * ld_%s)%s, bytes%d, bar%s);\n", p.at, name, p.shift-p.more, name, skew, i, passing(s))
+		fmt.Fprintf(b, "      read_bulk(to + %d, (const char*)(%s + (long long)(low + %d) * batch * ld_%s)%s, bytes%d, bar);\n", p.at, name, p.shift-p.more, name, skew, i)
 		return
 	}
 	copyLines(s, b, i, p)
@@ -271,7 +271,7 @@ func copyLines(s *writer, b *strings.Builder, i int, p *contiguous) {
 	fmt.Fprintf(b, "#pragma unroll 1\n      for (int j = 0; j < %d; j++) {\n        const int row = low + %d + j, from = (row %% %d * (batch * ld_%s) + n * ld_%s + %d + u) / %d * %d;\n",
 		p.period, p.shift-p.more, p.period, p.group.Name, p.group.Name, p.group.View.Col+p.column*s.Hidden(), p.elements(), p.elements())
 	for k := range p.boxes {
-		fmt.Fprintf(b, "        tensor_load(to + %d%s + j * %d, %s, from, 0, row / %d + %d, bar%s);\n", p.at+k*p.each*p.pitch, part, p.apart, box, p.period, k*p.each, passing(s))
+		fmt.Fprintf(b, "        tensor_load(to + %d%s + j * %d, %s, from, 0, row / %d + %d, bar);\n", p.at+k*p.each*p.pitch, part, p.apart, box, p.period, k*p.each)
 	}
 	b.WriteString("      }\n")
 }

@@ -296,9 +296,6 @@ func (s *writer) loop(b *strings.Builder, d body) {
 	if len(d.stages) > 0 {
 		b.WriteString(stageBegin(d.stages))
 	}
-	if len(d.outputs) > 0 {
-		b.WriteString(hintText(s))
-	}
 	for _, r := range d.outputs {
 		if staging(d.stages, r) != nil {
 			continue
@@ -346,7 +343,7 @@ func (s *writer) loop(b *strings.Builder, d body) {
 			fmt.Fprintf(b, "          if (i < t.steps) store<V>(%s, out_%v);\n", st.place(s.Scan, r), r)
 			continue
 		}
-		fmt.Fprintf(b, "          if (i < t.steps%s) %s;\n          to_%v += %s;\n", ownText(s, r), storeText(s, r), r, s.stride(argument(r)))
+		fmt.Fprintf(b, "          if (i < t.steps%s) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", ownText(s, r), r, r, r, s.stride(argument(r)))
 	}
 	b.WriteString(d.after)
 	b.WriteString("      }\n")
