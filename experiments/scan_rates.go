@@ -56,16 +56,22 @@ func scanCells() []string {
 // scanSeed is that of the random shapes.
 const scanSeed = 31
 
+// scanDrawn is how many shapes the quick size draws on a GPU, for all cells together. With their checks they take some
+// minutes; those of the full size, for each cell, take much longer.
+const scanDrawn = 40
+
 // scanShapes are, for the cell of that index, shapes of about as many values a vector: the first ones with powers of two of
 // channels and one sequence, the others drawn at random with odd channels, sequences and steps.
 func scanShapes(index int, s Size, on Target) (aligned, odd []results.Point) {
-	values, channels, drawn := 1<<22, []int{8, 64, 512, 4096}, 7
-	switch {
-	case s == Quick:
-		if values = 1 << 18; on.GPU { // beyond its caches
-			values = 1 << 22
+	values, least, channels, drawn := 1<<22, 0.5, []int{8, 64, 512, 4096}, 7
+	switch cells := len(scanCells()); {
+	case s == Quick && on.GPU: // at least 64 MB of each, which is beyond its caches
+		values, least, drawn = 1<<23, 0.7, (scanDrawn+cells-1-index)/cells
+		if channels = nil; index == 0 {
+			channels = []int{8, 256}
 		}
-		channels, drawn = []int{8, 256}, 1
+	case s == Quick:
+		values, channels, drawn = 1<<18, []int{8, 256}, 1
 	case on.GPU:
 		values = 1 << 24
 	}
@@ -79,7 +85,7 @@ func scanShapes(index int, s Size, on Target) (aligned, odd []results.Point) {
 	below := func(most float64) int { return int(math.Exp(rng.Float64()*math.Log(most)))/2*2 + 1 }
 	for range drawn {
 		h, b := below(2048), below(64)
-		odd = append(odd, shape(h, b, max(3, int(float64(values)*(0.5+rng.Float64()))/(h*b)/2*2+1)))
+		odd = append(odd, shape(h, b, max(3, int(float64(values)*(least+(1.5-least)*rng.Float64()))/(h*b)/2*2+1)))
 	}
 	return aligned, odd
 }
@@ -96,7 +102,7 @@ var scanRates = Experiment{
 		for _, pass := range []string{"forward", "train"} {
 			var all []results.Point
 			for i, name := range scanCells() {
-				if s == Quick && !slices.Contains([]string{"gilr", "sru", "rg-lru"}, name) {
+				if s == Quick && !on.GPU && !slices.Contains([]string{"gilr", "sru", "rg-lru"}, name) {
 					continue
 				}
 				aligned, odd := scanShapes(i, s, on)
@@ -140,22 +146,12 @@ func reportScanRates(recs []results.Record, on Target) (*Report, error) {
 	if len(rates) == 0 {
 		return nil, fmt.Errorf("experiments: no scan has a copy beside it")
 	}
-	rep := &Report{Tables: []*table.Table{sumOfRates(rates), tableOfRates(rates)}}
+	rep := &Report{Tables: []*table.Table{ratesOfPasses(rates), sumOfRates(rates), tableOfRates(rates)}}
 	rep.Findings = append(rep.Findings, fmt.Sprintf("Shares are times of a copy over times of a scan, measured in turns. The copy reads and writes as many bytes as the scan must: each vector once, and states once. Shapes with odd channels, sequences and steps are drawn at random, from seed %d.", scanSeed))
 	for _, way := range scanPasses {
-		var shares []float64
-		worst := scanRate{share: math.Inf(1)}
-		for _, r := range rates {
-			if r.way != way {
-				continue
-			}
-			if shares = append(shares, r.share); r.share < worst.share {
-				worst = r
-			}
-		}
-		if len(shares) > 0 {
+		if shares, worst := sharesOf(rates, way, true); len(shares) > 0 {
 			p := worst.scan.Point
-			rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %.0f %% of a copy (geometric mean of %d). The lowest is %.0f %%: %s, %d channels, %d sequences, %d steps.", way.scan, 100*geomean(shares), len(shares), 100*worst.share, p.Cell, p.Hidden, p.Batch, p.Steps))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("%s, odd shapes: %.0f %% of a copy (geometric mean of %d). The lowest is %.0f %%: %s, %d channels, %d sequences, %d steps.", way.scan, 100*geomean(shares), len(shares), 100*worst.share, p.Cell, p.Hidden, p.Batch, p.Steps))
 		}
 	}
 	var gated []float64
@@ -176,6 +172,49 @@ func reportScanRates(recs []results.Record, on Target) (*Report, error) {
 		rep.add("scan-rates-"+pass, fig, err)
 	}
 	return rep, nil
+}
+
+// sharesOf are the shares of a pass, of odd shapes or of the others, and the scan with the lowest.
+func sharesOf(rates []scanRate, way scanPass, odd bool) (shares []float64, worst scanRate) {
+	worst.share = math.Inf(1)
+	for _, r := range rates {
+		if r.way != way || r.odd() != odd {
+			continue
+		}
+		if shares = append(shares, r.share); r.share < worst.share {
+			worst = r
+		}
+	}
+	return shares, worst
+}
+
+// scanGoal is the share of a copy that each scan is to reach.
+const scanGoal = 0.8
+
+// ratesOfPasses has a row for each pass and kind of shape.
+func ratesOfPasses(rates []scanRate) *table.Table {
+	t := &table.Table{
+		Title: "Share of a copy's rate by pass",
+		Columns: []table.Column{{Name: "Scan", Key: "scan"}, {Name: "Shapes", Key: "shapes"}, {Name: "Number", Key: "number", Right: true},
+			{Name: "geometric mean", Key: "mean", Right: true}, {Name: "lowest", Key: "lowest", Right: true}, {Name: fmt.Sprintf("below %.0f %%", 100*scanGoal), Key: "below", Right: true}},
+	}
+	for _, way := range scanPasses {
+		for kind, odd := range []bool{false, true} {
+			shares, worst := sharesOf(rates, way, odd)
+			if len(shares) == 0 {
+				continue
+			}
+			below := 0
+			for _, share := range shares {
+				if share < scanGoal {
+					below++
+				}
+			}
+			t.Rows = append(t.Rows, []table.Cell{table.Text(way.scan), table.Text([]string{"aligned", "odd"}[kind]), table.Int(len(shares)),
+				number(100*geomean(shares), "%.0f %%"), number(100*worst.share, "%.0f %%"), table.Int(below)})
+		}
+	}
+	return t
 }
 
 // sumOfRates has a row for each cell and pass.
