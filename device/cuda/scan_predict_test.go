@@ -30,3 +30,33 @@ func TestScanPredict(t *testing.T) {
 		}
 	}
 }
+
+// TestScanPredictShares holds what large scans whose rows begin anywhere are expected to take, as a share of memory's rate,
+// to the share of a copy's rate that they had on an H100, recorded in docs/notebook/scan.md.
+func TestScanPredictShares(t *testing.T) {
+	const rate = 3.9e12 // bytes a second, of memory as it is expected
+	for _, test := range []struct {
+		size   [3]int     // batch, hidden, steps
+		shares [3]float64 // in inference, kept, and backward
+	}{
+		{[3]int{33, 501, 1009}, [3]float64{0.93, 0.87, 0.92}},
+		{[3]int{129, 1023, 127}, [3]float64{0.93, 0.86, 0.94}},
+		{[3]int{401, 51, 1003}, [3]float64{0.94, 0.80, 0.94}},
+		{[3]int{4096, 3, 1201}, [3]float64{0.94, 0.89, 0.94}},
+		{[3]int{3, 77, 100003}, [3]float64{0.82, 0.78, 0.70}},
+		{[3]int{5, 100, 30011}, [3]float64{0.80, 0.76, 0.76}},
+		{[3]int{1, 229, 65521}, [3]float64{0.83, 0.79, 0.77}},
+	} {
+		for i, pass := range []string{"inference", "forward", "backward"} {
+			s := scanning(t, cell.Linear, pass, test.size)
+			seconds, err := cuda.Expected(s, nil, h200())
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes := float64(cuda.Moved(s.Nodes[0].Op)) * float64(test.size[0]) * float64(test.size[1]) * float64(test.size[2])
+			if share := bytes / rate / seconds[len(seconds)-1]; share/test.shares[i] < 0.85 || share/test.shares[i] > 1.15 {
+				t.Errorf("%v %s: %.0f %% of memory's rate, and it had %.0f %% of a copy's", test.size, pass, 100*share, 100*test.shares[i])
+			}
+		}
+	}
+}

@@ -7,7 +7,7 @@ import (
 )
 
 // What a scan is expected to take, in seconds, behind other kernels. The constants were read off one H200's times
-// (docs/notebook/performance.md). They stand for 132 multiprocessors; memory's rate is taken to grow with those.
+// (docs/notebook/performance.md), the last two shares off an H100's (docs/notebook/scan.md). They stand for 132 multiprocessors; memory's rate is taken to grow with those.
 const (
 	tileStart   = 3.0e-6 // of a chained tile: from the start of the kernel to the end of a chain's first tile
 	tileHop     = 0.4e-6 // that a state takes from tile to tile
@@ -16,7 +16,9 @@ const (
 	memoryRate  = 3.9e12 // bytes a second of memory
 	cacheRate   = 6e12   // and of what stays in the L2 cache
 	copiedShare = 0.6    // of memory's rate that threads reach whose copies are of single values,
-	dealtShare  = 0.68   // and scans whose rows begin anywhere
+	dealtShare  = 0.68   // and scans whose rows begin anywhere,
+	teamShare   = 0.82   // teams of such,
+	wideShare   = 0.92   // and chains of more than engineLanes channels of such
 )
 
 // secondsOf is what the scan is expected to take.
@@ -27,6 +29,10 @@ func secondsOf(s *Scan, p driver.Properties) float64 {
 		rate = cacheRate
 	}
 	switch {
+	case s.units > 0 && s.members > 0:
+		rate *= teamShare
+	case s.units > 0 && s.lanes > engineLanes:
+		rate *= wideShare
 	case s.units > 0:
 		rate *= dealtShare
 	case s.width == 1 && !s.engine:
