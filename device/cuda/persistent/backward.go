@@ -29,9 +29,14 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	}
 	single, _ := backwardBlocks(c, l, unitRegisters(of))
 	all = slices.Concat(all, more, single)
+	wides, no := backwardWides(c, l, len(carried(of))) // whose weights may exceed the chip, too
+	if c.Knobs["resident"] == inWideProducts && len(wides) == 0 && len(all) == 0 {
+		why = no
+	}
 	if len(all) == 0 || c.Knobs["resident"] == byStreaming {
 		all = append(all, backwardStreams(c, l, unitRegisters(of), len(carried(of)))...)
 	}
+	all = append(all, wides...)
 	slices.SortStableFunc(all, cheaper)
 	return all, why
 }

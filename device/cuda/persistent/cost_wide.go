@@ -1,5 +1,7 @@
 package persistent
 
+import "rnnbench/device/cuda/driver"
+
 // mma-wide: by clocks in the kernel of six layers, with 1 to 7 turns a step, to 7 %; of one gate 25 % more.
 const (
 	wideProduct  = 0.5 // of a sequence in a product of 16 columns
@@ -32,4 +34,39 @@ func (w wide) cycles() float64 {
 		rest = max(rest, wideAlone+wideBlock*float64(w.cluster))
 	}
 	return float64(w.passes) * wideCaution * (turn + rest)
+}
+
+// backward-wide: rates of products and copies as of mma-wide, whose loops it has; the rest
+// is estimated.
+const (
+	backwardWideBoth    = 0.2  // of the shorter of products and copies, which the other does not hide
+	backwardWidePush    = 700  // until sums have come,
+	backwardWideSent    = 24   // at so many bytes a cycle
+	backwardWideCell    = 1300 // cells and the count of what they wrote,
+	backwardWideGate    = 160  // for each gate,
+	backwardWideEach    = 45   // and for each gate of each cell of a thread
+	backwardWideStore   = 25   // of a result of a cell of a thread, which other turns hide
+	backwardWideCaution = 1.3  // other models of gradients count so much more than their kernels take
+)
+
+// cycles is about what a step of all sequences takes: products, which wait for what is
+// copied, then sums of the cluster, cells and results. One turn of a step waits for its
+// own exchange, while the ring of weights fills up again.
+func (g backwardWide) cycles(p driver.Properties) float64 {
+	gates, cells := float64(g.gates), float64(2*g.each())
+	products := float64(g.tiles()*g.products) * max(wideLeast, wideProduct*float64(g.samples))
+	rate := float64(wideRate)
+	streamed, room := float64(g.streamed*g.weightsOf()), float64(g.round*g.weightsOf())
+	if g.streamed > 0 {
+		rate = rateOfStream(float64(g.weightBytes()), p)
+	}
+	copies := (float64(g.products*g.tile()) + max(0, streamed-room)) / rate
+	turn := max(products, copies) + backwardWideBoth*min(products, copies)
+	turn += backwardWidePush + float64(4*g.line()*g.samples)/backwardWideSent
+	turn += backwardWideCell + gates*(backwardWideGate+backwardWideEach*cells)
+	rest := backwardWideStore * gates * cells
+	if g.passes == 1 {
+		rest = max(rest, wideAlone+wideBlock*float64(g.clusters)+min(streamed, room)*streamByte)
+	}
+	return float64(g.passes) * backwardWideCaution * (turn + rest)
 }

@@ -140,6 +140,8 @@ func (d *divided) check() {
 		d.stream()
 	case "mma-wide":
 		d.wide()
+	case "backward-wide":
+		d.wideBack()
 	case "wholerow":
 		d.rows()
 	case "backward-bulk", "backward-stream":

@@ -173,6 +173,8 @@ func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 	switch {
 	case v == backwardStreamVariant:
 		return backwardStreams(c, q.layer, unitRegisters(q.cell), len(carried(q.cell))), "no clusters have room for its gradients and a ring of weights"
+	case v == backwardWideVariant:
+		return backwardWides(c, q.layer, len(carried(q.cell)))
 	case v == backwardBulkVariant:
 		return c.backwardBulks(q.layer, unitRegisters(q.cell), len(carried(q.cell)))
 	case v == backwardBlockVariant:

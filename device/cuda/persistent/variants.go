@@ -33,7 +33,7 @@ const (
 // and fit, and takes the one with the fewest expected cycles (cost.go).
 var Variants = []*Variant{
 	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, blockVariant, streamVariant, wideVariant,
-	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardBlockVariant, backwardStreamVariant,
+	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardBlockVariant, backwardStreamVariant, backwardWideVariant,
 }
 
 var (
@@ -127,6 +127,13 @@ var (
 		Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
 		config:   []string{"backward_bulk"},
 		files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
+	}
+	backwardWideVariant = &Variant{
+		Name: "backward-wide", Backward: true, Strategies: []int{inWideProducts}, Clusters: true,
+		Multiply: "tensor cores; warpgroups multiply up to 256 sequences at once; weights beyond the chip come from the L2 cache",
+		Exchange: "the copy engine copies gradients in portions, as clusters finish them; sums are pushed within a cluster",
+		config:   []string{"backward_wide"},
+		files:    []string{"ring", "backward_wide"}, entry: "back_layer",
 	}
 )
 

@@ -113,6 +113,9 @@ var numbers = map[string]string{
 	"DEPTH":    "copies of a warpgroup that fit",
 	"MORE":     "registers of a thread that multiplies",
 	"FEWER":    "registers of the others",
+
+	"WARPGROUPS": "warpgroups that multiply",
+	"ROUND":      "products whose streamed weights fit",
 }
 
 // ofGradients are those of kernels of gradients that differ.

@@ -1,0 +1,242 @@
+package persistent
+
+import (
+	"fmt"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/knob"
+)
+
+// A backwardWide is how backward_wide.cu divides a layer. A cluster has all columns of
+// tiles of 64 units, and each of its blocks a part of the columns.
+type backwardWide struct {
+	Layer
+	clusters   int // of a group
+	cluster    int // blocks of a cluster
+	warpgroups int // of a block, that multiply
+	height     int // tiles of a warpgroup
+	units      int // of a block
+	samples    int // sequences of a turn
+	groups     int // at most; 0: as many as there is room for
+	passes     int // turns of a step
+	products   int // products of a tile in a turn
+	held       int // of these, those whose weights are in registers
+	streamed   int // and those whose weights come from memory in each turn
+	round      int // of the latter, those that there is room for
+	portion    int // products by what is copied at once of the gradients
+	depth      int // such copies that there is room for
+	near, most int // products whose weights stay in registers, and in shared memory, at most; 0: as many as there is room for
+	l2         int // products whose weights the L2 cache is to keep; 0: chosen
+}
+
+const (
+	backwardWideOverhead = 60 // registers of a thread that multiplies, besides weights, and sums or results and inputs
+	backwardWideInputs   = 8
+	backwardWideRing     = 48 << 10
+	backwardWideFew      = 6 << 10 // bytes of a copy of gradients where weights are copied, too
+)
+
+// backwardWideRegisters are those of a thread, by the warpgroups that multiply: what a
+// launch gives to all, which another warpgroup hands on.
+var backwardWideRegisters = map[int]struct{ more, fewer int }{1: {0, 0}, 2: {wideMore, wideFewer}, 3: {152, 56}}
+
+func (g backwardWide) tiles() int   { return g.warpgroups * g.height }
+func (g backwardWide) line() int    { return 64 * g.tiles() } // units of a cluster
+func (g backwardWide) threads() int { return 128 * (g.warpgroups + 1) }
+func (g backwardWide) blocks() int  { return g.clusters * g.cluster }
+
+// tile is the bytes of 16 columns of gradients, and weightsOf those of a product's weights.
+func (g backwardWide) tile() int      { return 32 * g.samples }
+func (g backwardWide) weightsOf() int { return 2048 * g.tiles() }
+
+// per is the products by a cluster's columns in the part of a rank.
+func (g backwardWide) per() int { return ints.CeilDiv(g.gates*g.units, 16) }
+
+// each is how many pairs of sequences of a unit a thread has.
+func (g backwardWide) each() int { return ints.CeilDiv(g.units*g.samples/2, 128*g.warpgroups) }
+
+// far is the products whose weights are in shared memory.
+func (g backwardWide) far() int { return g.products - g.held - g.streamed }
+
+// shared is what a block needs of shared memory: barriers, rings, weights beyond
+// registers, sums that come, and what is carried from step to step.
+func (g backwardWide) shared(carried int) int {
+	return ints.RoundUp((2*g.depth+2*g.round+2)*8, 128) + g.depth*g.portion*g.tile() + (g.round+g.far())*g.weightsOf() +
+		4*g.line()*g.samples + 4*g.passes*g.each()*2*carried*128*g.warpgroups
+}
+
+// weightBytes is the memory of streamed weights.
+func (g backwardWide) weightBytes() int64 { return int64(g.blocks()) * int64(g.streamed*g.weightsOf()) }
+
+// memory is what groups leave for each other: counters of all clusters, and two images,
+// for each rank of a cluster.
+func (g backwardWide) memory() int64 {
+	all := int64(ints.CeilDiv(g.batch, g.samples) * g.cluster)
+	return launch.Alignment + all*(128*int64(g.clusters)+2*int64(g.products*g.tile()))
+}
+
+// together is how many groups run at the same time.
+func (g backwardWide) together(p driver.Properties) int {
+	n := p.Together(g.cluster) / g.clusters
+	if g.groups > 0 {
+		n = min(n, g.groups)
+	}
+	return n
+}
+
+// shaped fills in how g divides the units, or says why it does not fit.
+func (g backwardWide) shaped(carried int, p driver.Properties) (backwardWide, string) {
+	switch {
+	case g.weights.Bytes() != 2:
+		return g, "warpgroups multiply values of 16 bits: set bf16 or fp16"
+	case g.samples%16 != 0 || g.samples > wideSamples:
+		return g, fmt.Sprintf("%d sequences are not a multiple of 16 up to %d", g.samples, wideSamples)
+	}
+	g.units = g.line() / g.cluster
+	if g.units%8 != 0 {
+		return g, fmt.Sprintf("%d blocks do not share %d units in eights", g.cluster, g.line())
+	}
+	g.clusters = ints.CeilDiv(g.hidden, g.line())
+	if n := g.together(p); n < 1 || g.clusters > 32 {
+		return g, fmt.Sprintf("%d units take %d clusters of %d blocks, and %d run at the same time", g.hidden, g.clusters, g.cluster, p.Together(g.cluster))
+	}
+	g.passes = ints.CeilDiv(ints.CeilDiv(g.batch, g.samples), g.together(p))
+	g.products = g.clusters * g.per()
+	registers := backwardWideRegisters[g.warpgroups].more
+	if registers == 0 {
+		registers = maxRegisters - 7
+	}
+	room := registers - backwardWideOverhead - max(g.height*g.samples/2, 2*g.each()*(g.gates+1)+backwardWideInputs)
+	if room < 0 {
+		return g, fmt.Sprintf("%d sequences take more registers than there are", g.samples)
+	}
+	g.held = min(g.products, room/(4*g.height))
+	if g.near > 0 {
+		g.held = min(g.held, g.near)
+	}
+	g.portion = g.portions(wideCopy)
+	if g.depth = min(wideRing, ints.CeilDiv(g.products, g.portion)+1); g.shared(carried) > p.Shared || g.most > 0 {
+		if g.portion*g.tile() > backwardWideFew {
+			g.portion = g.portions(backwardWideFew)
+		}
+		g.depth = min(wideRing/2, ints.CeilDiv(g.products, g.portion)+1)
+		g = g.tiered(carried, p)
+	}
+	switch {
+	case g.shared(carried) > p.Shared:
+		return g, fmt.Sprintf("%d sequences and a ring of weights take %d KiB of shared memory, and there are %d", g.samples, g.shared(carried)>>10, p.Shared>>10)
+	case g.memory() > BackwardExchangeBytes(g.hidden, g.batch, p):
+		return g, "gradients take more memory than there is"
+	}
+	return g, ""
+}
+
+// portions is how many products one copy is for, of so many bytes at most: those of a
+// part of a cluster's columns, or of several clusters'.
+func (g backwardWide) portions(bytes int) int {
+	best, per := 1, g.per()
+	for n := 1; n <= g.products && n*g.tile() <= bytes; n++ {
+		if per%n == 0 || n%per == 0 {
+			best = n
+		}
+	}
+	return best
+}
+
+// tiered leaves as many weights in shared memory as there is room for. Others come from
+// memory through a ring, if there are any.
+func (g backwardWide) tiered(carried int, p driver.Properties) backwardWide {
+	g.streamed = g.products - g.held
+	rest := max(0, p.Shared-g.shared(carried)) / g.weightsOf()
+	if rest >= g.streamed && (g.most == 0 || g.streamed <= g.most) {
+		g.streamed = 0
+		return g
+	}
+	g.round = max(2*g.portion, backwardWideRing/g.weightsOf())
+	rest = max(0, rest-g.round-1) // without what barriers take
+	if g.most > 0 {
+		rest = min(rest, g.most)
+	}
+	g.streamed -= min(rest, g.streamed-1)
+	return g
+}
+
+// kept is how many products' weights of a block the L2 cache is to keep.
+func (g backwardWide) kept(p driver.Properties) int {
+	if g.streamed == 0 {
+		return 0
+	}
+	return keptInL2(g.streamed, int64(g.blocks()*g.weightsOf()), g.l2, p)
+}
+
+// config is how g runs.
+func (g backwardWide) config(carried int, p driver.Properties) Config {
+	registers := backwardWideRegisters[g.warpgroups]
+	return Config{
+		spread: true, few: true, memory: g.weightBytes(), cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
+		variant: backwardWideVariant, sizes: codegen.Constants(
+			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples, "WARPGROUPS", g.warpgroups, "HEIGHT", g.height,
+			"PRODUCTS", g.products, "HELD", g.held, "PASSING", g.streamed, "ROUND", g.round, "KEPT", g.kept(p), "PORTION", g.portion, "DEPTH", g.depth,
+			"MORE", registers.more, "FEWER", registers.fewer,
+		),
+		Knobs: knob.Params{"resident": inWideProducts, "cluster": g.cluster, "samples": g.samples, "tensor": 1},
+	}
+}
+
+// backwardWides lists how warpgroups can multiply the gradient of a layer for many
+// sequences at once, as knobs allow, or says why they do not.
+func backwardWides(c *Chooser, l Layer, carried int) ([]Config, string) {
+	var all []Config
+	if r := c.Knobs["resident"]; c.Knobs["tensor"] == 2 || r != asExpected && r != inWideProducts {
+		return nil, noGroups(c)
+	}
+	if !c.Properties.Hopper {
+		return nil, "products of warpgroups are for Hopper alone"
+	}
+	why := noGroups(c)
+	seen := map[string]bool{}
+	for _, cluster := range c.choose("cluster", 2, 4, 8) {
+		for warpgroups := 1; warpgroups <= 3; warpgroups++ {
+			for height := 1; height <= 2; height++ {
+				g := backwardWide{Layer: l, cluster: cluster, warpgroups: warpgroups, height: height, groups: c.Knobs["groups"], near: c.Knobs["near"], most: c.Knobs["far"], l2: c.Knobs["kept"]}
+				clusters := ints.CeilDiv(l.hidden, g.line())
+				for _, samples := range c.choose("samples", backwardTurns(l.batch, max(1, c.Properties.Together(cluster)/clusters))...) {
+					if cluster < 2 {
+						continue
+					}
+					g.samples = samples
+					shaped, no := g.shaped(carried, c.Properties)
+					if no != "" {
+						why = no
+						continue
+					}
+					if t := shaped.config(carried, c.Properties); !seen[t.sizes] {
+						seen[t.sizes] = true
+						t.Knobs["groups"] = c.choose("groups", max(1, min(shaped.together(c.Properties), ints.CeilDiv(l.batch, samples))))[0]
+						for _, name := range []string{"near", "far", "kept"} {
+							if v := c.Knobs[name]; v != 0 {
+								t.Knobs[name] = v
+							}
+						}
+						all = append(all, t)
+					}
+				}
+			}
+		}
+	}
+	return all, why
+}
+
+// backwardTurns lists the sequences of a turn that are tried, of so many groups.
+func backwardTurns(batch, groups int) (all []int) {
+	each := ints.CeilDiv(batch, groups)
+	for turns := 1; turns <= 8; turns++ {
+		if n := ints.RoundUp(ints.CeilDiv(each, turns), 16); n <= wideSamples && (len(all) == 0 || all[len(all)-1] != n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}

@@ -1,0 +1,36 @@
+package persistent_test
+
+// wideBack checks backward_wide.cu.
+func (d *divided) wideBack() {
+	c := d.of
+	samples, cluster, groups, height, units := c["SAMPLES"], c["CLUSTER"], c["WARPGROUPS"], c["HEIGHT"], c["UNITS"]
+	products, held, streamed, round, portion, depth := c["PRODUCTS"], c["HELD"], c["PASSING"], c["ROUND"], c["PORTION"], c["DEPTH"]
+	line, weights, per, threads := 64*groups*height, 2048*groups*height, (d.gates*units+15)/16, 128*groups
+	all, running := d.groups(samples)
+	passes := (all + running - 1) / running
+	d.same("bytes of a value", d.size, 2)
+	d.same("threads", d.Threads, threads+128)
+	d.same("blocks", d.Blocks, c["CLUSTERS"]*cluster)
+	d.same("units of a cluster", units*cluster, line)
+	d.whole("units of a block in eights", units, 8)
+	d.least("units", line*c["CLUSTERS"], d.hidden)
+	d.least("lanes that look at counters", 32, c["CLUSTERS"])
+	d.whole("sequences in sixteens", samples, 16)
+	d.least("sequences of a product", 256, samples)
+	d.same("columns", products, c["CLUSTERS"]*per)
+	d.least("products in shared memory", products-held-streamed, 0)
+	d.same("whole copies of a cluster's columns, or clusters of a copy", min(per%portion, portion%per), 0)
+	d.least("copies", depth, 2)
+	if streamed > 0 {
+		d.least("streamed weights of two portions", round, 2*portion)
+		d.least("products whose weights the L2 cache keeps", streamed, c["KEPT"])
+	}
+	d.least("bytes that a barrier counts", 1<<20-1, max(portion*samples*32, weights, 4*line*samples))
+	if c["MORE"] > 0 { // warps wait for more for ever
+		d.least("registers that a launch gives to share", (groups+1)*(65536/d.Threads/8*8), groups*c["MORE"]+c["FEWER"])
+	}
+	each := (units*samples/2 + threads - 1) / threads
+	shared := up((2*depth+2*round+2)*8, 128) + depth*portion*samples*32 + (round+products-held-streamed)*weights + 4*line*samples + 8*passes*each*d.States*threads
+	d.least("shared memory", d.Shared, shared)
+	d.least("memory", int(d.Room), 256+all*cluster*(128*c["CLUSTERS"]+2*products*samples*32)+d.Blocks*streamed*weights)
+}
