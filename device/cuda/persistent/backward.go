@@ -83,7 +83,7 @@ func LaunchBackward(t *launch.Target, op schedule.PersistentBackward, form Confi
 	}
 	name := codegen.KernelName("persistent", form.variant.Name, op.Cell.Name, op.Hidden())
 	write := func() codegen.Source {
-		text := configure(form.sizes, form.variant.config...) + file("recurrence").Text + backText(op, groups, t.Element(op.R), functions(t)) + form.variant.text()
+		text := configure(form.sizes, form.variant.config...) + file("recurrence").Text + backText(op, groups, t.Element(op.R), functions(t), form.variant == backwardWideVariant) + form.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s"+
 			"(int steps, int batch, unsigned* control, unsigned* status%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, status);\n}\n",
 			form.threads, name, codegen.Params(groups), codegen.Members(groups, 0))
@@ -116,8 +116,9 @@ func carriedGroups(t *launch.Target, op schedule.PersistentBackward) []codegen.G
 	return slices.DeleteFunc(groups, func(g codegen.Group) bool { return strings.HasPrefix(g.Name, "g_dprev") })
 }
 
-// backText is the struct Cell of backward.cu, with functions of that name.
-func backText(op schedule.PersistentBackward, groups []codegen.Group, weights driver.Element, functions string) string {
+// backText is the struct Cell of backward.cu, with functions of that name. ahead: it can
+// have what a step reads come to the L2 cache.
+func backText(op schedule.PersistentBackward, groups []codegen.Group, weights driver.Element, functions string, ahead bool) string {
 	c := op.Cell
 	kept := carried(c)
 	reads, writes := c.Backward.Vectors()
@@ -143,6 +144,12 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 	p("  }\n  __device__ void input(int t, int batch, int n, int u, float* x) const {")
 	for i, r := range reads {
 		p("    x[%d] = widen(%s);", i, codegen.Place(r, rowBack(r)))
+	}
+	if ahead {
+		p("  }\n  __device__ void ahead(int t, int batch, int n, int u) const {")
+		for _, r := range reads {
+			p("    prefetch(&%s);", codegen.Place(r, rowBack(r)))
+		}
 	}
 	p("  }\n  __device__ void store(int t, int batch, int n, int u, const float* kept) const {")
 	for i, w := range writes {

@@ -183,17 +183,20 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     auto take = [&](int product, int h, unsigned* w) { Part<Cell>::take(cell, my, rank, product, cluster * LINE + my.unit(h), w); };
 #pragma unroll
     for (int i = 0; i < HELD * HEIGHT; i++) take(Tier::resident(i / HEIGHT), i % HEIGHT, near[i / HEIGHT][i % HEIGHT]);
+    constexpr int MANY = 4;            // products whose weights are read before any are written: reads might wait for that
 #pragma unroll 1
-    for (int product = 0; product < PRODUCTS; product++) {
-      const int before = Tier::streamed_before(product), resident = product - before;
-      const bool streamed = Tier::streamed(product);
-      if (!streamed && resident < HELD) continue;
-      unsigned char* const to = (streamed ? passing + before * ALL_WEIGHTS : far + (resident - HELD) * ALL_WEIGHTS) + my.role * HEIGHT * WEIGHTS;
+    for (int begin = 0; HELD < PRODUCTS && begin < PRODUCTS; begin += MANY) {
+      unsigned some[MANY][HEIGHT][4];
 #pragma unroll
-      for (int h = 0; h < HEIGHT; h++) {
-        unsigned w[4];
-        take(product, h, w);
-        put_weights(to + h * WEIGHTS, my, w);
+      for (int i = 0; i < MANY * HEIGHT; i++) take(min(begin + i / HEIGHT, PRODUCTS - 1), i % HEIGHT, some[i / HEIGHT][i % HEIGHT]);
+#pragma unroll
+      for (int i = 0; i < MANY; i++) {
+        const int product = begin + i, before = Tier::streamed_before(product), resident = product - before;
+        const bool streamed = Tier::streamed(product);
+        if (product >= PRODUCTS || !streamed && resident < HELD) continue;
+        unsigned char* const to = (streamed ? passing + before * ALL_WEIGHTS : far + (resident - HELD) * ALL_WEIGHTS) + my.role * HEIGHT * WEIGHTS;
+#pragma unroll
+        for (int h = 0; h < HEIGHT; h++) put_weights(to + h * WEIGHTS, my, some[i][h]);
       }
     }
     show_engine();
@@ -230,6 +233,10 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
       for (int p = 0; p < passes; p++) {
         const int id = p * groups + group, t = steps - 1 - k;
         if (k > 0) {
+          for (int e = 0; e < EACH && t >= 0; e++) { // inputs come to the L2 meanwhile
+            const int v = tid + e * THREADS, n = id * SAMPLES + v / UNITS * 2, u = first + v % UNITS;
+            if (v < PAIRS && n < batch && u < HIDDEN && (v % UNITS % 8 == 0)) cell.ahead(t, batch, n, u), cell.ahead(t, batch, min(n + 1, batch - 1), u);
+          }
           float sum[HEIGHT][SAMPLES / 2];
 #pragma unroll
           for (int i = 0; i < HEIGHT * SAMPLES / 2; i++) (&sum[0][0])[i] = __uint_as_float(fresh(0)); // here: within products it would part them

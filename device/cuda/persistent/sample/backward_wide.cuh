@@ -54,6 +54,18 @@ struct Cell : Quick {
     x[8] = widen(g_p[(long long)(0) * ld_g_p + (long long)1 * hidden + u]);
     x[9] = widen(g_p[(long long)(0) * ld_g_p + (long long)0 * hidden + u]);
   }
+  __device__ void ahead(int t, int batch, int n, int u) const {
+    prefetch(&g_dout[(long long)(t * batch + n) * ld_g_dout + (long long)0 * hidden + u]);
+    prefetch(&g_next1[(long long)((t + 1) * batch + n) * ld_g_next1 + (long long)0 * hidden + u]);
+    prefetch(&g_saved[(long long)(t * batch + n) * ld_g_saved + (long long)3 * hidden + u]);
+    prefetch(&g_p[(long long)(0) * ld_g_p + (long long)2 * hidden + u]);
+    prefetch(&g_saved[(long long)(t * batch + n) * ld_g_saved + (long long)2 * hidden + u]);
+    prefetch(&g_saved[(long long)(t * batch + n) * ld_g_saved + (long long)0 * hidden + u]);
+    prefetch(&g_prev1[(long long)(t * batch + n) * ld_g_prev1 + (long long)0 * hidden + u]);
+    prefetch(&g_saved[(long long)(t * batch + n) * ld_g_saved + (long long)1 * hidden + u]);
+    prefetch(&g_p[(long long)(0) * ld_g_p + (long long)1 * hidden + u]);
+    prefetch(&g_p[(long long)(0) * ld_g_p + (long long)0 * hidden + u]);
+  }
   __device__ void store(int t, int batch, int n, int u, const float* kept) const {
     narrow(g_dx[(long long)(t * batch + n) * ld_g_dx + (long long)3 * hidden + u], kept[0]);
     narrow(g_dx[(long long)(t * batch + n) * ld_g_dx + (long long)2 * hidden + u], kept[1]);
