@@ -196,7 +196,12 @@ func laterTexts(t *testing.T) (out []compiled) {
 			}
 		}
 	}
-	return out
+	wide := devicetest.Layer{Cell: cell.LSTM, Hidden: 2304, Batch: 32, Steps: 16, Backward: true, Precision: schedule.BF16}
+	s, err := wide.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, compiled{name: fmt.Sprintf("%v wideback=1 h200", wide), schedule: s, knobs: knob.Params{"wideback": 1}, gpu: "h200"})
 }
 
 // layerTexts are persistent layers, their gradients, stacks of them and layers

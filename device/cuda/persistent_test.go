@@ -121,6 +121,7 @@ func groupSettings(share int) (params, tensors, turns, backs []knob.Params) {
 		{"resident": 4, "cluster": 4, "samples": 8, "back": 1},
 		{"resident": 4, "cluster": 2, "samples": 8, "groups": 1},
 		{"resident": 4, "cluster": 2, "samples": 16, "groups": 2, "back": 1},
+		{"wideback": 1, "samples": 16},
 	}
 	return params, tensors, turns, backs
 }

@@ -104,7 +104,7 @@ func (p *Plan) untaken(t taken, refused error) error {
 	const product = "no product in this schedule is small enough for the skinny kernel: leave it out"
 	for _, k := range []struct{ name, why string }{
 		{"resident", form}, {"cluster", form}, {"groups", form}, {"samples", form}, {"tile", form}, {"lanes", form}, {"tensor", form}, {"share", form},
-		{"ring", form}, {"stage", form}, {"near", form}, {"far", form}, {"parts", form}, {"kept", form}, {"look", form}, {"ahead", form},
+		{"ring", form}, {"stage", form}, {"near", form}, {"far", form}, {"parts", form}, {"kept", form}, {"look", form}, {"ahead", form}, {"wideback", form},
 		{"functions", "the barrier kernel has exact functions: leave it out"},
 		{"clocks", "no layer in this schedule runs by a kernel that has clocks: leave it out"},
 		{"back", "no gradient in this schedule runs in groups of blocks: leave it out"},

@@ -22,6 +22,11 @@ func unitRegisters(c *cell.Cell) int {
 // backwardConfigs lists the configurations of a layer's gradient that fit and that knobs
 // allow, the cheapest first, or says why there are none.
 func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
+	if c.Knobs[widebackKnob] == 1 {
+		all, why := backwardWides(c, l, len(carried(of)))
+		slices.SortStableFunc(all, cheaper)
+		return all, why
+	}
 	all, why := c.backwardScatters(l, unitRegisters(of))
 	more, no := c.backwardBulks(l, unitRegisters(of), len(carried(of)))
 	if len(all) == 0 {
@@ -29,14 +34,9 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	}
 	single, _ := backwardBlocks(c, l, unitRegisters(of))
 	all = slices.Concat(all, more, single)
-	wides, no := backwardWides(c, l, len(carried(of))) // whose weights may exceed the chip, too
-	if c.Knobs["resident"] == inWideProducts && len(wides) == 0 && len(all) == 0 {
-		why = no
-	}
 	if len(all) == 0 || c.Knobs["resident"] == byStreaming {
 		all = append(all, backwardStreams(c, l, unitRegisters(of), len(carried(of)))...)
 	}
-	all = append(all, wides...)
 	slices.SortStableFunc(all, cheaper)
 	return all, why
 }

@@ -26,7 +26,6 @@ func backwardStreams(c *Chooser, l Layer, registers, carried int) []Config {
 							}
 							if t := g.config(carried, c.Properties); !seen[t.sizes] {
 								seen[t.sizes] = true
-								t.cycles *= gatherStreamed
 								t.Knobs["cluster"], t.Knobs["groups"] = cluster, 1
 								for _, name := range []string{"ring", "stage", "near", "far", "kept"} {
 									if v := c.Knobs[name]; v != 0 {

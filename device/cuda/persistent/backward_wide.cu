@@ -161,7 +161,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   steps = keep(steps, memory);
   const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - group + groups - 1) / groups; // of them this group's
   const Memory there(control, all);
-  unsigned char* const passing = there.weights() + blockIdx.x * (long long)(PASSING * ALL_WEIGHTS);
+  unsigned char* const passing = there.weights() + block * (long long)(PASSING * ALL_WEIGHTS); // all groups write the same
 
   // Barriers of both rings: what has come, and what has been multiplied. Then those of the
   // sums: all have come, and all blocks of the cluster have read theirs.
@@ -199,6 +199,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
         for (int h = 0; h < HEIGHT; h++) put_weights(to + h * WEIGHTS, my, some[i][h]);
       }
     }
+    if (PASSING > 0) __threadfence();  // the engine reads the L2: what this thread wrote may be on its way there, whoever it meets
     show_engine();
     meet_at(1, THREADS + FOUR);
 

@@ -182,18 +182,22 @@ func (g backwardWide) config(carried int, p driver.Properties) Config {
 			"PRODUCTS", g.products, "HELD", g.held, "PASSING", g.streamed, "ROUND", g.round, "KEPT", g.kept(p), "PORTION", g.portion, "DEPTH", g.depth,
 			"MORE", registers.more, "FEWER", registers.fewer,
 		),
-		Knobs: knob.Params{"resident": inWideProducts, "cluster": g.cluster, "samples": g.samples, "tensor": 1},
+		Knobs: knob.Params{"resident": inWideProducts, "cluster": g.cluster, "samples": g.samples, "tensor": 1, widebackKnob: 1},
 	}
 }
+
+// widebackKnob is the knob that asks for backward-wide. Nothing else does, since no GPU has
+// timed the variant yet.
+const widebackKnob = "wideback"
 
 // backwardWides lists how warpgroups can multiply the gradient of a layer for many
 // sequences at once, as knobs allow, or says why they do not.
 func backwardWides(c *Chooser, l Layer, carried int) ([]Config, string) {
 	var all []Config
-	if r := c.Knobs["resident"]; c.Knobs["tensor"] == 2 || r != asExpected && r != inWideProducts {
-		return nil, noGroups(c)
-	}
-	if !c.Properties.Hopper {
+	switch {
+	case c.Knobs["tensor"] == 2:
+		return nil, "products of warpgroups are on tensor cores, and tensor=2 rules these out"
+	case !c.Properties.Hopper:
 		return nil, "products of warpgroups are for Hopper alone"
 	}
 	why := noGroups(c)

@@ -124,7 +124,6 @@ const (
 	gatherWords        = 4000 // what words wait for; these have not been measured
 	gatherWord         = 60   // and for each word of a thread
 	gatherWordsCaution = 1.6
-	gatherStreamed     = 1.69 // times as long with weights from memory, of 2 layers
 )
 
 // Stacked layers, in microseconds: fitted to 19 stacks, to 12 %.

@@ -17,7 +17,7 @@ func TestVariantsFeasible(t *testing.T) {
 	old := driver.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
 	seen := map[string]bool{}
 	for _, p := range []driver.Properties{old, h200()} {
-		for _, k := range []knob.Params{nil, {"tensor": 1}, {"tensor": 2}, {"resident": 7}, {"resident": 9, "samples": 16}} {
+		for _, k := range []knob.Params{nil, {"tensor": 1}, {"tensor": 2}, {"resident": 7}, {"resident": 9, "samples": 16}, {"wideback": 1}} {
 			for _, c := range []*cell.Cell{cell.LSTM, cell.RNNTanh} {
 				for _, e := range []driver.Element{driver.Single, driver.Brain} {
 					all := slices.Concat(persistent.Candidates(c, 256, 16, e, k, p), persistent.BackwardCandidates(c, 256, 16, e, k, p), persistent.Candidates(c, 64, 16, e, k, p))
