@@ -91,16 +91,8 @@ func optimising(t *testing.T) map[string]*schedule.Schedule {
 		}
 		all[name] = finished(t, u)
 	}
-	u := newUpdating(true)
-	class := u.Matrix("class", 9, 1).All()
-	for i, rows := range []int{7, 70} { // fewer and more than a block has
-		op := schedule.Update{Param: u.place(fmt.Sprint("table", i), rows, 33, i == 1), Grad: u.place(fmt.Sprint("grad", i), rows, 33, i == 0), Rates: u.rates, Squares: u.squares, Rows: class}
-		u.Do(0, schedule.Map{Op: cell.Zero, Out: op.Grad})
-		u.Do(0, schedule.Scatter{Index: class, Src: u.Matrix(fmt.Sprint("errors", i), 9, 33).All(), Table: op.Grad})
-		u.Do(0, op)
-	}
-	all["rows"] = finished(t, u)
-	u = newUpdating(false)
+	all["rows"] = finished(t, named())
+	u := newUpdating(false)
 	for i := range 70 {
 		a := u.place(fmt.Sprint("a", i), 1+i%9, 1+i*13%41, i%5 == 2)
 		u.Do(i%2, schedule.Map{Op: cell.ReLU, Out: a, A: a})
@@ -108,6 +100,32 @@ func optimising(t *testing.T) map[string]*schedule.Schedule {
 	}
 	all["squares"] = finished(t, u)
 	return all
+}
+
+// named is a schedule of tables of which some rows have a gradient: of few rows and of many, of rows
+// that are read four elements at a time or one, and of symbols that are far apart.
+func named() *updating {
+	u := newUpdating(true)
+	near, far := u.Matrix("class", 9, 1).All(), u.Matrix("far", 9, 1).All()
+	u.Do(0, schedule.Map{Op: cell.Add, Out: far, A: near, B: near})
+	for range 5 { // up to 384
+		u.Do(0, schedule.Map{Op: cell.Add, Out: far, A: far, B: far})
+	}
+	sums := u.Matrix("sums", 1, 20).All()
+	for i, c := range []struct {
+		rows, cols, bands int
+		index             schedule.View
+		gapParam, gapGrad bool
+	}{
+		{7, 33, 2, near, false, true}, {70, 33, 3, near, true, false}, {390, 36, 1, far, false, false}, {600, 8, 4, far, false, false}, {385, 1029, 2, far, false, false},
+	} {
+		op := schedule.Update{Param: u.place(fmt.Sprint("table", i), c.rows, c.cols, c.gapParam), Grad: u.place(fmt.Sprint("grad", i), c.rows, c.cols, c.gapGrad), Rates: u.rates, Squares: u.squares, Rows: c.index}
+		u.Do(0, schedule.Map{Op: cell.Zero, Out: op.Grad})
+		u.Do(0, schedule.Scatter{Index: c.index, Src: u.Matrix(fmt.Sprint("errors", i), 9, c.cols).All(), Table: op.Grad})
+		u.Do(0, schedule.Squares{A: op.Grad, Out: sums.Columns(4*i, c.bands), Rows: c.index})
+		u.Do(0, op)
+	}
+	return u
 }
 
 // TestUpdates holds updates that share launches to double precision.

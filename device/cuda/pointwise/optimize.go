@@ -41,19 +41,38 @@ func (a *table) launch(t *launch.Target, s *codegen.Source, args ...uint64) laun
 
 // Squares sums the squares of matrices, a block a band of one's rows, in as few launches as go.
 func Squares(t *launch.Target, ops []schedule.Squares) (list []launch.Command) {
-	type form struct{ from, out driver.Element }
-	for form, ops := range alike(ops, func(op schedule.Squares) form { return form{t.Element(op.A), t.Element(op.Out)} }) {
+	type form struct{ from, out, index driver.Element }
+	for form, ops := range alike(ops, func(op schedule.Squares) form {
+		return form{t.Element(op.A), t.Element(op.Out), t.Element(op.Rows)}
+	}) {
 		for len(ops) > 0 {
 			var all table
+			width := 4
 			for _, op := range ops[:min(len(ops), mostSegments)] {
-				all.add(op.Out.Cols, uint64(t.At(op.A)), uint64(t.At(op.Out)), uint64(op.A.Rows), uint64(op.A.Cols), uint64(op.A.M.Cols), uint64(op.Out.Cols))
+				if !quads(t, op.A) {
+					width = 1
+				}
+				named, index, step := 0, uint64(0), 0
+				if !op.Rows.Empty() {
+					named, index, step = op.Rows.Rows, uint64(t.At(op.Rows)), op.Rows.M.Cols
+				}
+				all.add(op.Out.Cols, uint64(t.At(op.A)), uint64(t.At(op.Out)), index,
+					pair(op.A.Rows, op.A.Cols), pair(op.A.M.Cols, op.Out.Cols), pair(named, step))
 			}
 			ops = ops[all.n:]
-			list = append(list, all.launch(t, t.File(file, "squares", "SEGMENTS", mostSegments, "FROM", form.from, "OUT", form.out)))
+			list = append(list, all.launch(t, t.File(file, "squares", "SEGMENTS", mostSegments, "V", width, "FROM", form.from, "OUT", form.out, "INDEX", form.index)))
 		}
 	}
 	return list
 }
+
+// quads reports whether each row of v begins where four elements can be read at once.
+func quads(t *launch.Target, v schedule.View) bool {
+	return int(t.At(v))%(4*t.Element(v).Bytes()) == 0 && (v.Rows == 1 || v.M.Cols%4 == 0)
+}
+
+// pair is two ints side by side.
+func pair(a, b int) uint64 { return uint64(uint32(a)) | uint64(b)<<32 }
 
 // alike yields ops in groups of the same form, in the order of the first of each.
 func alike[O any, F comparable](ops []O, of func(O) F) func(yield func(F, []O) bool) {
@@ -207,13 +226,16 @@ func bits(v float32) uint64 { return uint64(math.Float32bits(v)) }
 
 // updateRows changes the rows of a table that a column names.
 func updateRows(t *launch.Target, f updateForm, op schedule.Update) launch.Command {
-	const rows = 32 // a block
+	width := 1
+	if quads(t, op.Param) && quads(t, op.Grad) {
+		width = 4
+	}
 	args := []uint64{
 		uint64(op.Param.Rows), uint64(op.Param.Cols), uint64(t.At(op.Param)), uint64(op.Param.M.Cols), uint64(t.At(op.Grad)), uint64(op.Grad.M.Cols),
-		uint64(op.Rows.Rows), uint64(t.At(op.Rows)), uint64(op.Rows.M.Cols),
+		uint64(t.At(op.Rows)), uint64(op.Rows.M.Cols),
 	}
-	l := launch.New(f.rule(t, "update_rows", "PARAM", f.param, "GRAD", f.grad, "INDEX", f.index),
-		[3]int{ints.CeilDiv(op.Param.Rows, rows), 1, 1}, [3]int{launch.BlockSize, 1, 1}, append(args, f.scale(t)...)...)
+	l := launch.New(f.rule(t, "update_rows", "V", width, "PARAM", f.param, "GRAD", f.grad, "INDEX", f.index),
+		[3]int{op.Rows.Rows, 1, 1}, [3]int{launch.BlockSize, 1, 1}, append(args, f.scale(t)...)...)
 	l.Early = t.Properties.Capability >= 90
 	return l
 }

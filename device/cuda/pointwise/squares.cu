@@ -2,13 +2,52 @@
 #include "sample/squares.cuh"
 #endif
 // A summand is a matrix whose squares are summed, in so many bands, to as many elements of out.
-// Blocks from first on do it, each a band.
+// Blocks from first on do it, each a band. If a column of named numbers comes with it, all rows
+// that this column does not name are zero, and are not read.
 struct summand {
   const FROM* from;
   OUT* out;
-  long long rows, cols, ld, bands, first;
+  const INDEX* index;
+  int rows, cols, ld, bands, named, ldindex;
+  long long first;
 };
 struct summands { summand of[SEGMENTS]; };
+
+// add_squares adds the squares of count values side by side: of every stride-th V, from the at-th on.
+__device__ __forceinline__ float add_squares(float sum, const FROM* from, long long count, int at, int stride) {
+#pragma unroll 8
+  for (long long j = V * at; j + V <= count; j += V * stride) {
+    float v[V];
+    load<V>(v, from + j);
+#pragma unroll
+    for (int k = 0; k < V; k++) sum += v[k] * v[k];
+  }
+  for (long long j = count / V * V + at; j < count; j += stride) {
+    const float v = widen(from[j]);
+    sum += v * v;
+  }
+  return sum;
+}
+
+// add_named adds the squares of named rows, of rows first … first + rows - 1. A warp reads a row.
+__device__ __forceinline__ float add_named(const summand& s, int first, int rows) {
+  __shared__ int named[256];
+  float sum = 0;
+  for (int base = 0; base < rows; base += 256) {
+    const int n = min(256, rows - base), top = first + base;
+    named[threadIdx.x] = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < s.named; i += 256) {
+      const int row = row_of(widen(s.index[(long long)i * s.ldindex]), s.rows) - top;
+      if (row >= 0 && row < n) named[row] = 1;
+    }
+    __syncthreads();
+    for (int row = threadIdx.x / 32; row < n; row += 8)
+      if (named[row]) sum = add_squares(sum, s.from + (long long)(top + row) * s.ld, s.cols, threadIdx.x % 32, 32);
+    __syncthreads();
+  }
+  return sum;
+}
 
 // squares: out[i] = the sum of squares of rows rows·i/bands … of a matrix, always added in the same
 // order.
@@ -23,17 +62,15 @@ extern "C" __global__ void __launch_bounds__(256) squares(int n, const __grid_co
   }
   const summand& s = all.of[at];
   const long long band = blockIdx.x - s.first;
-  const long long first = s.rows * band / s.bands;
-  long long rows = s.rows * (band + 1) / s.bands - first, cols = s.cols;
-  const FROM* from = s.from + first * s.ld;
-  if (s.ld == cols) cols *= rows, rows = 1;  // as one row
+  const long long first = s.rows * band / s.bands, rows = s.rows * (band + 1) / s.bands - first;
+  const FROM* const from = s.from + first * s.ld;
   float sum = 0;
-  for (long long i = 0; i < rows; i++, from += s.ld)
-#pragma unroll 4
-    for (long long j = threadIdx.x; j < cols; j += 256) {
-      const float v = widen(from[j]);
-      sum += v * v;
-    }
+  if (s.named > 0)
+    sum = add_named(s, first, rows);
+  else if (s.ld == s.cols)  // as one row
+    sum = add_squares(0, from, rows * s.cols, threadIdx.x, 256);
+  else
+    for (long long i = 0; i < rows; i++) sum = add_squares(sum, from + i * s.ld, s.cols, threadIdx.x, 256);
 #pragma unroll
   for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(0xffffffff, sum, i);
   if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = sum;

@@ -3,8 +3,14 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
+#define SEGMENTS 64
+#define MOMENTS 0
+#define COPIES 0
+#define V 4
 #define PARAM float
+#define COPY float
 #define GRAD float
-#define INDEX float
+#define FIRST float
+#define SECOND float
 #define RATES float
 #define SQUARES float

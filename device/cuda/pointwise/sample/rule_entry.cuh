@@ -1,2 +1,2 @@
 // What Go puts behind rule.cu for the kernel of sample/rule.cuh.
-#include "../update_rows.cu"
+#include "../update.cu"

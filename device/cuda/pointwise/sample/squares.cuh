@@ -4,5 +4,7 @@
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
 #define SEGMENTS 64
+#define V 4
 #define FROM float
 #define OUT float
+#define INDEX float

@@ -3,6 +3,7 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
+#define V 4
 #define PARAM float
 #define GRAD float
 #define INDEX float
