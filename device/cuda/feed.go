@@ -7,6 +7,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/lower"
 	"rnnbench/rnn/schedule"
 )
 
@@ -137,6 +138,7 @@ func (p *program) take(m *schedule.Matrix) error {
 			return err
 		}
 		at.bytes, any = 0, true
+		p.stale = p.stale || lower.KeepsLargest(p.plan, at.matrix)
 	}
 	if any {
 		return d.Record(f.taken, 0)
@@ -163,6 +165,9 @@ func (p *program) Start() error {
 	}
 	if err := p.take(nil); err != nil {
 		return fmt.Errorf("cuda: %w", err)
+	}
+	if err := freshen(p); err != nil {
+		return err
 	}
 	run := func() error { return p.issue(&p.run) }
 	if p.graphed {

@@ -62,6 +62,12 @@ func holdAll(t *testing.T, d device.Device, s *schedule.Schedule) {
 			t.Fatal(err)
 		}
 	}
+	held(t, "twice", p, s, want)
+}
+
+// held holds all matrices of a program to double precision, after what was run.
+func held(t *testing.T, after string, p device.Program, s *schedule.Schedule, want [][]float64) {
+	t.Helper()
 	for i, m := range s.Matrices {
 		if m.Packed {
 			continue
@@ -75,7 +81,7 @@ func holdAll(t *testing.T, d device.Device, s *schedule.Schedule) {
 			largest, worst = max(largest, math.Abs(want[i][j])), max(worst, math.Abs(float64(v)-want[i][j]))
 		}
 		if !(worst <= holdWithin(s.Precision, m.Name)*largest) {
-			t.Errorf("%s is off by %.3g of %.3g", m.Name, worst, largest)
+			t.Errorf("%s: %s is off by %.3g of %.3g", after, m.Name, worst, largest)
 		}
 	}
 }

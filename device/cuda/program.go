@@ -26,6 +26,8 @@ type program struct {
 
 	streams int
 	prepare calls
+	refresh calls // finds what is to be known of weights that the host has written
+	stale   bool  // it has written some
 	run     calls
 	kernels []device.Kernel // that a run launches
 
@@ -115,19 +117,23 @@ func (p *program) bind() error {
 		return err
 	}
 	p.prepare.list = lower.PrepareCalls(prepare)
+	refresh := lower.FindLargest(p.plan, p.base)
+	p.refresh.list = lower.PrepareCalls(refresh)
+	p.stale = len(p.refresh.list) > 0
 	if p.run.list, err = p.enqueue(nodes); err != nil {
 		return err
 	}
 	all := slices.Concat(nodes...)
-	if err := p.device.load(slices.Concat(prepare, all)); err != nil {
+	if err := p.device.load(slices.Concat(prepare, refresh, all)); err != nil {
 		return err
 	}
 	p.kernels = launch.Kernels(all)
-	var failed [4]error
+	var failed [5]error
 	p.begin, failed[0] = p.event(true)
 	p.end, failed[1] = p.event(true)
-	p.prepare.ready, failed[2] = p.device.driver.Sequence(p.prepare.list)
-	p.run.ready, failed[3] = p.device.driver.Sequence(p.run.list)
+	p.refresh.ready, failed[2] = p.device.driver.Sequence(p.refresh.list)
+	p.prepare.ready, failed[3] = p.device.driver.Sequence(p.prepare.list)
+	p.run.ready, failed[4] = p.device.driver.Sequence(p.run.list)
 	return errors.Join(failed[:]...)
 }
 
@@ -157,6 +163,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if err := p.take(m); err != nil { // what was fed before, of which src may be a part
 		return fmt.Errorf("cuda: %w", err)
 	}
+	p.stale = p.stale || lower.KeepsLargest(p.plan, m)
 	return p.device.driver.Upload(p.base+driver.Pointer(p.plan.Offsets[m.ID]), driver.Encode(src, p.plan.Elements[m.ID]))
 }
 
@@ -205,7 +212,7 @@ func (p *program) Close() error {
 	for _, e := range p.events {
 		errs = append(errs, p.device.driver.FreeEvent(e))
 	}
-	errs = append(errs, p.device.driver.FreeSequence(p.prepare.ready), p.device.driver.FreeSequence(p.run.ready))
+	errs = append(errs, p.device.driver.FreeSequence(p.prepare.ready), p.device.driver.FreeSequence(p.run.ready), p.device.driver.FreeSequence(p.refresh.ready))
 	return errors.Join(append(errs, p.device.driver.Free(p.base))...)
 }
 
@@ -228,7 +235,17 @@ func (p *program) Prepare() error {
 	if err := p.issue(&p.prepare); err != nil {
 		return err
 	}
+	p.stale = false
 	return p.settle()
+}
+
+// freshen has what a run knows of weights be of what the host has written to them.
+func freshen(p *program) error {
+	if !p.stale {
+		return nil
+	}
+	p.stale = false
+	return p.issue(&p.refresh)
 }
 
 // settle waits for stream 0 and reports what kernels had to tell.
@@ -301,6 +318,9 @@ func (p *program) Run(n int) (device.Sample, error) {
 			return device.Sample{}, fmt.Errorf("cuda: capturing a graph: %w", err)
 		}
 		run = func() error { return d.Replay(p.graph) }
+	}
+	if err := freshen(p); err != nil {
+		return device.Sample{}, err
 	}
 	start := time.Now()
 	if err := d.Record(p.begin, 0); err != nil {

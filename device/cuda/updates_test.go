@@ -2,13 +2,17 @@ package cuda_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"rnnbench/device"
 	"rnnbench/device/cuda"
+	"rnnbench/device/devicetest"
 	"rnnbench/impl"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -188,5 +192,92 @@ func TestUpdateLaunches(t *testing.T) {
 				t.Errorf("%d layers, %v, %+v: %d launches of %s, want %d", c.layers, c.precision, c.optimizer, n, name, c.want[name])
 			}
 		}
+	}
+}
+
+// twice is a schedule of products of weights that a run packs both ways, whose update follows.
+func twice(t *testing.T, rule schedule.Rule, moments int) (s *schedule.Schedule, weights *schedule.Matrix) {
+	t.Helper()
+	u := newUpdating(true)
+	w := u.Matrix("weights", 68, 36).All()
+	packed, turned := u.Packed("packed", w.Rows, w.Cols).All(), u.Packed("turned", w.Cols, w.Rows).All()
+	u.Do(0, schedule.Pack{Src: w, Dst: packed})
+	u.Do(0, schedule.Pack{Src: w, Dst: turned, Trans: true})
+	u.Do(0, schedule.Gemm{A: u.Matrix("left", 40, w.Rows).All(), B: packed, C: u.Matrix("product", 40, w.Cols).All()})
+	u.Do(0, schedule.Gemm{A: u.Matrix("right", 40, w.Cols).All(), B: turned, C: u.Matrix("product back", 40, w.Rows).All()})
+	op := schedule.Update{Rule: rule, Param: w, Grad: u.Matrix("grad", w.Rows, w.Cols).All(), Rates: u.rates, Squares: u.squares, Beta1: 0.75, Beta2: 0.9, Epsilon: 0.125}
+	for i := range moments {
+		m := u.Matrix(fmt.Sprint("moment", i), w.Rows, w.Cols).All()
+		u.Do(0, schedule.Map{Op: cell.Mul, Out: m, A: m, B: m})
+		op.Moment = append(op.Moment, m)
+	}
+	u.Do(0, op)
+	return finished(t, u), w.M
+}
+
+// TestLargestKept: an update keeps the largest value of weights that the next run splits into halves,
+// so that no launch looks for it. What the host writes between two runs counts as well.
+func TestLargestKept(t *testing.T) {
+	d, _ := emulated(t)
+	for rule, moments := range map[schedule.Rule]int{schedule.SGD: 0, schedule.Adam: 2} {
+		s, weights := twice(t, rule, moments)
+		for _, split := range []int{1, 3} {
+			if testing.Short() && (split == 3) != (rule == schedule.Adam) {
+				continue
+			}
+			launches, _, err := cuda.Sources(s, knob.Params{"split": split}, h200())
+			if err != nil {
+				t.Fatal(err)
+			}
+			looks := 0
+			for _, l := range launches {
+				if l.Name == "largest" {
+					looks++
+				}
+			}
+			if looks != 2 { // for left factors
+				t.Errorf("split %d: %d launches look for a largest value, want 2", split, looks)
+			}
+			holdWritten(t, d, s, knob.Params{"split": split}, weights, 1, 1e6, 1, 1e-6)
+		}
+	}
+}
+
+// holdWritten holds runs to double precision, before each of which one matrix is written, scaled by the
+// next of some factors, and after each of which there is another run.
+func holdWritten(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params, m *schedule.Matrix, factors ...float32) {
+	t.Helper()
+	p, err := d.Compile(s, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	want, rng := make([][]float64, len(s.Matrices)), rand.New(rand.NewPCG(3, 4))
+	write := func(m *schedule.Matrix, factor float32) {
+		values := make([]float32, m.Elements())
+		for j := range values {
+			values[j] = factor * (2*rng.Float32() - 1)
+			want[m.ID][j] = float64(values[j])
+		}
+		if err := p.Write(m, values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range s.Matrices {
+		if want[m.ID] = make([]float64, m.Elements()); !m.Packed {
+			write(m, 1)
+		}
+	}
+	for _, f := range factors {
+		write(m, f)
+		for range 2 {
+			for _, n := range s.Nodes {
+				devicetest.Evaluate(n.Op, want)
+			}
+			if _, err := p.Run(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held(t, fmt.Sprintf("%v, scaled by %g", k, f), p, s, want)
 	}
 }

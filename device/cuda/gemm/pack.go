@@ -25,17 +25,22 @@ func PackOperands(t *launch.Target, calls launch.Batch, along bool) launch.Comma
 	return t.Batch("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", ints.FromBool(along)).Text+file("pack_operand").Text, calls)
 }
 
-// PackRight packs a right factor for SplitKernel.
-func PackRight(t *launch.Target, op schedule.Pack) []launch.Command {
+// PackRight packs a right factor for SplitKernel. Its largest value is known at largest, unless that is 0.
+func PackRight(t *launch.Target, op schedule.Pack, largest driver.Pointer) (list []launch.Command) {
 	_, absmax := PackedBytes(op.Dst.Cols, op.Dst.Rows)
 	to := t.At(op.Dst)
+	own := to + driver.Pointer(absmax)
+	if largest == 0 {
+		largest, list = own, append(list, Largest(t, op.Src, own))
+	}
 	var call launch.Batch
-	AddPacking(t, &call, op.Src, op.Trans, to, to+driver.Pointer(absmax), to+driver.Pointer(absmax))
-	return []launch.Command{Largest(t, op.Src, to+driver.Pointer(absmax)), PackOperands(t, call, true)}
+	AddPacking(t, &call, op.Src, op.Trans, to, largest, own)
+	return append(list, PackOperands(t, call, true))
 }
 
-// PackRights packs several right factors for SplitKernel in two launches.
-func PackRights(t *launch.Target, ops []schedule.Op) []launch.Command {
+// PackRights packs several right factors for SplitKernel in two launches, or in one if largest knows where
+// the largest values are of all of them.
+func PackRights(t *launch.Target, ops []schedule.Op, largest func(schedule.View) driver.Pointer) (list []launch.Command) {
 	var look, split launch.Batch
 	width := 4
 	looked := map[schedule.View]driver.Pointer{} // where the largest values are of what is packed
@@ -43,18 +48,21 @@ func PackRights(t *launch.Target, ops []schedule.Op) []launch.Command {
 		op := op.(schedule.Pack)
 		to := t.At(op.Dst)
 		_, absmax := PackedBytes(op.Dst.Cols, op.Dst.Rows)
+		if at := largest(op.Src); at != 0 {
+			looked[op.Src] = at
+		}
 		if looked[op.Src] == 0 {
 			looked[op.Src] = to + driver.Pointer(absmax)
 			look.Add("largest_flat", op.Src.Rows*op.Src.Cols, t.At(op.Src), to+driver.Pointer(absmax))
-		}
-		if op.Src.Rows*op.Src.Cols%4 != 0 || t.At(op.Src)%16 != 0 {
-			width = 1
+			if op.Src.Rows*op.Src.Cols%4 != 0 || t.At(op.Src)%16 != 0 {
+				width = 1
+			}
 		}
 		AddPacking(t, &split, op.Src, op.Trans, to, looked[op.Src], to+driver.Pointer(absmax))
 	}
-	look.Grid, look.Block = [3]int{128, 1, len(look.Calls)}, [3]int{launch.BlockSize, 1, 1}
-	return []launch.Command{
-		t.Batch("largest", "int, const float*, float*", file("scales", "V", width).Text, look),
-		PackOperands(t, split, true),
+	if len(look.Calls) > 0 {
+		look.Grid, look.Block = [3]int{128, 1, len(look.Calls)}, [3]int{launch.BlockSize, 1, 1}
+		list = append(list, t.Batch("largest", "int, const float*, float*", file("scales", "V", width).Text, look))
 	}
+	return append(list, PackOperands(t, split, true))
 }

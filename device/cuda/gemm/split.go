@@ -264,22 +264,47 @@ func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.
 // of a right factor, the factor is a left one for a product with it; if right is 0, it
 // is a right factor.
 func SplitFactor(t *launch.Target, from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []launch.Command {
-	rows, all := from.Rows, packedColumns(from.Cols)
-	if trans {
-		rows, all = from.Cols, packedColumns(from.Rows)
+	if right == 0 {
+		return SplitWeights(t, from, trans, to, 0)
 	}
-	_, absmax := SplitBytes(rows, all)
+	_, absmax := splitSize(from, trans)
+	own := to + driver.Pointer(absmax)
+	return []launch.Command{Largest(t, from, own), split(t, from, trans, to, right, false, accumulate)}
+}
+
+// SplitWeights packs a right factor, or its transpose, whose largest value is known at largest, unless
+// that is 0.
+func SplitWeights(t *launch.Target, from schedule.View, trans bool, to, largest driver.Pointer) (list []launch.Command) {
+	if largest == 0 {
+		_, absmax := splitSize(from, trans)
+		largest = to + driver.Pointer(absmax)
+		list = append(list, Largest(t, from, largest))
+	}
+	return append(list, split(t, from, trans, to, largest, true, false))
+}
+
+// splitSize is how long the halves of a row of from are, or of its transpose, once they are packed, and
+// where the absmax cache is behind all of them.
+func splitSize(from schedule.View, trans bool) (all int, absmax int64) {
+	rows, cols := from.Rows, from.Cols
+	if trans {
+		rows, cols = cols, rows
+	}
+	_, absmax = SplitBytes(rows, cols)
+	return packedColumns(cols), absmax
+}
+
+// split packs a factor whose largest value is known: that of a right one at right, of a left one in its
+// own absmax cache, behind the packed factor.
+func split(t *launch.Target, from schedule.View, trans bool, to, right driver.Pointer, isRight, accumulate bool) launch.Command {
+	all, absmax := splitSize(from, trans)
 	width, block := across(t, from, all)
 	grid := [3]int{ints.CeilDiv(all, block[0]*width), min(ints.CeilDiv(from.Rows, block[1]), launch.MaxGrid), 1}
 	if trans {
 		width, grid, block = 1, [3]int{ints.CeilDiv(from.Cols, 32), min(ints.CeilDiv(all, 32), launch.MaxGrid), 1}, [3]int{32, 8, 1}
 	}
-	kind := ints.FromBool(right == 0)
-	if right == 0 {
-		right = to + driver.Pointer(absmax) // unread
-	}
-	return []launch.Command{Largest(t, from, to+driver.Pointer(absmax)), launch.New(scaled(t, "split", nil, "V", width, "TRANS", ints.FromBool(trans), "RIGHT", kind), grid, block,
-		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(absmax), uint64(right), uint64(ints.FromBool(accumulate)))}
+	return launch.New(scaled(t, "split", nil, "V", width, "TRANS", ints.FromBool(trans), "RIGHT", ints.FromBool(isRight)), grid, block,
+		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(absmax), uint64(right), uint64(ints.FromBool(accumulate)))
 }
 
 // across is how many adjacent values of v a thread takes at a time, and the block of

@@ -159,13 +159,13 @@ func (r batch) writes(op schedule.Op) bool {
 func (e *emitter) together(r batch, stream int) []launch.Command {
 	switch r.kind {
 	case packs:
-		return gemm.PackRights(e.Target, r.ops)
+		return gemm.PackRights(e.Target, r.ops, largest(e).At)
 	case weights:
 		return []launch.Command{e.packTogether(r.ops)}
 	case squares:
 		return pointwise.Squares(e.Target, each[schedule.Squares](r.ops))
 	case updates:
-		return pointwise.Updates(e.Target, each[schedule.Update](r.ops))
+		return pointwise.Updates(e.Target, each[schedule.Update](r.ops), largest(e))
 	case copiedSums:
 		if e.added[e.now] { // along with a product's
 			return []launch.Command{pointwise.Map(e.Target, r.ops[1].(schedule.Map))}

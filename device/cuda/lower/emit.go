@@ -46,6 +46,7 @@ func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]la
 		b.forget(op)
 		b.at++
 	}
+	prepare = append(prepare, FindLargest(p, base)...)
 	b.known = nil // of the run before
 	nodes = make([][]launch.Command, len(p.schedule.Nodes))
 	for i, n := range p.schedule.Nodes {
@@ -116,9 +117,9 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		}
 		switch e.plan.Kept[op.Dst.M.ID] {
 		case gemm.SplitLibrary:
-			return gemm.SplitFactor(e.Target, op.Src, !op.Trans, e.At(op.Dst), 0, false), nil
+			return gemm.SplitWeights(e.Target, op.Src, !op.Trans, e.At(op.Dst), largestAt(e, op.Src)), nil
 		case gemm.SplitKernel:
-			return gemm.PackRight(e.Target, op), nil
+			return gemm.PackRight(e.Target, op, largestAt(e, op.Src)), nil
 		}
 		if e.plan.alias[op.Dst.M.ID] {
 			return nil, nil
@@ -149,7 +150,7 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 	case schedule.Squares:
 		return pointwise.Squares(e.Target, []schedule.Squares{op}), nil
 	case schedule.Update:
-		return pointwise.Updates(e.Target, []schedule.Update{op}), nil
+		return pointwise.Updates(e.Target, []schedule.Update{op}, largest(e)), nil
 	case schedule.AllReduce:
 		return e.sumOver(op)
 	case schedule.Scan, schedule.ScanBackward:

@@ -104,8 +104,21 @@ type updateForm struct {
 	rows                             schedule.View // if only these change; else empty
 }
 
+// Largest says where updates keep the largest values of parameters: each in an absmax cache of so many
+// parts, whose address At knows; 0: it is not kept. Scales is the text of kernels that know such caches.
+type Largest struct {
+	At     func(schedule.View) driver.Pointer
+	Parts  int
+	Scales string
+}
+
+// KeepsLargest reports whether op can keep the largest value of its parameter.
+func KeepsLargest(op schedule.Update) bool {
+	return whole(op) && (op.Rows.Empty() || !op.Alone())
+}
+
 // Updates changes parameters by their gradients, in as few launches as go.
-func Updates(t *launch.Target, ops []schedule.Update) (list []launch.Command) {
+func Updates(t *launch.Target, ops []schedule.Update, largest Largest) (list []launch.Command) {
 	for form, ops := range alike(ops, func(op schedule.Update) updateForm { return newUpdateForm(t, op) }) {
 		if !form.rows.Empty() {
 			for _, op := range ops {
@@ -113,7 +126,7 @@ func Updates(t *launch.Target, ops []schedule.Update) (list []launch.Command) {
 			}
 			continue
 		}
-		list = append(list, updateAll(t, form, ops)...)
+		list = append(list, updateAll(t, form, ops, largest)...)
 	}
 	return list
 }
@@ -147,33 +160,30 @@ func (f *updateForm) scale(t *launch.Target) []uint64 {
 }
 
 // rule is a kernel that begins with what gradients are multiplied by.
-func (f *updateForm) rule(t *launch.Target, name string, defines ...any) *codegen.Source {
+// Its text begins with that of others' functions.
+func (f *updateForm) rule(t *launch.Target, name, others string, defines ...any) *codegen.Source {
 	defines = append(defines, "RATES", t.Element(f.rates), "SQUARES", t.Element(f.squares))
 	return t.Source(func() codegen.Source {
-		return codegen.Source{Name: name, Text: codegen.Defines(defines...) + codegen.Text(kernels, "rule.cu") + codegen.Text(kernels, name+".cu")}
+		return codegen.Source{Name: name, Text: codegen.Defines(defines...) + others + codegen.Text(kernels, "rule.cu") + codegen.Text(kernels, name+".cu")}
 	}, append([]any{name, " "}, defines...)...)
 }
 
 // A stretch is elements in a row, of a parameter and of what belongs to it.
 type stretch struct {
-	at    [5]uint64 // the parameter, its copy, gradient and moments
-	count int
+	at      [5]uint64 // the parameter, its copy, gradient and moments
+	count   int
+	largest driver.Pointer // where the parameter's largest value is kept; 0: nowhere
 }
 
 // stretches are the elements of op: as one stretch, or row after row where rows have gaps.
-func stretches(t *launch.Target, op schedule.Update) (list []stretch) {
-	views := [5]schedule.View{op.Param, op.Copy, op.Grad}
-	copy(views[3:], op.Moment)
-	dense := true
-	for _, v := range views {
-		dense = dense && (v.Empty() || v.Rows == 1 || v.Cols == v.M.Cols)
-	}
-	rows, count := 1, op.Param.Rows*op.Param.Cols
-	if !dense {
-		rows, count = op.Param.Rows, op.Param.Cols
+func stretches(t *launch.Target, op schedule.Update, largest Largest) (list []stretch) {
+	views := viewsOf(op)
+	rows, one := 1, stretch{count: op.Param.Rows * op.Param.Cols, largest: largest.At(op.Param)}
+	if !whole(op) {
+		rows, one = op.Param.Rows, stretch{count: op.Param.Cols}
 	}
 	for i := range rows {
-		s := stretch{count: count}
+		s := one
 		for k, v := range views {
 			if !v.Empty() {
 				s.at[k] = uint64(t.At(v.Band(i, 1)))
@@ -182,6 +192,23 @@ func stretches(t *launch.Target, op schedule.Update) (list []stretch) {
 		list = append(list, s)
 	}
 	return list
+}
+
+// viewsOf are those of a parameter and of what belongs to it.
+func viewsOf(op schedule.Update) [5]schedule.View {
+	views := [5]schedule.View{op.Param, op.Copy, op.Grad}
+	copy(views[3:], op.Moment)
+	return views
+}
+
+// whole reports whether all elements of op are one stretch.
+func whole(op schedule.Update) bool {
+	for _, v := range viewsOf(op) {
+		if !v.Empty() && v.Rows > 1 && v.Cols != v.M.Cols {
+			return false
+		}
+	}
+	return true
 }
 
 // Blocks change chunks of so many elements: more in large networks, where each would otherwise
@@ -193,15 +220,18 @@ const (
 )
 
 // updateAll changes all elements of parameters.
-func updateAll(t *launch.Target, f updateForm, ops []schedule.Update) (list []launch.Command) {
+func updateAll(t *launch.Target, f updateForm, ops []schedule.Update, largest Largest) (list []launch.Command) {
 	var all []stretch
-	total, width := 0, 4
+	total, width, longest := 0, 4, 0
 	for _, op := range ops {
-		all = append(all, stretches(t, op)...)
+		all = append(all, stretches(t, op, largest)...)
 	}
 	elements := [5]driver.Element{f.param, f.copy, f.grad, f.first, f.second}
 	for _, s := range all {
 		total += s.count
+		if s.largest != 0 {
+			longest = max(longest, s.count)
+		}
 		for k, at := range s.at {
 			if at%uint64(width*elements[k].Bytes()) != 0 {
 				width = 1
@@ -209,14 +239,22 @@ func updateAll(t *launch.Target, f updateForm, ops []schedule.Update) (list []la
 		}
 	}
 	chunk := leastChunk * min(max(1, total/(leastChunk*usualBlocks)), mostChunk/leastChunk)
-	source := f.rule(t, "update", "SEGMENTS", mostSegments, "MOMENTS", f.moments, "COPIES", f.copies, "V", width, "PARAM", f.param, "COPY", f.copy, "GRAD", f.grad, "FIRST", f.first, "SECOND", f.second)
+	scales := ""
+	if longest > 0 { // a cache has a part for each block
+		scales = largest.Scales
+		chunk = max(chunk, ints.RoundUp(ints.CeilDiv(longest, largest.Parts), leastChunk))
+	}
+	source := f.rule(t, "update", scales, "LARGEST", ints.FromBool(longest > 0), "TAIL", launch.Alignment, "SEGMENTS", mostSegments, "MOMENTS", f.moments, "COPIES", f.copies, "V", width, "PARAM", f.param, "COPY", f.copy, "GRAD", f.grad, "FIRST", f.first, "SECOND", f.second)
 	for len(all) > 0 {
 		var segments table
 		for _, s := range all[:min(len(all), mostSegments)] {
 			segments.add(ints.CeilDiv(s.count, chunk), s.at[0], s.at[1], s.at[2], s.at[3], s.at[4], uint64(s.count))
+			if s.largest != 0 {
+				segments.words[len(segments.words)-1] |= uint64(s.largest-t.Base) / launch.Alignment << 32
+			}
 		}
 		all = all[segments.n:]
-		args := append([]uint64{uint64(chunk)}, f.scale(t)...)
+		args := append([]uint64{uint64(chunk), uint64(t.Base)}, f.scale(t)...)
 		list = append(list, segments.launch(t, source, append(args, bits(f.beta1), bits(f.beta2), bits(f.epsilon))...))
 	}
 	return list
@@ -234,7 +272,7 @@ func updateRows(t *launch.Target, f updateForm, op schedule.Update) launch.Comma
 		uint64(op.Param.Rows), uint64(op.Param.Cols), uint64(t.At(op.Param)), uint64(op.Param.M.Cols), uint64(t.At(op.Grad)), uint64(op.Grad.M.Cols),
 		uint64(t.At(op.Rows)), uint64(op.Rows.M.Cols),
 	}
-	l := launch.New(f.rule(t, "update_rows", "V", width, "PARAM", f.param, "GRAD", f.grad, "INDEX", f.index),
+	l := launch.New(f.rule(t, "update_rows", "", "V", width, "PARAM", f.param, "GRAD", f.grad, "INDEX", f.index),
 		[3]int{op.Rows.Rows, 1, 1}, [3]int{launch.BlockSize, 1, 1}, append(args, f.scale(t)...)...)
 	l.Early = t.Properties.Capability >= 90
 	return l

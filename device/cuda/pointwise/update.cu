@@ -2,21 +2,24 @@
 #include "sample/update.cuh"
 #endif
 // A segment is count elements in a row, of a parameter and of what belongs to it. Blocks from
-// first on change it, each a chunk.
+// first on change it, each a chunk. The largest element is kept in an absmax cache (scales.cu), so many
+// times TAIL bytes into the program's memory, unless that is 0.
 struct segment {
   PARAM* param;
   COPY* copy;
   const GRAD* grad;
   FIRST* mean;
   SECOND* square;
-  long long count, first;
+  long long count;
+  unsigned first, tail;
 };
 struct segments { segment of[SEGMENTS]; };
 
 // change: Update.Step of package schedule for N elements from place i on. There are MOMENTS of
-// them; two make it Adam. With COPIES set, copy becomes what the parameter is.
+// them; two make it Adam. With COPIES set, copy becomes what the parameter is. With LARGEST set,
+// largest becomes that of its own and of these elements.
 template <int N>
-__device__ __forceinline__ void change(const segment& s, long long i, float scale, float rate, float root, float beta1, float beta2, float epsilon) {
+__device__ __forceinline__ void change(float& largest, const segment& s, long long i, float scale, float rate, float root, float beta1, float beta2, float epsilon) {
   float w[N], step[N];
   load<N>(w, s.param + i);
   if (scale != 0) {
@@ -50,10 +53,14 @@ __device__ __forceinline__ void change(const segment& s, long long i, float scal
 #if COPIES
   store<N>(s.copy + i, w);
 #endif
+#if LARGEST
+#pragma unroll
+  for (int k = 0; k < N; k++) largest = larger(largest, w[k]);
+#endif
 }
 
 // update changes all segments. V elements are changed at once.
-extern "C" __global__ void __launch_bounds__(256) update(int n, int chunk, const RATES* rates, const SQUARES* squares, int parts, float beta1, float beta2, float epsilon, const __grid_constant__ segments all) {
+extern "C" __global__ void __launch_bounds__(256) update(int n, int chunk, char* memory, const RATES* rates, const SQUARES* squares, int parts, float beta1, float beta2, float epsilon, const __grid_constant__ segments all) {
   begin_next();
   wait_previous();
   const float scale = gradient_scale(rates, squares, parts), rate = widen(rates[0]), root = widen(rates[1]);
@@ -64,7 +71,11 @@ extern "C" __global__ void __launch_bounds__(256) update(int n, int chunk, const
   }
   const segment& s = all.of[at];
   const long long from = (blockIdx.x - s.first) * chunk, to = min(from + chunk, s.count);
+  float largest = 0;
   for (long long i = from + V * threadIdx.x; i < to; i += V * 256)
-    if (i + V <= to) change<V>(s, i, scale, rate, root, beta1, beta2, epsilon);
-    else for (long long j = i; j < to; j++) change<1>(s, j, scale, rate, root, beta1, beta2, epsilon);
+    if (i + V <= to) change<V>(largest, s, i, scale, rate, root, beta1, beta2, epsilon);
+    else for (long long j = i; j < to; j++) change<1>(largest, s, j, scale, rate, root, beta1, beta2, epsilon);
+#if LARGEST
+  if (s.tail) tell_largest(reinterpret_cast<float*>(memory + (long long)s.tail * TAIL), blockIdx.x - s.first, (s.count + chunk - 1) / chunk, largest);
+#endif
 }

@@ -3,6 +3,8 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
+#define LARGEST 0
+#define TAIL 256
 #define SEGMENTS 64
 #define MOMENTS 0
 #define COPIES 0
