@@ -19,10 +19,12 @@ func Gather(t *launch.Target, op schedule.Gather) launch.Command {
 		uint64(t.At(op.Table)), uint64(op.Table.M.Cols), uint64(t.At(op.Out)), uint64(op.Out.M.Cols), t.Status())
 }
 
-// Scatter adds rows to the rows of a table that an index names.
+// Scatter adds rows to the rows of a table that an index names: by blocks of the rows of the table, or of the
+// index if that is shorter.
 func Scatter(t *launch.Target, op schedule.Scatter) launch.Command {
-	return launch.New(t.File(file, "scatter", "INDEX", t.Element(op.Index), "FROM", t.Element(op.Src), "TABLE", t.Element(op.Table)),
-		[3]int{op.Table.Rows, ints.CeilDiv(op.Src.Cols, launch.BlockSize), 1}, [3]int{launch.BlockSize, 1, 1},
+	entries := op.Index.Rows < op.Table.Rows
+	return launch.New(t.File(file, "scatter", "ENTRIES", ints.FromBool(entries), "INDEX", t.Element(op.Index), "FROM", t.Element(op.Src), "TABLE", t.Element(op.Table)),
+		[3]int{min(op.Index.Rows, op.Table.Rows), ints.CeilDiv(op.Src.Cols, launch.BlockSize), 1}, [3]int{launch.BlockSize, 1, 1},
 		uint64(op.Src.Rows), uint64(op.Src.Cols), uint64(op.Table.Rows), uint64(t.At(op.Index)), uint64(op.Index.M.Cols),
 		uint64(t.At(op.Src)), uint64(op.Src.M.Cols), uint64(t.At(op.Table)), uint64(op.Table.M.Cols), t.Status())
 }

@@ -2,13 +2,23 @@
 #include "sample/scatter.cuh"
 #endif
 // scatter: table[index[i]][j] += from[i][j], in the order of i: each block looks
-// for the rows that go to one row of the table, 1024 at a time.
+// for the rows that go to one row of the table, 1024 at a time. There is a block for each row of the
+// table, or, with ENTRIES set, for each number of the index: the first that names a row adds to it.
 extern "C" __global__ void __launch_bounds__(256)
 scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, const FROM* from, int ldfrom, TABLE* table, int ldtable, unsigned* status) {
   constexpr int PER = 4, WARPS = 8; // rows of a thread; a warp's are 32 in sequence, PER times
   __shared__ int hits[PER * 256], counts[2][PER * WARPS];
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
-  const int at = blockIdx.x, col = blockIdx.y * 256 + tid;
+#if ENTRIES
+  const int at = row_of(widen(index[(long long)blockIdx.x * ldindex]), tablerows);
+  if (at < 0) {
+    *status = BAD_INDEX;
+    return;
+  }
+#else
+  const int at = blockIdx.x;
+#endif
+  const int col = blockIdx.y * 256 + tid;
   const bool mine = col < cols;
   TABLE* to = table + (long long)at * ldtable + (mine ? col : 0);
   float sum = mine ? widen(*to) : 0;
@@ -40,6 +50,7 @@ scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, cons
     for (int k = 0; k < PER; k++)
       if (vote[k] >> lane & 1) hits[place[k] + __popc(vote[k] & ((1u << lane) - 1))] = base + k * 256 + tid;
     __syncthreads();
+    if (ENTRIES && !any && hits[0] < blockIdx.x) return;
     any = true;
     if (mine)
       for (int k = 0; k < n; k++) sum += widen(from[(long long)hits[k] * ldfrom + col]);

@@ -3,6 +3,7 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
+#define ENTRIES 1
 #define INDEX float
 #define FROM float
 #define TABLE float
