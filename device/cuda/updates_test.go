@@ -95,7 +95,7 @@ func optimising(t *testing.T) map[string]*schedule.Schedule {
 		}
 		all[name] = finished(t, u)
 	}
-	all["rows"] = finished(t, named())
+	all["rows"] = finished(t, someRows())
 	u := newUpdating(false)
 	for i := range 70 {
 		a := u.place(fmt.Sprint("a", i), 1+i%9, 1+i*13%41, i%5 == 2)
@@ -106,9 +106,9 @@ func optimising(t *testing.T) map[string]*schedule.Schedule {
 	return all
 }
 
-// named is a schedule of tables of which some rows have a gradient: of few rows and of many, of rows
+// someRows is a schedule of tables of which some rows have a gradient: of few rows and of many, of rows
 // that are read four elements at a time or one, and of symbols that are far apart.
-func named() *updating {
+func someRows() *updating {
 	u := newUpdating(true)
 	near, far := u.Matrix("class", 9, 1).All(), u.Matrix("far", 9, 1).All()
 	u.Do(0, schedule.Map{Op: cell.Add, Out: far, A: near, B: near})
@@ -219,6 +219,13 @@ func twice(t *testing.T, rule schedule.Rule, moments int) (s *schedule.Schedule,
 // so that no launch looks for it. What the host writes between two runs counts as well.
 func TestLargestKept(t *testing.T) {
 	d, _ := emulated(t)
+	holdLargest(t, d)
+}
+
+func TestGPULargestKept(t *testing.T) { holdLargest(t, openGPU(t, time.Minute)) }
+
+func holdLargest(t *testing.T, d device.Device) {
+	t.Helper()
 	for rule, moments := range map[schedule.Rule]int{schedule.SGD: 0, schedule.Adam: 2} {
 		s, weights := twice(t, rule, moments)
 		for _, split := range []int{1, 3} {
