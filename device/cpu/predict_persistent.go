@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
@@ -70,10 +72,17 @@ func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
 	lines := float64(ceil(units, line))
 	weights := int64(4 * len(w.weights) * w.hidden * ceil(units, line) * line)
 	each := p.nearLine
-	if level := p.level(weights); level > 0 {
+	switch level := p.level(weights); {
+	case level > 1:
 		each = max(p.farLine, 4*line/p.read[level])
+	case level == 1:
+		each = p.farLine
 	}
-	return p.step + lines*(float64(len(w.weights)*w.hidden)*each+p.instructions(prog))
+	step := p.step
+	if slices.ContainsFunc([]cell.Instr(prog), func(in cell.Instr) bool { return function(in.Op) }) {
+		step += p.latency
+	}
+	return step + lines*(float64(len(w.weights)*w.hidden)*each+p.instructions(prog))
 }
 
 // met is a meeting of so many workers. It was measured with two; see moves.

@@ -33,7 +33,8 @@ type rates struct {
 
 	// Persistent layers.
 	step              float64 // of a step where one call runs all
-	nearLine, farLine float64 // of a line of weights in such a step, in the nearest cache and outside
+	latency           float64 // and of the sigmoids or tanhs that the next such step waits for
+	nearLine, farLine float64 // of a line of weights in such a step, in the nearest cache and outside, at least
 	forming           float64 // of a product formed among steps, times what it takes by itself
 	meeting           float64 // of two workers at a step
 
@@ -55,7 +56,7 @@ func ratesOf(l simd.Level) *rates {
 		tile: 6e-9, call: 25e-9, pack: 0.15e-9, prepare: [4]float64{20e9, 28e9, 15e9, 8e9},
 		stream: [4]float64{200e9, 60e9, 40e9, 20e9}, function: 5.8e-9, line: 0.5e-9, row: 8e-9, vector: 2.5e-9, scanRow: 3e-9,
 		mapFunction: 5.8e-9, mapLine: 0.4e-9, mapRow: 7e-9, mapFar: 50e-9,
-		step: 22e-9, nearLine: 0.4e-9, farLine: 0.58e-9, forming: 0.9, meeting: 0.35e-6,
+		step: 22e-9, nearLine: 0.4e-9, farLine: 0.61e-9, forming: 0.9, meeting: 0.35e-6,
 		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
 	}
 	r.half, r.load, r.round, r.block = 2*r.peak, r.read, 0.1e-9, 60e-9
@@ -64,6 +65,7 @@ func ratesOf(l simd.Level) *rates {
 		r.peak, r.half, r.load = 200e9, 1700e9, [4]float64{150e9, 150e9, 60e9, 29e9}
 		r.read, r.narrow = [4]float64{150e9, 105e9, 65e9, 29e9}, 0.018e-9
 		r.function, r.mapFunction = 6.5e-9, 6.5e-9
+		r.step, r.latency, r.nearLine, r.farLine = 7e-9, 11e-9, 0.26e-9, 0.43e-9
 	case simd.AVX2:
 		r.peak, r.tile = 110e9, 10e-9
 		r.function, r.mapFunction, r.line, r.step = 9e-9, 9e-9, 0.8e-9, 8e-9

@@ -200,6 +200,28 @@ func TestPredictedFewKinds(t *testing.T) {
 	}
 }
 
+// TestPredictedCalls: a step of a sequence whose steps are one call is predicted within a quarter of what it
+// took on a Sapphire Rapids, in nanoseconds.
+func TestPredictedCalls(t *testing.T) {
+	rapids := caches{near: 48 << 10, own: 2 << 20, last: 480 << 20}
+	p := &forecast{planner: plan(t, 1), core: core{ratesOf(simd.AMX), rapids}}
+	for _, c := range []struct {
+		cell   *cell.Cell
+		hidden int
+		took   float64
+	}{
+		{cell.LSTM, 16, 70}, {cell.LSTM, 32, 144}, {cell.LSTM, 64, 622}, {cell.LSTM, 128, 1974},
+		{cell.GRU, 32, 102}, {cell.GRU, 64, 319}, {cell.GRU, 128, 1715},
+		{cell.Lookup("rnn-tanh"), 16, 32}, {cell.Lookup("rnn-tanh"), 48, 82}, {cell.Lookup("rnn-tanh"), 96, 202},
+		{cell.Lookup("rnn-relu"), 16, 13.6}, {cell.Lookup("rnn-relu"), 32, 23.6}, {cell.Lookup("rnn-relu"), 64, 88}, {cell.Lookup("rnn-relu"), 128, 485},
+	} {
+		w := &persistent{band: band{hidden: c.hidden}, weights: make([][]float32, c.cell.Recurrent)}
+		if got := 1e9 * p.called(w, c.cell.Inference, c.hidden); got < 0.75*c.took || got > 1.25*c.took {
+			t.Errorf("a step of %v of %d units is predicted to take %.1f ns, and took %.1f", c.cell, c.hidden, got, c.took)
+		}
+	}
+}
+
 // TestPredictDeclines what Compile declines, for the same reason.
 func TestPredictDeclines(t *testing.T) {
 	d, err := Open(Options{Threads: 2})
