@@ -297,22 +297,42 @@ func (w *persistent) run(rows fused.Span, from, to, band, bands int, s *scratch)
 	n, gates := to-from, len(w.weights)
 	g := bandProduct(rows.N, n, w.hidden, w.program.format)
 	g.A.Stride, g.LdC = w.through.row, gates*n
+	parts := w.parts(gates, n, w.hidden, rows.N)
 	for step := range w.steps {
 		if step > 0 {
 			w.meet(band, bands)
 		}
-		g.A.Data = w.through.at(step, rows.From)
-		for k := range gates {
-			i := k
-			if step%2 > 0 { // the gate that was read last is still in a cache
-				i = gates - 1 - k
-			}
-			g.Again = k > 0
-			g.Packed, g.C = gemm.Columns(w.weights[i], g.Format, w.hidden, from), s.products[i*n:]
+		g.A.Data, g.Again = w.through.at(step, rows.From), false
+		for k := range gates * parts {
+			i := inTurn(k, gates*parts, step)
+			at, end := span(n, line, i%parts, parts)
+			g.N, g.Packed, g.C = end-at, gemm.Columns(w.weights[i/parts], g.Format, w.hidden, from+at), s.products[i/parts*n+at:]
 			w.program.device.gemm.Run(&g, 0, 1, s.gemm)
+			g.Again = true
 		}
 		w.cells(step, rows, from, to, s.products, gates, s)
 	}
+}
+
+// parts is in how many parts of columns a step goes through each of so many matrices of weights, where the
+// next step goes through them the other way round: what was read last is then still in a worker's own cache.
+// It pays where that cache does not hold all weights, and where reading them takes longer than to multiply:
+// of few sequences. Weights of 16 bits, which are widened on the way, were up to 4 % slower.
+func (b *band) parts(matrices, units, depth, rows int) int {
+	const few, shares = 6, 4
+	own, bytes := gemm.CacheOf(b.program.device.gemm), 4*units*depth
+	if b.program.format != simd.F32 || rows > few || matrices*bytes <= own {
+		return 1
+	}
+	return min(ceil(shares*bytes, own), ceil(units, 4*line))
+}
+
+// inTurn is the i-th of n things, or that from the end in every other step.
+func inTurn(i, n, step int) int {
+	if step%2 > 0 {
+		return n - 1 - i
+	}
+	return i
 }
 
 // call runs all steps of a band of one sequence in one call, or in one for each block of an input product, and in more where
@@ -405,13 +425,19 @@ func (w *persistentBackward) share(part, parts int, s *scratch) {
 	if from == to || rows.N == 0 {
 		return
 	}
-	g := bandProduct(rows.N, to-from, w.depth, w.program.format)
-	g.Packed, g.A.Stride = gemm.Columns(w.weights, g.Format, w.depth, from), w.gradient.row
-	g.C, g.LdC, g.Accumulate = w.carry.data[rows.From*w.carry.stride+from:], w.carry.stride, w.add
+	n := to - from
+	g := bandProduct(rows.N, n, w.depth, w.program.format)
+	g.A.Stride, g.LdC, g.Accumulate = w.gradient.row, w.carry.stride, w.add
+	pieces := w.parts(1, n, w.depth, rows.N)
 	for step := w.steps - 1; step >= 0; step-- {
 		w.cells(step, rows, from, to, nil, 0, s)
 		w.meet(part, bands)
-		g.A.Data = w.gradient.at(step, rows.From)
-		w.program.device.gemm.Run(&g, 0, 1, s.gemm)
+		g.A.Data, g.Again = w.gradient.at(step, rows.From), false
+		for k := range pieces {
+			at, end := span(n, line, inTurn(k, pieces, step), pieces)
+			g.N, g.Packed, g.C = end-at, gemm.Columns(w.weights, g.Format, w.depth, from+at), w.carry.data[rows.From*w.carry.stride+from+at:]
+			w.program.device.gemm.Run(&g, 0, 1, s.gemm)
+			g.Again = true
+		}
 	}
 }

@@ -111,6 +111,9 @@ func New(k *simd.Kernels, l2 int) *Engine {
 	return e
 }
 
+// CacheOf is the cache of a core, in bytes, that an engine's products are blocked for.
+func CacheOf(e *Engine) int { return 2 * e.blockB }
+
 // Kernels returns the kernels that the engine multiplies with.
 func (e *Engine) Kernels() *simd.Kernels { return e.k }
 
