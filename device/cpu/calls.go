@@ -13,12 +13,14 @@ func (w *persistent) inOneCall(bands int) bool {
 }
 
 // calls reports whether all steps of so many units of one sequence take less time in one call than a product and
-// cells at each step. AVX2 has registers for the sums of one strip of each gate, and products of a step read more
+// cells at each step. Products of a step read weights beyond L2 in turn, from either end. AVX2 has registers for the sums of one strip of each gate, and products of a step read more
 // strips side by side, which pays where weights come from far.
 func (w *persistent) calls(units int) bool {
 	const far = 4
 	switch bytes := w.bytes(units); {
-	case w.program.device.kernels.Level() >= simd.AVX512 || bytes <= nearest():
+	case w.program.device.kernels.Level() >= simd.AVX512:
+		return bytes <= gemm.CacheOf(w.program.device.gemm)
+	case bytes <= nearest():
 		return true
 	case len(w.weights) == 1:
 		return bytes <= far*nearest()

@@ -162,7 +162,7 @@ func (w *persistent) forms(k knob.Params, members, parts int) (bands int, helped
 	}
 	_, _, bands = w.own(0, parts)
 	helped = bands < members
-	among := fused.Forms(w.program.device.kernels.Level()) && (k["ahead"] > 0 || w.waits(bands))
+	among := fused.Forms(w.program.device.kernels.Level()) && (k["ahead"] > 0 || w.waits(bands) && w.calls(w.largest(bands)))
 	return bands, helped, helped || among
 }
 

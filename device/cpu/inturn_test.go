@@ -51,32 +51,46 @@ func thereAndBack(t *testing.T, c *cell.Cell, hidden, batch, steps int) *schedul
 func TestWeightsBeyondL2AreReadInTurn(t *testing.T) {
 	for _, c := range []*cell.Cell{cell.RNNReLU, cell.GRU, cell.LSTM} {
 		for _, threads := range []int{1, 2} {
-			s := thereAndBack(t, c, 201, 3, 5)
-			var want [][]float32
-			for _, l2 := range []int{64 << 20, 20 << 10} {
-				d, err := Open(Options{Threads: threads})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer d.Close()
-				d.gemm = gemm.New(d.kernels, l2)
-				if n := (&band{program: &program{device: d, format: simd.F32}}).parts(c.Recurrent, 201, 201, 3); (n > 1) != (l2 < 1<<20) {
-					t.Errorf("%v: %d parts with %d KiB of L2", c, n, l2>>10)
-				}
-				k := knob.Params{}
-				if threads > 1 { // which share units
-					k["sequences"] = 1
-				}
-				got := once(t, d, s, k)
-				if want == nil {
-					want = got
-				}
-				for i := range got {
-					for j, v := range got[i] {
-						if diff := math.Abs(float64(v - want[i][j])); !(diff <= 1e-5) {
-							t.Fatalf("%v, %d workers, %s: %v, and %v of whole products", c, threads, s.Matrices[i].Name, v, want[i][j])
-						}
-					}
+			for _, batch := range []int{1, 3} {
+				inTurnOrNot(t, c, threads, batch)
+			}
+		}
+	}
+}
+
+// inTurnOrNot holds a layer whose weights a small L2 does not hold to what it is with a large one.
+func inTurnOrNot(t *testing.T, c *cell.Cell, threads, batch int) {
+	t.Helper()
+	const hidden = 201
+	s := thereAndBack(t, c, hidden, batch, 5)
+	k := knob.Params{}
+	if threads > 1 && batch > 1 { // which share units
+		k["sequences"] = 1
+	}
+	var want [][]float32
+	for _, l2 := range []int{64 << 20, 20 << 10} {
+		d, err := Open(Options{Threads: threads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		d.gemm = gemm.New(d.kernels, l2)
+		b := band{program: &program{device: d, format: simd.F32}, batch: batch, hidden: hidden}
+		if n := b.parts(c.Recurrent, hidden, hidden, batch); (n > 1) != (l2 < 1<<20) {
+			t.Errorf("%v: %d parts with %d KiB of L2", c, n, l2>>10)
+		}
+		w := persistent{band: b, weights: make([][]float32, c.Recurrent)}
+		if d.kernels.Level() >= simd.AVX512 && w.calls(hidden) != (l2 > 1<<20) {
+			t.Errorf("%v: one call runs all steps with %d KiB of L2", c, l2>>10)
+		}
+		got := once(t, d, s, k)
+		if want == nil {
+			want = got
+		}
+		for i := range got {
+			for j, v := range got[i] {
+				if diff := math.Abs(float64(v - want[i][j])); !(diff <= 1e-5) {
+					t.Fatalf("%v, %d workers, %s: %v, and %v with a large L2", c, threads, s.Matrices[i].Name, v, want[i][j])
 				}
 			}
 		}
