@@ -138,7 +138,7 @@ func (p *program) take(m *schedule.Matrix) error {
 			return err
 		}
 		at.bytes, any = 0, true
-		p.stale = p.stale || lower.KeepsLargest(p.plan, at.matrix)
+		p.stale = p.stale || lower.CountsOn(p.plan, at.matrix)
 	}
 	if any {
 		return d.Record(f.taken, 0)

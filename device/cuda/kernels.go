@@ -13,6 +13,7 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/lower"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -51,7 +52,7 @@ func (d *Device) Precompile(s *schedule.Schedule, k knob.Params) {
 	if err != nil {
 		return
 	}
-	d.begin(append(prepare, slices.Concat(nodes...)...))
+	d.begin(slices.Concat(prepare, lower.Refresh(&p, 0), slices.Concat(nodes...)))
 }
 
 // begin has kernels of launches that are new compiled side by side. It returns

@@ -117,7 +117,7 @@ func (p *program) bind() error {
 		return err
 	}
 	p.prepare.list = lower.PrepareCalls(prepare)
-	refresh := lower.FindLargest(p.plan, p.base)
+	refresh := lower.Refresh(p.plan, p.base)
 	p.refresh.list = lower.PrepareCalls(refresh)
 	p.stale = len(p.refresh.list) > 0
 	if p.run.list, err = p.enqueue(nodes); err != nil {
@@ -163,7 +163,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if err := p.take(m); err != nil { // what was fed before, of which src may be a part
 		return fmt.Errorf("cuda: %w", err)
 	}
-	p.stale = p.stale || lower.KeepsLargest(p.plan, m)
+	p.stale = p.stale || lower.CountsOn(p.plan, m)
 	return p.device.driver.Upload(p.base+driver.Pointer(p.plan.Offsets[m.ID]), driver.Encode(src, p.plan.Elements[m.ID]))
 }
 
@@ -235,7 +235,6 @@ func (p *program) Prepare() error {
 	if err := p.issue(&p.prepare); err != nil {
 		return err
 	}
-	p.stale = false
 	return p.settle()
 }
 

@@ -1,9 +1,15 @@
 package cuda_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/lower"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -44,6 +50,56 @@ func spread(b *schedule.Builder, rows int) schedule.View {
 		b.Do(0, schedule.Map{Op: cell.Add, Out: sum, A: sum, B: b.Matrix("class", rows, 1).All()})
 	}
 	return sum
+}
+
+// TestTables: of a large table's gradient a run zeroes the rows alone that the run before has added to. What
+// the host has written elsewhere does not stay.
+func TestTables(t *testing.T) {
+	d, _ := emulated(t)
+	defer func(was int64) { lower.LeastTable = was }(lower.LeastTable)
+	lower.LeastTable = 1 << 10
+	holdTables(t, d, 71, 5, 36, 1030)
+}
+
+func TestGPUTables(t *testing.T) { holdTables(t, openGPU(t, time.Minute), 8300, 507, 520, 1030) }
+
+// holdTables is of tables of so many rows and columns.
+func holdTables(t *testing.T, d device.Device, rows int, columns ...int) {
+	t.Helper()
+	b := schedule.NewBuilder(1)
+	index, other := b.Matrix("class", 9, 1), b.Matrix("class", 9, 1).All()
+	for _, cols := range columns {
+		table := b.Matrix("table", rows, cols).All()
+		b.Do(0, schedule.Map{Op: cell.Zero, Out: table})
+		b.Do(0, schedule.Scatter{Index: index.All(), Src: b.Matrix("from", 9, cols).All(), Table: table})
+	}
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: index.All(), A: other}) // the next run has others
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	launches, _, err := cuda.Sources(s, nil, h200())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(fmt.Sprint(names(launches)), "zero_rows"); n != len(columns) {
+		t.Errorf("launches are %v: want rows of %d tables to be zeroed", names(launches), len(columns))
+	}
+	holdAll(t, d, s)
+	for _, m := range s.Matrices {
+		if m.Name == "table" {
+			holdWritten(t, d, s, nil, m, 1, 2)
+		}
+	}
+	holdWritten(t, d, s, nil, index, 0, 1)
+}
+
+// names are those of launches.
+func names(all []*driver.Launch) (list []string) {
+	for _, l := range all {
+		list = append(list, l.Name)
+	}
+	return list
 }
 
 // TestScatter holds sums into tables to double precision, TestGPUScatter on a GPU.

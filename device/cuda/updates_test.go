@@ -263,7 +263,9 @@ func holdWritten(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Par
 	write := func(m *schedule.Matrix, factor float32) {
 		values := make([]float32, m.Elements())
 		for j := range values {
-			values[j] = factor * (2*rng.Float32() - 1)
+			if values[j] = factor * (2*rng.Float32() - 1); m.Name == "class" {
+				values[j] = factor * float32(rng.IntN(7))
+			}
 			want[m.ID][j] = float64(values[j])
 		}
 		if err := p.Write(m, values); err != nil {

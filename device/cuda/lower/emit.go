@@ -46,7 +46,6 @@ func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]la
 		b.forget(op)
 		b.at++
 	}
-	prepare = append(prepare, FindLargest(p, base)...)
 	b.known = nil // of the run before
 	nodes = make([][]launch.Command, len(p.schedule.Nodes))
 	for i, n := range p.schedule.Nodes {
@@ -126,7 +125,7 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		}
 		return []launch.Command{e.pack(op, e.plan.weights[op.Dst.M.ID])}, nil
 	case schedule.Map:
-		return []launch.Command{pointwise.Map(e.Target, op)}, nil
+		return []launch.Command{zero(e, op)}, nil
 	case schedule.MapChain:
 		return []launch.Command{pointwise.MapChain(e.Target, op)}, nil
 	case schedule.Vendor, schedule.VendorBackward:
@@ -144,7 +143,7 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 	case schedule.Gather:
 		return []launch.Command{pointwise.Gather(e.Target, op)}, nil
 	case schedule.Scatter:
-		return []launch.Command{pointwise.Scatter(e.Target, op)}, nil
+		return []launch.Command{pointwise.Scatter(e.Target, op, notedAt(e, op.Table))}, nil
 	case schedule.SoftmaxLoss:
 		return []launch.Command{pointwise.SoftmaxLoss(e.Target, op)}, nil
 	case schedule.Squares:

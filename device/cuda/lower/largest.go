@@ -1,12 +1,11 @@
 package lower
 
 import (
-	"slices"
-
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/pointwise"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
@@ -53,19 +52,26 @@ func largest(e *emitter) pointwise.Largest {
 	return pointwise.Largest{At: at, Parts: gemm.AbsmaxParts, Scales: gemm.Scales()}
 }
 
-// FindLargest finds the values that updates keep, in memory at base: for the first run, and after the
-// host has written such weights.
-func FindLargest(p *Plan, base driver.Pointer) (list []launch.Command) {
+// Refresh has what a run counts on be so, in memory at base: it finds the values that updates keep, and
+// zeroes tables of which a run zeroes rows alone. It goes ahead of the first run, and of those before which
+// the host has written such matrices.
+func Refresh(p *Plan, base driver.Pointer) (list []launch.Command) {
 	t := p.target(base)
 	for _, m := range p.schedule.Matrices {
 		if at, ok := p.largest[m.ID]; ok {
 			list = append(list, gemm.Largest(t, m.All(), base+driver.Pointer(at)))
 		}
+		if _, ok := p.noted[m.ID]; ok {
+			list = append(list, pointwise.Map(t, schedule.Map{Op: cell.Zero, Out: m.All()}))
+		}
 	}
 	return list
 }
 
-// KeepsLargest reports whether a run counts on the largest value of one of these matrices.
-func KeepsLargest(p *Plan, of ...*schedule.Matrix) bool {
-	return slices.ContainsFunc(of, func(m *schedule.Matrix) bool { _, ok := p.largest[m.ID]; return ok })
+// CountsOn reports whether a run counts on what the run before left in m, so that Refresh is due once the
+// host has written to m.
+func CountsOn(p *Plan, m *schedule.Matrix) bool {
+	_, kept := p.largest[m.ID]
+	_, noted := p.noted[m.ID]
+	return kept || noted
 }

@@ -22,6 +22,7 @@ type layout struct {
 	stackBarriers map[int]int64  // and those of a stack, by its first node
 	absmax        []absmaxRoom   // per stream, of factors that are split
 	largest       map[int]int64  // where updates keep the largest values of weights, by matrix
+	noted         map[int]noted  // where scatters note the rows of tables, by matrix
 	scans         []scan.Words   // per stream, what its scans need, one after the other
 	cells         scan.Cells     // of scans
 	control       int64          // offset of the status word, the barriers and the words of scans, all at the end
@@ -44,6 +45,7 @@ func placeMatrices(p Plan) (Plan, error) {
 	}
 	p.place(s)
 	p.placeLargest(s, p.Kept)
+	p.placeTables(s)
 	p.scratches(s, need)
 	for _, n := range need {
 		p.scratch = append(p.scratch, p.reserve(n))

@@ -4,13 +4,17 @@
 // scatter: table[index[i]][j] += from[i][j], in the order of i: each block looks
 // for the rows that go to one row of the table, 1024 at a time. There is a block for each row of the
 // table, or, with ENTRIES set, for each number of the index: the first that names a row adds to it.
+// With NOTED set, the row of each number is noted.
 extern "C" __global__ void __launch_bounds__(256)
-scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, const FROM* from, int ldfrom, TABLE* table, int ldtable, unsigned* status) {
+scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, const FROM* from, int ldfrom, TABLE* table, int ldtable, int* noted, unsigned* status) {
   constexpr int PER = 4, WARPS = 8; // rows of a thread; a warp's are 32 in sequence, PER times
   __shared__ int hits[PER * 256], counts[2][PER * WARPS];
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
 #if ENTRIES
   const int at = row_of(widen(index[(long long)blockIdx.x * ldindex]), tablerows);
+#if NOTED
+  if (blockIdx.y == 0 && tid == 0) noted[blockIdx.x] = at;
+#endif
   if (at < 0) {
     *status = BAD_INDEX;
     return;

@@ -4,6 +4,7 @@
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
 #define ENTRIES 1
+#define NOTED 0
 #define INDEX float
 #define FROM float
 #define TABLE float
