@@ -164,6 +164,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
 	case !slices.Contains(r.directions, p.Direction.String()):
 		return fmt.Errorf("%w: %s runs layers in direction %s, not %v", schedule.ErrDirection, r.o.Name, listed(r.directions), p.Direction)
+	case p.Resets > 0:
+		return fmt.Errorf("%w: rivals run whole sequences, but resets are %d%%: set resets to none", schedule.ErrResets, p.Resets)
 	case p.Lengths != "" && !r.lengths:
 		return fmt.Errorf("%w: %s runs all steps of all sequences, but lengths are %.60v: set lengths to full", schedule.ErrLengths, r.o.Name, p.Lengths)
 	case p.Calls > 0:

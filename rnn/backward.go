@@ -87,10 +87,14 @@ func (b *LayerBack) Project(above schedule.View) {
 // Through views the states before steps [t, t+n), or a copy.
 func (b *LayerBack) Through(t, n int) schedule.View {
 	p := b.plan
-	if runs := p.Batches.Runs(t, n, n); len(runs) == 1 {
+	if runs := p.Batches.Runs(t, n, n); len(runs) == 1 && p.resets == nil {
 		return p.Through(b.layer, t, n)
 	}
-	if b.prior.Empty() {
+	switch {
+	case !b.prior.Empty():
+	case p.resets != nil:
+		b.prior = keptPrior(p, b.recurrent, b.layer)
+	default:
 		b.prior = priorStates(p, b.recurrent, b.layer)
 	}
 	return b.prior.Band(p.Batches.Before(t), p.Batches.Rows(t, n))

@@ -151,7 +151,7 @@ func (c *composer) stackOf(number, layers int) *stack {
 		q.Input, q.OneHot = c.Out(), false
 	}
 	ways := c.Ways()
-	plan := &Plan{Matrices: Matrices{Problem: q, Batches: c.Batches, uneven: c.uneven}, Builder: c.Builder}
+	plan := &Plan{Matrices: Matrices{Problem: q, Batches: c.Batches, uneven: c.uneven, resets: c.resets, turned: c.Backwards(number)}, Builder: c.Builder}
 	for l := range layers {
 		plan.Layer = append(plan.Layer, c.Layer[number+l*ways])
 	}

@@ -84,6 +84,9 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	default:
 		draw("x", rows, p.Input, true, input)
 	}
+	if p.Resets > 0 {
+		d.tensors = append(d.tensors, tensor{resetName, fresh, 1, true, drawResets(p, seed, d.Distinct)})
+	}
 	for i := range p.Reads() {
 		l := i / p.Ways()
 		name := func(s string) string { return p.Named(s, i) }
@@ -198,7 +201,7 @@ func (d *Data) Off(part float32, seed uint64) *Data {
 	out := dataOf(d.Problem, d.Distinct)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, t := range d.tensors {
-		if t.name != "target" && (t.name != "x" || !d.Problem.OneHot) {
+		if t.name != "target" && t.name != resetName && (t.name != "x" || !d.Problem.OneHot) {
 			t.values = slices.Clone(t.values)
 			for i, v := range t.values {
 				if t.name == "x" && d.Problem.Symbols > 0 && i%t.cols == 0 {
@@ -284,6 +287,12 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 		values := t.values
 		if t.perSequence {
 			values = Repeat(values, t.cols, d.Distinct, p.Batch)
+		}
+		if t.name == resetName {
+			if err := writeResets(p, mem, values); err != nil {
+				return err
+			}
+			continue
 		}
 		v := place[t.name]
 		switch {

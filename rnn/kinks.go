@@ -208,7 +208,7 @@ func (r *reference) variances(y *refLayer, below []float64) (inputs, states []fl
 	var before []float64
 	for k := range p.Frames() {
 		at := y.step(k) * b * h
-		mulTransposed(sums, of(y.prior(0, at, at+b*h, h), before), weights, b, h, h)
+		mulTransposed(sums, of(y.prior(0, at, at+b*h, h), y.begun(before, at/h, h)), weights, b, h, h)
 		y.skip(states, before, at/(b*h), h)
 		before = states[at : at+b*h]
 		for i := range sums {

@@ -63,7 +63,9 @@ func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 				x[g] = y.pre[(row*gates+g)*h+u] + float64(y.biasX[g*h+u])
 			}
 			for s := range prev {
-				prev[s] = y.state[s][(row+y.before)*h+u]
+				if prev[s] = y.state[s][(row+y.before)*h+u]; y.anew(row) {
+					prev[s] = 0
+				}
 			}
 			add := func(of *float64, variance float64) {
 				for s, slope := range slopes(c, x, peep, prev, of) {
@@ -72,6 +74,9 @@ func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 			}
 			for g := range x {
 				add(&x[g], sums[(row*gates+g)*h+u])
+			}
+			if y.anew(row) { // nor do states of 0
+				continue
 			}
 			for s := range prev {
 				add(&prev[s], all[s][(row+y.before)*h+u])

@@ -30,6 +30,9 @@ type Matrices struct {
 	Batches Batches // where the rows of steps lie
 	uneven  *uneven // nil: all sequences have all steps
 
+	resets []*resets // of layers that read from the first step, and of others; nil: no sequence begins anew
+	turned bool      // the layers read from the last step
+
 	// What every step of a layer's refers to, made once, on first use.
 	steps   [][]schedule.View // per layer: the states before step 0, 1, …
 	carries []carry           // per layer

@@ -128,7 +128,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	if _, ok := t.(Keeper); p.History > 0 && !ok {
 		return nil, fmt.Errorf("%s: %w: it keeps no steps of the previous minibatch, but history is %d", t.Name(), schedule.ErrHistory, p.History)
 	}
-	if err := cmp.Or(p.declineHeads(), declineProjection(p)); err != nil {
+	if err := cmp.Or(p.declineHeads(), declineProjection(p), declineResets(p)); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
 	if p.OneHot && p.Cell.Window > 1 {
@@ -184,7 +184,7 @@ func (p *Plan) by(t Technique, k knob.Params) error {
 
 // newPlan makes the matrices, of so many batch sizes at most; 0 is any.
 func newPlan(p Problem, streams, sizes int) *Plan {
-	plan := &Plan{Matrices: Matrices{Problem: p, Batches: batchesOf(p, sizes)}, Builder: schedule.NewBuilder(streams)}
+	plan := &Plan{Matrices: Matrices{Problem: p, Batches: batchesOf(p, sizes), resets: newResets(p)}, Builder: schedule.NewBuilder(streams)}
 	plan.SetPrecision(p.Precision)
 	train := p.Pass == Train
 	rows, h := plan.Batches.Before(p.Frames()), p.Hidden
@@ -229,7 +229,7 @@ func newPlan(p Problem, streams, sizes int) *Plan {
 			if i == 0 && p.Projection > 0 {
 				s = "u" // not yet projected
 			}
-			layer.State = append(layer.State, plan.Matrix(name(s), rows+p.Batch, h))
+			layer.State = append(layer.State, newState(plan, name(s), rows))
 		}
 		layer.Projection = newProjection(plan, name, layer.State[0])
 		if train {
@@ -287,7 +287,7 @@ func (p *Plan) Step(l, t int, x, r schedule.View) schedule.Cell {
 	y := p.Layer[l]
 	c := schedule.Cell{
 		Cell: p.Cell, Train: p.Pass == Train, X: x, R: r, BX: y.BX.All(), BR: Maybe(y.BR),
-		Peep: Maybe(y.Peep), Prev: p.Before(l, t), Next: p.After(l, t),
+		Peep: Maybe(y.Peep), Prev: p.Before(l, t), Next: p.After(l, t), Keep: Keeping(p, t, 1),
 	}
 	if y.Saved != nil {
 		c.Saved = p.Rows(y.Saved, t, 1)
@@ -303,6 +303,7 @@ func (p *Plan) StepBack(l, t int, above, dx, dr, dpeep schedule.View) schedule.C
 	c := schedule.CellBackward{
 		Cell: p.Cell, DOut: above, DNext: all, DPrev: direct, Peep: Maybe(p.Layer[l].Peep),
 		Prev: p.Before(l, t), Next: p.After(l, t), DX: dx, DPeep: p.Batches.Last(dpeep, t),
+		Keep: Keeping(p, t, 1), KeepNext: Keeping(p, t+1, 1),
 	}
 	if p.Cell.SplitGrad {
 		c.DR = dr
@@ -319,7 +320,7 @@ func (p *Plan) Sequence(l, t, n int, x schedule.View) schedule.Sequence {
 	y := p.Layer[l]
 	s := schedule.Sequence{
 		Cell: p.Cell, Train: p.Pass == Train, Steps: n, X: x,
-		BX: y.BX.All(), BR: Maybe(y.BR), Peep: Maybe(y.Peep),
+		BX: y.BX.All(), BR: Maybe(y.BR), Peep: Maybe(y.Peep), Keep: Keeping(p, t, n+1),
 	}
 	for _, m := range y.State {
 		s.State = append(s.State, p.stateBefore(m, t, n+1))

@@ -83,6 +83,9 @@ type Problem struct {
 	// Lengths says how many of the steps each sequence has. "": all.
 	Lengths Lengths
 
+	// Resets is at how many percent of the steps a sequence begins anew: see the file resets.go. 0: none.
+	Resets int
+
 	// History is how many steps of the previous minibatch are kept where
 	// training: Steps new ones follow them, whose errors flow back through both.
 	// That is BPTT(History+Steps; Steps) of Williams and Peng (1990).
@@ -149,7 +152,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkResets(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -260,6 +263,9 @@ func (p Problem) String() string {
 	}
 	if p.Projection > 0 {
 		s += fmt.Sprintf("/projection=%d", p.Projection)
+	}
+	if p.Resets > 0 {
+		s += fmt.Sprintf("/resets=%d%%", p.Resets)
 	}
 	if p.OneHot {
 		s += "/onehot"

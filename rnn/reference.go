@@ -209,6 +209,7 @@ func (r *reference) cell(y *refLayer, t, j, from, to int) {
 	x, rec := make([]float64, len(c.Gates)), make([]float64, c.Recurrent)
 	peep := make([]float64, len(c.Peeps))
 	prev, next := make([]float64, len(c.States)), make([]float64, len(c.States))
+	anew := y.anew(row)
 	if !y.exists(row) {
 		y.pass(row, from, to, h)
 		return
@@ -224,7 +225,9 @@ func (r *reference) cell(y *refLayer, t, j, from, to int) {
 			peep[k] = float64(y.peep[k*h+u])
 		}
 		for s := range prev {
-			prev[s] = y.state[s][(row+y.before)*h+u]
+			if prev[s] = y.state[s][(row+y.before)*h+u]; anew {
+				prev[s] = 0
+			}
 		}
 		if y.saved != nil {
 			c.Forward.Eval(at(u))
@@ -242,7 +245,8 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 	c, h, b := r.p.Cell, r.p.Hidden, r.Distinct
 	temps := make([]float64, max(c.Forward.Temps(), c.Backward.Temps()))
 	var constant [2]float64
-	j := row % b
+	var none float64
+	j, anew := row%b, y.anew(row)
 	return func(u int) func(cell.Ref) *float64 {
 		return func(ref cell.Ref) *float64 {
 			i := ref.Index
@@ -264,6 +268,10 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 				constant[1] = float64(y.peep[i*h+u])
 				return &constant[1]
 			case cell.Prev:
+				if anew {
+					none = 0
+					return &none
+				}
 				return &y.state[i][(row+y.before)*h+u]
 			case cell.Next:
 				return &y.state[i][(row+y.after)*h+u]

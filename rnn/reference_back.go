@@ -107,6 +107,7 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 			}
 		}
 		mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
+		y.cutCarry(t, h)
 	}
 	y.dBX = r.sum(y.dPre, gh)
 	if rh > 0 {

@@ -9,14 +9,18 @@ type way struct {
 	backwards     bool
 	frames, batch int
 	rows          int
-	initial       int   // row of the initial states
-	before, after int   // rows from a row of the input to the states before and after its step
-	lengths       []int // of the sequences; nil: all have all steps
+	initial       int       // row of the initial states
+	before, after int       // rows from a row of the input to the states before and after its step
+	lengths       []int     // of the sequences; nil: all have all steps
+	resets        []float32 // a 1 for each row before which sequences begin anew; nil: there are none
 }
 
 // wayOf is that of number i of Problem.Reads.
 func wayOf(r *reference, i int) way {
 	w := way{backwards: r.p.Backwards(i), frames: r.p.Frames(), batch: r.Distinct, rows: r.rows, after: r.Distinct, lengths: SequenceLengths(r.p)}
+	if r.p.Resets > 0 {
+		w.resets = r.Get(resetName)
+	}
 	if w.backwards {
 		w.initial, w.before, w.after = r.rows, r.Distinct, 0
 	}
@@ -68,9 +72,9 @@ func (w way) earlier(row, k int) (int, bool) {
 	return row, row >= 0 && row < w.rows && w.exists(row)
 }
 
-// prior are values [from, to) of the states before the steps of rows.
+// prior are values [from, to) of the states before the steps of rows, 0 where sequences begin anew.
 func (y *refLayer) prior(state, from, to, hidden int) []float64 {
-	return y.state[state][y.before*hidden:][from:to]
+	return y.begun(y.state[state][y.before*hidden:][from:to], from/hidden, hidden)
 }
 
 // later are the states after the steps of all rows, 0 past the ends of sequences.

@@ -56,7 +56,7 @@ func (r *search) along(e *residual) [][]float64 {
 		for k := range p.Frames() {
 			at := y.step(k) * b * h
 			if before != nil {
-				mulTransposed(sums, before, y.weightR, b, h, h)
+				mulTransposed(sums, y.begun(before, at/h, h), y.weightR, b, h, h)
 			}
 			for i := range sums {
 				d[at+i] += sums[i]
@@ -148,7 +148,7 @@ func (r *search) marks(e *residual) [][]float64 {
 		passed := make([]float64, len(d))
 		for k := range p.Frames() {
 			at := y.step(k) * b
-			mulTransposed(sums, before, weights, b, h, h)
+			mulTransposed(sums, y.begun(before, at, h), weights, b, h, h)
 			for row := at; row < at+b; row++ {
 				own := r.ownMark(y, e, l, row)
 				for u := range h {

@@ -29,10 +29,10 @@ type Covered struct {
 const shortStretch = 64
 
 // Stepwise tells whether the plan's schedule keeps what a stepwise check needs: the
-// states of all steps and, where training, the gradients of all steps. Sequences with lengths of their own are not
-// checked so.
+// states of all steps and, where training, the gradients of all steps. Sequences with lengths of their own, or
+// that begin anew, are not checked so.
 func (p *Plan) Stepwise() (states, gradients bool) {
-	if p.Lengths != "" {
+	if p.Lengths != "" || p.Resets > 0 {
 		return false, false
 	}
 	kept := p.Pass == Train && p.History == 0

@@ -17,6 +17,7 @@ type fusedCell struct {
 	kernel     *fused.Kernel
 	vectors    []matrix // in the kernel's order
 	rows, cols int
+	kept       kept
 }
 
 // block is the least number of units worth a call.
@@ -30,7 +31,14 @@ func pass(train bool) fused.Pass {
 	return fused.Inference
 }
 
-func (p *binder) fuse(c *cell.Cell, pass fused.Pass, vector func(cell.Ref) schedule.View, state schedule.View) work {
+// stepCell is the cell of one step, or its gradient.
+type stepCell interface {
+	schedule.Op
+	Vector(cell.Ref) schedule.View
+	KeepOf(cell.Ref) schedule.View
+}
+
+func (p *binder) fuse(op stepCell, c *cell.Cell, pass fused.Pass, state schedule.View) work {
 	key := cellPass{c, pass}
 	k, ok := p.fused[key]
 	if !ok {
@@ -39,8 +47,9 @@ func (p *binder) fuse(c *cell.Cell, pass fused.Pass, vector func(cell.Ref) sched
 	}
 	w := &fusedCell{kernel: k, vectors: make([]matrix, len(k.Vectors())), rows: state.Rows, cols: state.Cols}
 	for i, r := range k.Vectors() {
-		w.vectors[i] = p.matrix(vector(r))
+		w.vectors[i] = p.matrix(op.Vector(r))
 	}
+	w.kept = p.kept(op, k.Vectors(), op.KeepOf, state.Cols)
 	return w
 }
 
@@ -67,6 +76,7 @@ func (w *fusedCell) run(row, from, to int, s *scratch) {
 	for i := range w.vectors {
 		v[i] = w.vectors[i].row(row)[from:to]
 	}
+	w.kept.zeroes(v, row)
 	w.kernel.Run(v, to-from)
 }
 

@@ -62,7 +62,7 @@ func (pl *planner) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, or
 		if !product || !persistent || !ordered && (n.Stream != next.Stream || len(next.Wait) > 0 || awaited[i]) {
 			continue
 		}
-		if block := pl.ahead(g, op, k); block > 0 && op.Batch() == 1 && isInput(g, op) && (among || pl.helps(op, f, k)) {
+		if block := pl.ahead(g, op, k); block > 0 && op.Batch() == 1 && op.Keep.Empty() && isInput(g, op) && (among || pl.helps(op, f, k)) {
 			blocks[i] = block
 		}
 	}

@@ -70,9 +70,9 @@ func (p *binder) work(op schedule.Op) (work, error) {
 	case schedule.SumRows:
 		return &sumRows{kernels: k, a: p.matrix(op.A), out: p.matrix(op.Out), accumulate: op.Accumulate}, nil
 	case schedule.Cell:
-		return p.fuse(op.Cell, pass(op.Train), op.Vector, op.Next[0]), nil
+		return p.fuse(op, op.Cell, pass(op.Train), op.Next[0]), nil
 	case schedule.CellBackward:
-		return p.fuse(op.Cell, fused.Backward, op.Vector, op.Next[0]), nil
+		return p.fuse(op, op.Cell, fused.Backward, op.Next[0]), nil
 	case schedule.Persistent:
 		return p.persistent(op), nil
 	case schedule.PersistentBackward:

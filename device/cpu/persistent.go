@@ -47,6 +47,7 @@ type band struct {
 	most                 int // workers that take part, at most
 	meeting              *barrier
 	apart                bool // each worker has sequences of its own, and all units
+	kept                 kept // rows are steps × sequences
 }
 
 // A track is a vector of units for each step and sequence.
@@ -73,7 +74,7 @@ func (p *binder) track(steps int, view func(step int) schedule.View) track {
 }
 
 // band is that of op, a persistent operation over s or its gradient.
-func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
+func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, at func(step int) stepCell) band {
 	b := band{
 		program: p.program, kernel: fused.New(p.device.kernels.Level(), s.Cell, pass), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
 		most: p.device.most(op, p.format, p.knobs, p.here.members, false), meeting: p.barrier(p.here.first, p.here.members), apart: p.device.apart(op, p.format, p.knobs),
@@ -83,17 +84,16 @@ func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, vec
 			b.vectors = append(b.vectors, track{product: r.Index + 1})
 			continue
 		}
-		b.vectors = append(b.vectors, p.track(s.Steps, func(step int) schedule.View { return vector(step, r) }))
+		b.vectors = append(b.vectors, p.track(s.Steps, func(step int) schedule.View { return at(step).Vector(r) }))
 	}
+	b.kept = p.kept(op, b.kernel.Vectors(), at(0).KeepOf, s.Hidden())
 	return b
 }
 
 func (p *binder) persistent(op schedule.Persistent) work {
 	through, pass := op.Cell.Through, pass(op.Train)
 	w := &persistent{
-		band: p.band(op, pass, &op.Sequence, func(step int, r cell.Ref) schedule.View {
-			return op.Step(step, schedule.View{}).Vector(r)
-		}),
+		band:    p.band(op, pass, &op.Sequence, func(step int) stepCell { return op.Step(step, schedule.View{}) }),
 		through: p.track(op.Steps, func(step int) schedule.View { return op.Before(step)[through] }),
 	}
 	for _, r := range op.R {
@@ -162,9 +162,7 @@ func sequences(op schedule.Op) int {
 func (p *binder) persistentBackward(op schedule.PersistentBackward) work {
 	through := op.Cell.Through
 	return &persistentBackward{
-		band: p.band(op, fused.Backward, &op.Sequence, func(step int, r cell.Ref) schedule.View {
-			return op.StepBack(step).Vector(r)
-		}),
+		band:     p.band(op, fused.Backward, &op.Sequence, func(step int) stepCell { return op.StepBack(step) }),
 		gradient: p.track(op.Steps, op.Recurrent),
 		weights:  p.memory[op.R.M.ID],
 		depth:    op.R.Rows,
@@ -255,6 +253,7 @@ func (b *band) cells(step int, rows fused.Span, from, to int, products []float32
 				v[i] = t.at(step, rows.From+row)[from:to]
 			}
 		}
+		b.kept.zeroes(v, step*b.batch+rows.From+row)
 		b.kernel.Run(v, n)
 	}
 }
@@ -285,7 +284,11 @@ func (w *persistent) share(part, parts int, s *scratch) {
 		}
 		return
 	}
-	if w.inOneCall(bands) {
+	if w.inOneCall(bands) && w.kept.some() && bands == 1 {
+		w.sequence(part, 0, s)
+		return
+	}
+	if w.inOneCall(bands) && !w.kept.some() {
 		w.call(part, from, to, bands, s)
 		return
 	}
@@ -373,15 +376,33 @@ func (w *persistent) call(part, from, to, bands int, s *scratch) {
 	}
 }
 
-// sequence runs all steps and units of one sequence in one call.
+// sequence runs all steps and units of one sequence: in one call, or in one from each step at which the sequence begins
+// anew. That step is run by itself, and has no products.
 func (w *persistent) sequence(part, row int, s *scratch) {
+	for at := 0; at < w.steps; {
+		if w.kept.anew(at*w.batch + row) {
+			w.cells(at, fused.Span{From: row, N: 1}, 0, w.hidden, s.products, len(w.weights), s)
+			at++
+			continue
+		}
+		end := at + 1
+		for end < w.steps && !w.kept.anew(end*w.batch+row) {
+			end++
+		}
+		w.stretch(part, row, at, end-at, s)
+		at = end
+	}
+}
+
+// stretch runs some steps from one on, and all units, of one sequence in one call.
+func (w *persistent) stretch(part, row, step, steps int, s *scratch) {
 	v := s.tracks[:len(w.vectors)]
 	for i := range w.vectors {
-		v[i] = w.vectors[i].of(row)
+		v[i] = w.vectors[i].of(step, row)
 	}
-	p := fused.Products{State: w.through.of(row), Depth: w.hidden, Weights: append(s.weights[:0], w.weights...)}
+	p := fused.Products{State: w.through.of(step, row), Depth: w.hidden, Weights: append(s.weights[:0], w.weights...)}
 	b := fused.Band{Span: fused.Span{N: w.hidden}, Done: &w.done[part].Uint64, Pairs: w.pairs(w.hidden) && (w.near(w.hidden) || len(w.weights) > 1)}
-	w.recurrence.Start(s.steps, v, &p, &b, w.steps)
+	w.recurrence.Start(s.steps, v, &p, &b, steps)
 	w.recurrence.Run(s.steps)
 }
 
@@ -406,9 +427,12 @@ func (b *band) largest(bands int) int {
 	return min(b.hidden, (strips+bands-1)/bands*line)
 }
 
-// of is the track of one sequence.
-func (t *track) of(row int) fused.Vector {
-	return fused.Vector{Data: t.data[row*t.row:], Step: t.step}
+// of is the track of one sequence from a step on.
+func (t *track) of(step, row int) fused.Vector {
+	if t.product > 0 { // which has no memory
+		return fused.Vector{}
+	}
+	return fused.Vector{Data: t.data[step*t.step+row*t.row:], Step: t.step}
 }
 
 // from is the track of the units from one on.

@@ -19,6 +19,9 @@ type scan struct {
 	backward             bool
 	stream               bool // results bypass the caches
 
+	keep matrix    // of each step and of the one after the last; see scankeep.go
+	zero []float32 // a row
+
 	most  int // workers that take part
 	cut   int // of those how many split time between them
 	chunk int // steps of a chunk at most, where time is split
@@ -187,11 +190,14 @@ func (w *scan) ask(v *fused.Vector, n, row, units int, down bool) {
 	}
 }
 
-// run advances what is held by the steps from … to, counted from where the pass
-// begins. A backward pass of all channels goes down through memory also in the rows
+// stretch advances what is held by the steps from … to, counted from where the pass
+// begins, within which no sequence begins anew or, at one step, all do. A backward pass of all channels goes down through memory also in the rows
 // of a step and their units: a processor that sees it go down in the large and up in
 // the small fetches what has been read already.
-func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int) {
+func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int, anew bool) {
+	if from == to {
+		return
+	}
 	first, sign := from*w.batch+c.row, 1 // row, direction
 	if w.backward {
 		first, sign = (w.steps-1-from)*w.batch+c.row, -1
@@ -205,6 +211,10 @@ func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32,
 	stream := w.stream && l == &w.step
 	for i := range l.at {
 		at := &l.at[i]
+		if anew && at.cut {
+			v[i] = w.none()
+			continue
+		}
 		m, start := at.matrix, c.row
 		switch at.moves {
 		case held:

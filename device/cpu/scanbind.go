@@ -18,6 +18,7 @@ type place struct {
 	moves  movement
 	state  int  // of what a worker holds: which of the carried states
 	result bool // may bypass the caches
+	cut    bool // 0 where a sequence begins anew
 	beside int  // vectors from here on that the loop reads side by side
 }
 
@@ -46,7 +47,8 @@ func (pl *planner) scanOf(op schedule.Op, k knob.Params) *scan {
 	}
 	for _, l := range []*loop{&w.compose, &w.step} {
 		for _, ref := range l.Vectors() {
-			l.at = append(l.at, place{moves: w.movement(ref), state: slices.Index(w.carried, ref.Index)})
+			moves := w.movement(ref)
+			l.at = append(l.at, place{moves: moves, state: slices.Index(w.carried, ref.Index), cut: isCut(ref, moves)})
 		}
 	}
 	w.settle(pl.workers, pl.paying(cost(op), pl.workers), k)
@@ -83,6 +85,7 @@ func (w *scan) movement(ref cell.Ref) movement {
 
 func (p *binder) scan(op *schedule.Scan) work {
 	w := p.device.scanOf(*op, p.knobs)
+	p.keep(w, &op.Sequence)
 	p.place(w, func(ref cell.Ref) matrix {
 		switch ref.Kind {
 		case cell.X:
@@ -106,6 +109,7 @@ func (p *binder) scan(op *schedule.Scan) work {
 
 func (p *binder) scanBackward(op *schedule.ScanBackward) work {
 	w := p.device.scanOf(*op, p.knobs)
+	p.keep(w, &op.Sequence)
 	p.place(w, func(ref cell.Ref) matrix {
 		switch ref.Kind {
 		case cell.DOut:
@@ -126,6 +130,13 @@ func (p *binder) scanBackward(op *schedule.ScanBackward) work {
 	}
 	w.final = w.initial
 	return w
+}
+
+// keep finds the column by which sequences begin anew.
+func (p *binder) keep(w *scan, s *schedule.Sequence) {
+	if w.keep = p.matrix(s.Keep); !s.Keep.Empty() {
+		w.zero = make([]float32, s.Hidden())
+	}
 }
 
 // place finds w's vectors but those in the worker's own memory.

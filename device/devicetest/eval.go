@@ -62,15 +62,9 @@ func (v values) eval(op schedule.Op) {
 			}
 		}
 	case schedule.Cell:
-		temp := v.with(op.Next[0], op.Program().Temps())
-		for _, m := range op.Maps(temp.view) {
-			temp.values.eval(m)
-		}
+		v.cell(op)
 	case schedule.CellBackward:
-		temp := v.with(op.Next[0], op.Cell.Backward.Temps())
-		for _, m := range op.Maps(temp.view) {
-			temp.values.eval(m)
-		}
+		v.cellBack(op)
 	case schedule.Persistent:
 		v.persistent(op)
 	case schedule.PersistentBackward:

@@ -1,6 +1,8 @@
 package devicetest
 
 import (
+	"slices"
+
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -18,6 +20,19 @@ func makers() map[string]maker {
 	for _, c := range cell.All() {
 		all["cell "+c.Name] = func(t *trial) schedule.Op { return t.cell(c) }
 		all["cellbackward "+c.Name] = func(t *trial) schedule.Op { return t.cellBackward(c) }
+		if !slices.Contains(anewCells, c) {
+			continue
+		}
+		all["cell anew "+c.Name] = func(t *trial) schedule.Op {
+			op := t.cell(c)
+			op.Keep = t.shares(op.Next[0].Rows)
+			return op
+		}
+		all["cellbackward anew "+c.Name] = func(t *trial) schedule.Op {
+			op := t.cellBackward(c)
+			op.Keep, op.KeepNext = t.shares(op.Next[0].Rows), t.shares(op.Next[0].Rows)
+			return op
+		}
 	}
 	for _, c := range cell.Every() {
 		for name, build := range sequenceMakers(c) {

@@ -3,6 +3,7 @@ package devicetest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -265,6 +266,11 @@ func sequenceMakers(c *cell.Cell) map[string]maker {
 			s := t.sequence(c, true)
 			h := s.Hidden()
 			return schedule.PersistentBackward{Sequence: s, SequenceGrad: t.gradient(s), R: t.weights(c.Recurrent*h, h, t.flip())}
+		}
+	}
+	if slices.Contains(anewCells, c) {
+		for name, build := range maps.Clone(all) {
+			all[name+" anew"] = func(t *trial) schedule.Op { return t.anew(build(t)) }
 		}
 	}
 	return all

@@ -55,6 +55,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	default:
 		return fmt.Errorf("%w: cuDNN does not support cell %v", schedule.ErrCell, p.Cell)
 	}
+	if p.Resets > 0 {
+		return fmt.Errorf("%w: cuDNN has no states that begin anew within a sequence, but resets are %d%%: set resets to none", schedule.ErrResets, p.Resets)
+	}
 	if p.Heads > 1 {
 		return fmt.Errorf("%w: cuDNN does not support heads", schedule.ErrHeads)
 	}

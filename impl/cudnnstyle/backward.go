@@ -23,6 +23,9 @@ func (n *network) backward(depth, fromEnd int) {
 		dout = op.C
 	}
 	step := n.StepBack(l, t, dout, dx, dr, rnn.Maybe(y.back.DPeep))
+	if y.anew != nil {
+		y.anew.Back(&step, stream, l, t)
+	}
 	if n.fused {
 		n.Do(stream, step)
 	} else {

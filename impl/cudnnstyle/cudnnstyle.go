@@ -149,10 +149,16 @@ func (n *network) forward(l, t int) {
 		}
 	}
 	rec := n.Batches.Last(rnn.Maybe(y.rec), t)
-	if y.rec != nil {
-		n.product(n.recurrentStream(l), n.Through(l, t, 1), y.r, rec, false)
+	step, through := n.Step(l, t, y.pre(n, t, 1), rec), schedule.View{}
+	if y.anew != nil {
+		y.anew.Step(&step, n.recurrentStream(l), l, t)
+		through = step.Prev[n.Cell.Through]
+	} else if y.rec != nil {
+		through = n.Through(l, t, 1)
 	}
-	step := n.Step(l, t, y.pre(n, t, 1), rec)
+	if y.rec != nil {
+		n.product(n.recurrentStream(l), through, y.r, rec, false)
+	}
 	if n.fused {
 		n.Do(n.recurrentStream(l), step)
 	} else {

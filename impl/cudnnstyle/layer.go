@@ -19,6 +19,7 @@ type layer struct {
 	ring int              // steps in x
 	rec  *schedule.Matrix // B × recurrent gates·H; nil where there are none
 	temp *schedule.Matrix // where not fused
+	anew *rnn.Anew        // the same, where sequences begin anew
 
 	back *rnn.LayerBack // where training
 }
@@ -61,6 +62,7 @@ func (n *network) layout(l int) layer {
 			temps = max(n.Cell.Forward.Temps(), n.Cell.Backward.Temps())
 		}
 		out.temp = n.Matrix(name("temp"), n.Batch, temps*n.Hidden)
+		out.anew = rnn.NewAnew(n.Plan, fmt.Sprintf(" of layer %d", l))
 	}
 	if j := y.Projection; j != nil {
 		out.p = operand{{weights: j.W.All(), forward: true}}

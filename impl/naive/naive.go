@@ -41,6 +41,7 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 		temps = max(p.Cell.Forward.Temps(), p.Cell.Backward.Temps())
 	}
 	n.temp = p.Matrix("temp", p.Batch, temps*p.Hidden)
+	n.anew = rnn.NewAnew(p, "")
 	for l := range p.Layers {
 		for t := range p.Steps {
 			n.forward(l, t)
@@ -80,6 +81,7 @@ type network struct {
 	gates, recurrent int
 	x, r, temp       *schedule.Matrix
 	dpeep            *schedule.Matrix
+	anew             *rnn.Anew // nil: no sequence does
 }
 
 func (n *network) do(op schedule.Op) { n.Do(0, op) }
@@ -102,6 +104,11 @@ func (n *network) forward(l, t int) {
 	y := n.Layer[l]
 	taps, prev := n.Taps(l, t, 1), n.Through(l, t, 1)
 	x, r := n.rows(n.x, t), n.rows(n.r, t)
+	step := n.Step(l, t, x, r)
+	if n.anew != nil {
+		n.anew.Step(&step, 0, l, t)
+		prev = step.Prev[n.Cell.Through]
+	}
 	for g := range n.gates {
 		if l == 0 && n.OneHot {
 			n.do(schedule.Gather{Index: n.InputOf(l, t, 1), Table: n.gate(y.W.All(), g), Out: n.gate(x, g)})
@@ -116,7 +123,7 @@ func (n *network) forward(l, t int) {
 			}
 		}
 	}
-	for _, m := range n.Step(l, t, x, r).Maps(n.rows(n.temp, t)) {
+	for _, m := range step.Maps(n.rows(n.temp, t)) {
 		n.do(m)
 	}
 	if j := y.Projection; j != nil {
@@ -174,10 +181,15 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 			n.do(j.Weights(t, 1, t < n.Steps-1))
 			dout = back.C
 		}
-		for _, m := range n.StepBack(l, t, dout, dx, dr, rnn.Maybe(n.dpeep)).Maps(n.rows(n.temp, t)) {
+		taps, prev, more := n.Taps(l, t, 1), n.Through(l, t, 1), t < n.Steps-1
+		step := n.StepBack(l, t, dout, dx, dr, rnn.Maybe(n.dpeep))
+		if n.anew != nil {
+			n.anew.Back(&step, 0, l, t)
+			prev = step.Prev[n.Cell.Through]
+		}
+		for _, m := range step.Maps(n.rows(n.temp, t)) {
 			n.do(m)
 		}
-		taps, prev, more := n.Taps(l, t, 1), n.Through(l, t, 1), t < n.Steps-1
 		carry, written := n.CarryInto(l, t)
 		for g := range n.gates {
 			if g < n.recurrent {

@@ -82,6 +82,8 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %v is not a linear recurrence: a state does not depend linearly on the previous one", schedule.ErrCell, c)
 	case c.SplitGrad:
 		return fmt.Errorf("%w: %v: its recurrent products need other gradients than its input products", schedule.ErrCell, c)
+	case p.Resets > 0 && c.Recurrent > 0:
+		return fmt.Errorf("%w: %v has recurrent products of all steps at once, whose gradients would not stop where a sequence begins anew: set resets to none", schedule.ErrResets, c)
 	}
 	n := &network{Plan: p, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
 	if c.Recurrent > 0 {
@@ -250,7 +252,7 @@ func (n *network) columns(v schedule.View, i, k int) schedule.View {
 // narrow is the share of one part in a sequence of the whole cell.
 func (n *network) narrow(s schedule.Sequence, p part) schedule.Sequence {
 	out := schedule.Sequence{Cell: p.cell, Train: s.Train, Steps: s.Steps,
-		X: n.columns(s.X, p.gate, p.gates), BX: n.columns(s.BX, p.gate, p.gates), Peep: s.Peep}
+		X: n.columns(s.X, p.gate, p.gates), BX: n.columns(s.BX, p.gate, p.gates), Peep: s.Peep, Keep: s.Keep}
 	if p.cell.Recurrent > 0 {
 		out.BR = s.BR
 	}

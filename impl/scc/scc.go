@@ -47,6 +47,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Heads > 1 {
 		return fmt.Errorf("%w: connections of a graph are full or diagonal, not in blocks: set heads to none", schedule.ErrHeads)
 	}
+	if p.Resets > 0 {
+		return fmt.Errorf("%w: graphs carry their states through all steps, but resets are %d%%: set resets to none", schedule.ErrResets, p.Resets)
+	}
 	if p.Projection > 0 {
 		return fmt.Errorf("%w: a graph has one product between its layers, and no projection of a loop's outputs: set projection to none", schedule.ErrProjection)
 	}

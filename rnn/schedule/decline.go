@@ -16,11 +16,12 @@ var (
 	ErrLibrary    = declined() // a vendor's library says so
 	ErrDirection  = declined() // the direction of the layers
 	ErrLengths    = declined() // of the sequences
+	ErrResets     = declined() // at which sequences begin anew
 )
 
 func declined() error { return fmt.Errorf("%w", ErrUnsupported) }
 
 // Declines lists what can be at fault.
 func Declines() []error {
-	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrProjection, ErrCalls, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection, ErrLengths}
+	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrProjection, ErrCalls, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection, ErrLengths, ErrResets}
 }

@@ -119,13 +119,14 @@ type SumRows struct {
 // Cell advances rows(X) sequences by one step: bias, activations and state
 // update in one. X is rows × gates·hidden and R rows × recurrent gates·hidden;
 // BX, BR (and Peep) one row; states rows × hidden. With Train set it keeps what the backward pass needs
-// in Saved, rows × saved·hidden.
+// in Saved, rows × saved·hidden. Keep says which sequences begin anew: see keep.go.
 type Cell struct {
 	Cell               *cell.Cell
 	Train              bool
 	X, R, BX, BR, Peep View
 	Prev, Next         []View
 	Saved              View
+	Keep               View
 }
 
 // CellBackward is the gradient of one Cell step. DOut is the gradient of the
@@ -143,6 +144,8 @@ type CellBackward struct {
 	DX, DR     View
 	DPrev      []View
 	DPeep      View
+
+	Keep, KeepNext View // of this step and of the one after: see keep.go
 }
 
 // Gather copies row Index[i] of Table to row i of Out: the product of a one-hot
@@ -299,7 +302,7 @@ func (c Cell) Program() cell.Program {
 	return c.Cell.Inference
 }
 
-func (c Cell) Reads() []View  { return some([]View{c.X, c.R, c.BX, c.BR, c.Peep}, c.Prev) }
+func (c Cell) Reads() []View  { return some([]View{c.X, c.R, c.BX, c.BR, c.Peep, c.Keep}, c.Prev) }
 func (c Cell) Writes() []View { return some(c.Next, []View{c.Saved}) }
 func (c Cell) FLOPs() int64 {
 	return c.Program().FLOPs() * int64(c.Next[0].Rows) * int64(c.Next[0].Cols)
@@ -309,13 +312,16 @@ func (c Cell) String() string {
 	if c.Train {
 		s += fmt.Sprintf(" keep %v", c.Saved)
 	}
-	return s
+	return s + where(c.Keep)
 }
 func (c Cell) check() error {
 	more := []shaped{{c.X, 0, len(c.Cell.Gates)}, {c.BX, 1, len(c.Cell.Gates)}}
 	if n := c.Cell.Recurrent; n > 0 {
 		more = append(more, shaped{c.R, 0, n}, shaped{c.BR, 1, n})
 	} else if !c.R.Empty() || !c.BR.Empty() {
+		return misfit(c)
+	}
+	if !keeps(c.Keep, c.Next[0].Rows) {
 		return misfit(c)
 	}
 	return checkCell(c, c.Cell, c.Next, c.Prev, c.Saved, c.Train, c.Peep, more...)
@@ -360,14 +366,14 @@ func checkCell(op Op, c *cell.Cell, next, prev []View, saved View, train bool, p
 
 func (c CellBackward) Name() string { return "cellbackward" }
 func (c CellBackward) Reads() []View {
-	return some([]View{c.DOut, c.Saved, c.Peep, c.DPeep}, c.DNext, c.Prev, c.Next)
+	return some([]View{c.DOut, c.Saved, c.Peep, c.DPeep, c.Keep, c.KeepNext}, c.DNext, c.Prev, c.Next)
 }
 func (c CellBackward) Writes() []View { return some([]View{c.DX, c.DR, c.DPeep}, c.DPrev) }
 func (c CellBackward) FLOPs() int64 {
 	return c.Cell.Backward.FLOPs() * int64(c.Next[0].Rows) * int64(c.Next[0].Cols)
 }
 func (c CellBackward) String() string {
-	return fmt.Sprintf("%vbackward %v %v %v ← %v %v", c.Cell, c.DX, c.DR, c.DPrev, c.DOut, c.DNext)
+	return fmt.Sprintf("%vbackward %v %v %v ← %v %v", c.Cell, c.DX, c.DR, c.DPrev, c.DOut, c.DNext) + where(c.Keep)
 }
 func (c CellBackward) check() error {
 	more := []shaped{{c.DOut, 0, 1}, {c.DX, 0, c.Cell.Gradients()}}
@@ -390,6 +396,9 @@ func (c CellBackward) check() error {
 	if n := len(c.Cell.Peeps); n > 0 && c.Cell.Gradients() == len(c.Cell.Gates) {
 		more = append(more, shaped{c.DPeep, 0, n})
 	} else if !c.DPeep.Empty() {
+		return misfit(c)
+	}
+	if rows := c.Next[0].Rows; !keeps(c.Keep, rows) || !keeps(c.KeepNext, rows) || c.Keep.Empty() != c.KeepNext.Empty() {
 		return misfit(c)
 	}
 	return checkCell(c, c.Cell, c.Next, c.Prev, c.Saved, true, c.Peep, more...)

@@ -18,6 +18,7 @@ type Sequence struct {
 	BX, BR, Peep View   // one row each
 	State        []View // (steps+1)·B × hidden
 	Saved        View   // steps·B × saved·hidden, where Train
+	Keep         View   // (steps+1)·B × 1, those of the step after the last ones too: see keep.go
 }
 
 // A SequenceGrad is what the gradient of a Sequence reads and writes besides.
@@ -89,7 +90,7 @@ func (s *Sequence) step(v View, t int) View {
 func (s *Sequence) Step(t int, r View) Cell {
 	return Cell{
 		Cell: s.Cell, Train: s.Train, X: s.step(s.X, t), R: r, BX: s.BX, BR: s.BR, Peep: s.Peep,
-		Prev: s.Before(t), Next: s.Before(t + 1), Saved: s.step(s.Saved, t),
+		Prev: s.Before(t), Next: s.Before(t + 1), Saved: s.step(s.Saved, t), Keep: s.step(s.Keep, t),
 	}
 }
 
@@ -104,6 +105,7 @@ func (s *Sequence) stepBack(g *SequenceGrad, t int) CellBackward {
 	return CellBackward{
 		Cell: s.Cell, DOut: s.step(g.DOut, t), DNext: g.Carry, DPrev: direct, Saved: s.step(s.Saved, t), Peep: s.Peep,
 		Prev: s.Before(t), Next: s.Before(t + 1), DX: s.step(g.DX, t), DR: s.step(g.DR, t), DPeep: g.DPeep,
+		Keep: s.step(s.Keep, t), KeepNext: s.step(s.Keep, t+1),
 	}
 }
 
@@ -125,7 +127,7 @@ func (p *PersistentBackward) Recurrent(t int) View {
 func (s *Scan) Step(t int) Cell { return s.Sequence.Step(t, s.step(s.R, t)) }
 
 func (s *Sequence) reads() []View {
-	views := some([]View{s.X, s.BX, s.BR, s.Peep})
+	views := some([]View{s.X, s.BX, s.BR, s.Peep, s.Keep})
 	for _, v := range s.State {
 		views = append(views, v.Band(0, s.Batch()))
 	}
@@ -149,7 +151,7 @@ func (s *Sequence) readsBack(g *SequenceGrad) []View {
 			states = append(states, v)
 		}
 	}
-	return some(states, g.Carry, []View{s.Saved, s.Peep, g.DOut, g.DPeep})
+	return some(states, g.Carry, []View{s.Saved, s.Peep, s.Keep, g.DOut, g.DPeep})
 }
 
 func (s *Sequence) writesBack(g *SequenceGrad) []View {
@@ -184,6 +186,9 @@ func (s *Sequence) checkSteps(op Op, perStep []View, first func() Op) error {
 			return misfit(op)
 		}
 	}
+	if !keeps(s.Keep, rows+s.Batch()) {
+		return misfit(op)
+	}
 	return first().check()
 }
 
@@ -194,7 +199,7 @@ func (p Persistent) Reads() []View  { return some(p.Sequence.reads(), p.R) }
 func (p Persistent) Writes() []View { return p.Sequence.writes() }
 func (p Persistent) FLOPs() int64   { return p.productFLOPs() + p.cellFLOPs(p.Step(0, View{}).Program()) }
 func (p Persistent) String() string {
-	return fmt.Sprintf("persistent %v %v ← %v %v %d steps", p.Cell, p.State, p.X, p.R, p.Steps)
+	return fmt.Sprintf("persistent %v %v ← %v %v %d steps", p.Cell, p.State, p.X, p.R, p.Steps) + where(p.Keep)
 }
 func (p Persistent) check() error {
 	if len(p.R) != p.Cell.Recurrent || len(p.R) == 0 {
@@ -220,7 +225,7 @@ func (p PersistentBackward) FLOPs() int64 {
 	return p.productFLOPs() + p.cellFLOPs(p.Cell.Backward)
 }
 func (p PersistentBackward) String() string {
-	return fmt.Sprintf("persistent %vbackward %v %v %v ← %v %v %d steps", p.Cell, p.DX, p.DR, p.Carry, p.DOut, p.R, p.Steps)
+	return fmt.Sprintf("persistent %vbackward %v %v %v ← %v %v %d steps", p.Cell, p.DX, p.DR, p.Carry, p.DOut, p.R, p.Steps) + where(p.Keep)
 }
 func (p PersistentBackward) check() error {
 	if p.Cell.Recurrent == 0 || p.R.Rows != p.Cell.Recurrent*p.Hidden() || p.R.Cols != p.Hidden() || !p.R.M.Packed {
@@ -234,7 +239,7 @@ func (s Scan) Reads() []View  { return some(s.Sequence.reads(), []View{s.R}) }
 func (s Scan) Writes() []View { return s.Sequence.writes() }
 func (s Scan) FLOPs() int64   { return s.cellFLOPs(s.Step(0).Program()) }
 func (s Scan) String() string {
-	return fmt.Sprintf("scan %v %v ← %v %v %d steps", s.Cell, s.State, s.X, s.R, s.Steps)
+	return fmt.Sprintf("scan %v %v ← %v %v %d steps", s.Cell, s.State, s.X, s.R, s.Steps) + where(s.Keep)
 }
 func (s Scan) check() error {
 	if err := s.checkLinear(s); err != nil {
@@ -256,7 +261,7 @@ func (s ScanBackward) Reads() []View  { return s.readsBack(&s.SequenceGrad) }
 func (s ScanBackward) Writes() []View { return s.writesBack(&s.SequenceGrad) }
 func (s ScanBackward) FLOPs() int64   { return s.cellFLOPs(s.Cell.Backward) }
 func (s ScanBackward) String() string {
-	return fmt.Sprintf("scan %vbackward %v %v ← %v %d steps", s.Cell, s.DX, s.Carry, s.DOut, s.Steps)
+	return fmt.Sprintf("scan %vbackward %v %v ← %v %d steps", s.Cell, s.DX, s.Carry, s.DOut, s.Steps) + where(s.Keep)
 }
 func (s ScanBackward) check() error {
 	if err := s.checkLinear(s); err != nil {

@@ -248,7 +248,7 @@ func gatesBehind(s *schedule.Schedule, i int) int {
 		return 0
 	}
 	c, ok := s.Nodes[i+1].Op.(schedule.Cell)
-	if !ok || c.R != g.C {
+	if !ok || c.R != g.C || !c.Keep.Empty() {
 		return 0
 	}
 	for _, w := range c.Writes() {

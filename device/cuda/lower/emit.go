@@ -137,9 +137,9 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		}
 		return e.sumRows(op, 0, stream), nil
 	case schedule.Cell:
-		return []launch.Command{pointwise.Cell(e.Target, pointwise.CellName(op), op.Program(), op.Vector, op.Next[0])}, nil
+		return []launch.Command{pointwise.Step(e.Target, pointwise.CellName(op), op.Program(), op, op.Next[0])}, nil
 	case schedule.CellBackward:
-		return []launch.Command{pointwise.Cell(e.Target, op.Cell.Name+"_backward", op.Cell.Backward, op.Vector, op.Next[0])}, nil
+		return []launch.Command{pointwise.Step(e.Target, op.Cell.Name+"_backward", op.Cell.Backward, op, op.Next[0])}, nil
 	case schedule.Gather:
 		return []launch.Command{pointwise.Gather(e.Target, op)}, nil
 	case schedule.Scatter:

@@ -60,7 +60,7 @@ func (e *emitter) stepwise(op schedule.PersistentBackward) ([]launch.Command, er
 	for t := op.Steps - 1; t >= 0; t-- {
 		step := op.StepBack(t)
 		product := schedule.Gemm{A: op.Recurrent(t), B: op.R, C: op.Carry[through], Accumulate: op.Cell.DirectPrev(through)}
-		all = append(all, pointwise.Cell(e.Target, op.Cell.Name+"_backward", op.Cell.Backward, step.Vector, step.Next[0]),
+		all = append(all, pointwise.Step(e.Target, op.Cell.Name+"_backward", op.Cell.Backward, step, step.Next[0]),
 			launch.Command{Product: gemm.Product(e.Target, product)})
 	}
 	return all, nil

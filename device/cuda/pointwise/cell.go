@@ -44,12 +44,17 @@ func MapChain(t *launch.Target, op schedule.MapChain) launch.Command {
 
 // Cell runs a cell's program on every element of the shape of state.
 func Cell(t *launch.Target, name string, p cell.Program, vector func(cell.Ref) schedule.View, state schedule.View) launch.Command {
+	return keepingCell(t, name, p, vector, state, nil)
+}
+
+// keepingCell is Cell, with vectors of 0 in rows where columns are 0.
+func keepingCell(t *launch.Target, name string, p cell.Program, vector func(cell.Ref) schedule.View, state schedule.View, keeps []keep) launch.Command {
 	rows, cols := state.Rows, state.Cols
 	groups := t.Groups(p, vector)
 	flat := !slices.ContainsFunc(groups, func(g codegen.Group) bool {
 		return g.View.Rows != rows || g.View.M.Cols != cols
 	})
-	if flat && rows*cols <= maxFlat {
+	if flat && len(keeps) == 0 && rows*cols <= maxFlat {
 		rows, cols = 1, rows*cols
 	}
 	width := 4
@@ -63,6 +68,7 @@ func Cell(t *launch.Target, name string, p cell.Program, vector func(cell.Ref) s
 		x *= 2
 	}
 	y := launch.BlockSize / x
+	groups = append(groups, keepGroups(t, keeps)...)
 	args := make([]uint64, 0, 2+2*len(groups))
 	args = append(args, uint64(rows), uint64(cols))
 	for _, g := range groups {
@@ -72,7 +78,8 @@ func Cell(t *launch.Target, name string, p cell.Program, vector func(cell.Ref) s
 	for _, g := range groups {
 		words = append(words, " ", g.Element)
 	}
-	s := launch.New(t.Source(func() codegen.Source { return kernel(codegen.Identifier(name), p, groups, width) }, words...),
+	words = append(words, keepWords(keeps)...)
+	s := launch.New(t.Source(func() codegen.Source { return kernel(codegen.Identifier(name), p, groups, width, keeps) }, words...),
 		[3]int{ints.CeilDiv(cols, x*width), min(ints.CeilDiv(rows, y), launch.MaxGrid), 1}, [3]int{x, y, 1}, args...)
 	s.Early = t.Properties.Capability >= 90
 	return s
@@ -92,7 +99,7 @@ const maxFlat = 1 << 30
 
 // kernel is the text of a kernel that runs p on V units at a time, element by element of
 // rows × cols.
-func kernel(name string, p cell.Program, groups []codegen.Group, width int) codegen.Source {
+func kernel(name string, p cell.Program, groups []codegen.Group, width int, keeps []keep) codegen.Source {
 	reads, writes := p.Vectors()
 	at := func(r cell.Ref) string {
 		g := codegen.GroupName(r)
@@ -110,9 +117,12 @@ func kernel(name string, p cell.Program, groups []codegen.Group, width int) code
 	for _, r := range writes {
 		fmt.Fprintf(&b, "      float out_%v[V];\n", r)
 	}
+	for _, k := range keeps {
+		fmt.Fprintf(&b, "      const bool %s = *(%s + (long long)row * ld_%s) != 0;\n", k.name, k.group(), k.group())
+	}
 	b.WriteString("#pragma unroll\n      for (int i = 0; i < V; i++) {\n")
 	for _, r := range reads {
-		fmt.Fprintf(&b, "        float %v = in_%v[i];\n", r, r)
+		fmt.Fprintf(&b, "        float %v = %s;\n", r, keptText(keeps, r, fmt.Sprintf("in_%v[i]", r)))
 	}
 	b.WriteString(codegen.Statements(p, "        ", reads))
 	for _, r := range writes {

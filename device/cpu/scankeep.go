@@ -1,0 +1,103 @@
+package cpu
+
+import (
+	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/rnn/cell"
+)
+
+// Steps at which sequences begin anew divide the steps of a scan. What is held of these sequences becomes 0
+// there. If the cell reads other vectors of the state before the step, or of its products, the step
+// is run by itself, and these sequences each alone, with 0 in the place of those vectors.
+
+// isCut reports whether a vector is 0 where a sequence begins anew, besides those that are held.
+func isCut(ref cell.Ref, moves movement) bool {
+	return ref.Kind == cell.R || ref.Kind == cell.Prev && moves == perStep
+}
+
+// cuts reports whether l has such a vector.
+func (l *loop) cuts() bool {
+	for i := range l.at {
+		if l.at[i].cut {
+			return true
+		}
+	}
+	return false
+}
+
+// begins are the rows of the column of ones and zeros for what is held and for the other vectors at a step, counted
+// from where the pass begins.
+func (w *scan) begins(step int) (hold, other int) {
+	if w.backward {
+		t := w.steps - 1 - step
+		return (t + 1) * w.batch, t * w.batch
+	}
+	return step * w.batch, step * w.batch
+}
+
+// anew reports whether the sequence begins anew there, as a row of begins has it.
+func (w *scan) anew(row int) bool { return w.keep.data[row*w.keep.stride] == 0 }
+
+// any reports whether one of c's sequences does.
+func (w *scan) any(c piece, row int) bool {
+	for i := c.row; i < c.row+c.rows; i++ {
+		if w.anew(row + i) {
+			return true
+		}
+	}
+	return false
+}
+
+// run advances what is held by the steps from … to, counted from where the pass begins.
+func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int) {
+	if w.keep.rows > 0 {
+		alone := l.cuts()
+		for step := from; step < to; step++ {
+			hold, other := w.begins(step)
+			held, apart := w.any(c, hold), alone && w.any(c, other)
+			if !held && !apart {
+				continue
+			}
+			w.stretch(own, c, l, holds, factors, from, step, false)
+			if from = step; held {
+				w.clear(c, holds, hold)
+				if factors != nil {
+					w.clear(c, factors, hold)
+				}
+			}
+			if apart {
+				w.apart(own, c, l, holds, factors, step, other)
+				from++
+			}
+		}
+	}
+	w.stretch(own, c, l, holds, factors, from, to, false)
+}
+
+// clear sets to 0 what is held of the sequences of c that begin anew.
+func (w *scan) clear(c piece, holds []float32, row int) {
+	for k := range w.carried {
+		m := w.state(holds, k)
+		for i := c.row; i < c.row+c.rows; i++ {
+			if w.anew(row + i) {
+				clear(m.row(i)[c.unit : c.unit+c.units])
+			}
+		}
+	}
+}
+
+// apart runs a step: each sequence that begins anew by itself, and those between them together.
+func (w *scan) apart(own *scanScratch, c piece, l *loop, holds, factors []float32, step, row int) {
+	end := c.row + c.rows
+	for from := c.row; from < end; {
+		part, anew := c, w.anew(row+from)
+		part.row, part.rows = from, 1
+		for !anew && from+part.rows < end && !w.anew(row+from+part.rows) {
+			part.rows++
+		}
+		w.stretch(own, part, l, holds, factors, step, step+1, anew)
+		from += part.rows
+	}
+}
+
+// none is a vector of 0 for any row.
+func (w *scan) none() fused.Vector { return fused.Vector{Data: w.zero} }

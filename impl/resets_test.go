@@ -1,0 +1,51 @@
+package impl_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/impl/impltest"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// TestResets: sequences that begin anew have the reference's answers, by every technique that does not decline them.
+func TestResets(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, tech := range impl.Own() {
+		for _, precision := range []rnn.Precision{rnn.FP32, rnn.BF16, rnn.FP16} {
+			t.Run(tech.Name()+"/"+precision.String(), func(t *testing.T) { impltest.RunProblems(t, d, tech, impltest.Resetting(precision)) })
+		}
+	}
+}
+
+// TestResetsDeclines: what cannot begin anew is declined for that, in a sentence.
+func TestResetsDeclines(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 3, Steps: 5, Resets: 3}
+	window, projection, surrogate := p, p, p
+	window.Cell, surrogate.Cell = cell.QRNN2, cell.LSLSTM
+	projection.Projection = 2
+	for _, c := range []struct {
+		tech string
+		p    rnn.Problem
+		want string
+	}{
+		{"scc", p, "resets are 3%: set resets to none"},
+		{"cudnn", p, "resets are 3%: set resets to none"},
+		{"scan", surrogate, "ls-lstm has recurrent products of all steps at once"},
+		{"naive", window, "qrnn2 reads 2 steps of its input"},
+		{"cudnnstyle", projection, "set projection to none"},
+	} {
+		if _, _, err := rnn.Layout(impl.Lookup(c.tech), c.p, nil); !errors.Is(err, schedule.ErrResets) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.tech, err, c.want)
+		}
+	}
+}

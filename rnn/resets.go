@@ -1,0 +1,280 @@
+package rnn
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// A reset at step t says that sequences before and after it have nothing to do with each other, as the
+// episodes of reinforcement learning: a layer that reads from the first step begins step t with states
+// of 0, and one that reads from the last step begins step t-1 so. No gradient passes. Step 0 is none:
+// it begins with the initial states in any case.
+//
+// Resets are data. Operations read them in columns, so that a schedule does not depend on them.
+
+// mostResets is Problem.Resets of sequences that begin anew at every step.
+const mostResets = 100
+
+// resetName is the tensor of Data with a 1 for each reset.
+const resetName = "reset"
+
+// checkResets reports resets that are no share, and what does not go with them.
+func checkResets(p Problem) error {
+	switch {
+	case p.Resets < 0 || p.Resets > mostResets:
+		return fmt.Errorf("rnn: resets are %d%%: they must be 0%% (none) to %d%% of the steps", p.Resets, mostResets)
+	case p.Resets == 0:
+	case p.Lengths != "":
+		return fmt.Errorf("rnn: resets are %d%% and lengths are %.60v: sequences with resets have all steps, so set lengths to full, or resets to none", p.Resets, p.Lengths)
+	case p.History > 0:
+		return fmt.Errorf("rnn: resets are %d%%, but history goes back through the steps of the previous minibatch without any: set history to 0, or resets to none", p.Resets)
+	case p.Calls > 0:
+		return fmt.Errorf("rnn: resets are %d%%, but calls go on from the states that the call before left: set calls to 0, or resets to none", p.Resets)
+	case float64(p.Steps+1)*float64(p.Batch) > MaxSymbols:
+		return fmt.Errorf("rnn: resets are %d%%: they take at most %d rows of steps and sequences, not %.0f", p.Resets, MaxSymbols, float64(p.Steps+1)*float64(p.Batch))
+	}
+	return nil
+}
+
+// declineResets tells why p's layers cannot begin anew.
+func declineResets(p Problem) error {
+	switch {
+	case p.Resets == 0:
+	case p.Cell.Window > 1:
+		return fmt.Errorf("%w: %v reads %d steps of its input, which a reset would have to cut as well: set resets to none", schedule.ErrResets, p.Cell, p.Cell.Window)
+	case p.Projection > 0:
+		return fmt.Errorf("%w: the outputs of a projection are not reset: set projection to none, or resets to none", schedule.ErrResets)
+	}
+	return nil
+}
+
+// drawResets draws a 1 for each reset, for steps × sequences.
+func drawResets(p Problem, seed uint64, sequences int) []float32 {
+	rng := rand.New(rand.NewPCG(seed, 0x726573657473))
+	v := make([]float32, p.Steps*sequences)
+	for i := range v[sequences:] {
+		if rng.IntN(100) < p.Resets {
+			v[sequences+i] = 1
+		}
+	}
+	return v
+}
+
+// resets are the columns of layers that read from one end: rows are steps in the order in which the layers read
+// them. They are made on first use.
+type resets struct {
+	keep  *schedule.Matrix // (T+1)·B × 1: 0 where a sequence begins anew at the step, else 1
+	prior *schedule.Matrix // T·B × 1: for each row, that of a state before its step; of one that begins anew, the row of 0
+	both  *schedule.Matrix // 2 × H: a row of 0 and one of 1
+
+	backwards bool // the last step comes first
+}
+
+// newResets are those of layers that read from the first step, and of others; nil where there are none.
+func newResets(p Problem) []*resets {
+	if p.Resets == 0 {
+		return nil
+	}
+	return []*resets{{}, {backwards: true}}
+}
+
+// stateRows is how many rows a state of p takes: with the initial one in front and, of layers that begin anew,
+// one of 0 behind.
+func stateRows(p Problem, rows int) int {
+	if p.Resets > 0 {
+		rows++
+	}
+	return rows + p.Batch
+}
+
+// newState is a state after so many rows.
+func newState(p *Plan, name string, rows int) *schedule.Matrix {
+	m := p.Matrix(name, stateRows(p.Problem, rows), p.Hidden)
+	if p.Resets > 0 {
+		p.Prepare(schedule.Map{Op: cell.Zero, Out: m.Band(m.Rows-1, 1)})
+	}
+	return m
+}
+
+// resetsOf are those of the layers of p, which read the same way; nil: there are none.
+func resetsOf(p *Plan) *resets {
+	switch {
+	case p.resets == nil:
+		return nil
+	case p.turned:
+		return p.resets[1]
+	}
+	return p.resets[0]
+}
+
+// Keeping is the column of ones and zeros of n steps from t, or from the one after the last: a cell reads by it which
+// sequences begin anew. It is empty where none does. See schedule.Cell.
+func Keeping(p *Plan, t, n int) schedule.View {
+	r := resetsOf(p)
+	if r == nil {
+		return schedule.View{}
+	}
+	if r.keep == nil {
+		r.keep = p.Matrix("keep", (p.Steps+1)*p.Batch, 1)
+	}
+	return r.keep.Band(t*p.Batch, n*p.Batch)
+}
+
+// priorRows are rows of states before n steps from t, or the row of 0.
+func (r *resets) priorRows(p *Plan, t, n int) schedule.View {
+	if r.prior == nil {
+		r.prior = p.Matrix("row before", p.Steps*p.Batch, 1)
+	}
+	return r.prior.Band(t*p.Batch, n*p.Batch)
+}
+
+// keptPrior has a copy made of the states before all steps that layer l's recurrent product multiplies, 0 where a
+// sequence begins anew.
+func keptPrior(p *Plan, stream, l int) schedule.View {
+	from := p.Layer[l].State[p.Cell.Through]
+	m := p.Matrix(fmt.Sprintf("%s before", from.Name), p.Steps*p.Batch, p.Hidden)
+	p.Do(stream, schedule.Gather{Index: resetsOf(p).priorRows(p, 0, p.Steps), Table: from.All(), Out: m.All()})
+	return m.All()
+}
+
+// An Anew has the operations by which single ones begin sequences anew. A fused cell does so itself.
+type Anew struct {
+	plan   *Plan
+	before []*schedule.Matrix // B × H: the states before a step
+	after  []*schedule.Matrix // B × H: the gradients of those after a step
+	keep   *schedule.Matrix   // B × H: ones and zeros
+}
+
+// NewAnew makes room for the values of one step; nil where no sequence begins anew.
+func NewAnew(p *Plan, name string) *Anew {
+	r := resetsOf(p)
+	if r == nil {
+		return nil
+	}
+	a := &Anew{plan: p}
+	for _, s := range p.Cell.States {
+		a.before = append(a.before, p.Matrix(fmt.Sprintf("%s before a step%s", s, name), p.Batch, p.Hidden))
+		if p.Pass == Train {
+			a.after = append(a.after, p.Matrix(fmt.Sprintf("d%s after a step%s", s, name), p.Batch, p.Hidden))
+		}
+	}
+	if p.Pass == Train {
+		a.keep = p.Matrix("keep at a step"+name, p.Batch, p.Hidden)
+	}
+	if r.both == nil && p.Pass == Train {
+		r.both = p.Matrix("zero and one", 2, p.Hidden)
+		p.Prepare(schedule.Map{Op: cell.Zero, Out: r.both.Band(0, 1)})
+		p.Prepare(schedule.Map{Op: cell.OneMinus, Out: r.both.Band(1, 1), A: r.both.Band(0, 1)})
+	}
+	return a
+}
+
+// Before appends what makes the states before step t of layer l, 0 where a sequence begins anew.
+func (a *Anew) Before(stream, l, t int) []schedule.View {
+	var views []schedule.View
+	for s, m := range a.before {
+		a.plan.Do(stream, schedule.Gather{Index: resetsOf(a.plan).priorRows(a.plan, t, 1), Table: a.plan.Layer[l].State[s].All(), Out: m.All()})
+		views = append(views, m.All())
+	}
+	return views
+}
+
+// Step has c, step t of layer l, read the states before it as they are where sequences begin anew. Its
+// recurrent product is to be formed of those.
+func (a *Anew) Step(c *schedule.Cell, stream, l, t int) {
+	c.Prev, c.Keep = a.Before(stream, l, t), schedule.View{}
+}
+
+// Back does the same with the gradient of step t.
+func (a *Anew) Back(c *schedule.CellBackward, stream, l, t int) {
+	c.Prev = a.Before(stream, l, t)
+	a.plan.Do(stream, schedule.Gather{Index: c.KeepNext, Table: resetsOf(a.plan).both.All(), Out: a.keep.All()})
+	next := make([]schedule.View, len(c.DNext))
+	for s, m := range a.after {
+		next[s] = m.All()
+		a.plan.Do(stream, schedule.Map{Op: cell.Mul, Out: next[s], A: c.DNext[s], B: a.keep.All()})
+	}
+	c.DNext, c.Keep, c.KeepNext = next, schedule.View{}, schedule.View{}
+}
+
+// writeResets writes the columns of all layers, given a 1 for each reset of steps × batch.
+func writeResets(p *Plan, mem Memory, reset []float32) error {
+	for _, r := range p.resets {
+		if r.keep != nil {
+			if err := mem.Write(r.keep, r.keeping(p.Problem, reset)); err != nil {
+				return err
+			}
+		}
+		if r.prior != nil {
+			if err := mem.Write(r.prior, r.priors(p.Problem, reset)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keeping is what is in keep.
+func (r *resets) keeping(p Problem, reset []float32) []float32 {
+	v := make([]float32, (p.Steps+1)*p.Batch)
+	for row := range v {
+		v[row] = 1
+		if row < len(reset) {
+			v[row] -= reset[row]
+		}
+	}
+	if r.backwards { // a reset is between a step and the one before
+		reverseBlocks(v, p.Batch)
+	}
+	return v
+}
+
+// priors is what is in prior.
+func (r *resets) priors(p Problem, reset []float32) []float32 {
+	v := r.keeping(p, reset)[:p.Steps*p.Batch]
+	for row, keep := range v {
+		if v[row] = float32(row); keep == 0 {
+			v[row] = float32(stateRows(p, p.Steps*p.Batch) - 1)
+		}
+	}
+	return v
+}
+
+// anew reports whether the sequence of a row begins anew at its step, for a layer that reads that way.
+func (w way) anew(row int) bool {
+	if w.backwards {
+		row += w.batch
+	}
+	return row < len(w.resets) && w.resets[row] != 0
+}
+
+// begun are values of n units for each row, those before its step, with 0 where a sequence begins anew.
+func (w way) begun(values []float64, first, n int) []float64 {
+	if w.resets == nil {
+		return values
+	}
+	out := append([]float64(nil), values...)
+	for i := range len(out) / n {
+		if w.anew(first + i) {
+			clear(out[i*n : (i+1)*n])
+		}
+	}
+	return out
+}
+
+// cutCarry has no gradient pass from step t to the step that is read before it where a sequence begins anew.
+func (y *refLayer) cutCarry(t, h int) {
+	if y.resets == nil {
+		return
+	}
+	for j := range y.batch {
+		if y.anew(t*y.batch + j) {
+			for _, d := range y.dState {
+				clear(d[j*h : (j+1)*h])
+			}
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package schedule
+
+import "rnnbench/rnn/cell"
+
+// A cell's Keep is a column of ones and zeros, one for each sequence. A sequence of 0 begins anew at the
+// step: 0 takes the place of its states before the step, and so of its recurrent products, which are
+// formed of what was there. KeepNext is the Keep of the step after: the gradient of a sequence of 0
+// does not come from there. Both are data: a schedule does not depend on what is in them. They are
+// empty where no sequence begins anew.
+
+// KeepOf is the column by which c reads the vector that r names; empty: as it is.
+func (c Cell) KeepOf(r cell.Ref) View {
+	if r.Kind == cell.Prev || r.Kind == cell.R {
+		return c.Keep
+	}
+	return View{}
+}
+
+// KeepOf is Cell.KeepOf for the backward program.
+func (c CellBackward) KeepOf(r cell.Ref) View {
+	switch r.Kind {
+	case cell.Prev:
+		return c.Keep
+	case cell.DNext:
+		return c.KeepNext
+	}
+	return View{}
+}
+
+// keeps reports whether v is a column of so many rows, or empty.
+func keeps(v View, rows int) bool { return v.Empty() || v.Rows == rows && v.Cols == 1 }
+
+// where spells the column of an operation that has one.
+func where(keep View) string {
+	if keep.Empty() {
+		return ""
+	}
+	return " where " + keep.String()
+}
+
+// Keeping is the column by which sequences begin anew within op; empty where none does.
+func Keeping(op Op) View {
+	switch op := op.(type) {
+	case Cell:
+		return op.Keep
+	case CellBackward:
+		return op.Keep
+	case Persistent:
+		return op.Keep
+	case PersistentBackward:
+		return op.Keep
+	case Scan:
+		return op.Keep
+	case ScanBackward:
+		return op.Keep
+	}
+	return View{}
+}
