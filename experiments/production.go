@@ -55,7 +55,7 @@ var production = Experiment{
 }
 
 // runs reports whether a technique runs a layer: linear recurrences have no weights to keep on chip, and the
-// vendor's library has neither their cells, nor heads, nor here projections.
+// vendor's library has neither their cells, nor heads, nor resets, nor here projections.
 func runs(technique string, p results.Point, on Target) bool {
 	linear := cell.Lookup(p.Cell).Recurrent == 0
 	switch technique {
@@ -66,7 +66,7 @@ func runs(technique string, p results.Point, on Target) bool {
 	case "scan":
 		return linear
 	case "cudnn":
-		return (p.Cell == "lstm" || p.Cell == "gru") && p.Heads == 0 && p.Projection == 0
+		return (p.Cell == "lstm" || p.Cell == "gru") && p.Heads == 0 && p.Projection == 0 && p.Resets == 0
 	}
 	return true
 }
@@ -120,7 +120,11 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 	rep.Findings = append(rep.Findings, "Inference: "+finding+".")
 	rep.yardstick(finding)
 	if on.GPU {
-		rep.Findings = append(rep.Findings, "cuDNN runs here only layers without heads and projections, and cells that it has.")
+		without := "heads and projections"
+		if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Point.Resets > 0 }) {
+			without = "heads, projections and resets"
+		}
+		rep.Findings = append(rep.Findings, "cuDNN runs here only layers without "+without+", and cells that it has.")
 		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	}
 	rep.add("production", overSlowest(recs, names, on), nil)

@@ -43,11 +43,12 @@ type Point struct {
 
 	Direction Direction       `json:"direction"` // from which end layers read the steps
 	Lengths   SequenceLengths `json:"lengths"`   // of the sequences, in steps
+	Resets    int             `json:"resets"`    // percentage of the steps at which a sequence begins anew
 }
 
 // Axes names the numeric axes of a point in the order of tables; the first four
 // are the first-class ones.
-var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads", "projection"}
+var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads", "projection", "resets"}
 
 // Axis returns the value of a numeric axis.
 func (p Point) Axis(name string) (int, bool) {
@@ -80,6 +81,8 @@ func (p Point) Axis(name string) (int, bool) {
 		return p.Heads, true
 	case "projection":
 		return p.Projection, true
+	case "resets":
+		return p.Resets, true
 	}
 	return 0, false
 }
@@ -92,6 +95,9 @@ func (p Point) String() string {
 	}
 	if p.Lengths != "" {
 		s += " lengths=" + p.Lengths.Short()
+	}
+	if p.Resets > 0 {
+		s += fmt.Sprintf(" resets=%d%%", p.Resets)
 	}
 	if p.Streams > 0 {
 		s += fmt.Sprintf(" S=%d", p.Streams)
@@ -167,6 +173,7 @@ const (
 	ReasonCalls       = "unsupported_calls" // one by one, with states kept on the device
 	ReasonDirection   = "unsupported_direction"
 	ReasonLengths     = "unsupported_lengths"
+	ReasonResets      = "unsupported_resets"
 	ReasonLibrary     = "unsupported_library" // a vendor's library declines
 	ReasonPrecision   = "unsupported_precision"
 	ReasonDevice      = "unsupported_device"

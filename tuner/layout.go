@@ -303,7 +303,7 @@ func Problem(p results.Point) (rnn.Problem, error) {
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
-		Direction: rnn.Direction(direction), Lengths: lengths, Projection: p.Projection,
+		Direction: rnn.Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets,
 	}
 	return q, errors.Join(q.Check(), checkCalls(p))
 }

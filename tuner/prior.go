@@ -86,7 +86,7 @@ func apart(p, q results.Point) float64 {
 	d := wisdom.Distance(p, q)
 	for _, differs := range []bool{
 		p.Cell != q.Cell, p.Pass != q.Pass, p.Precision != q.Precision, p.OneHot != q.OneHot, (p.Output > 0) != (q.Output > 0),
-		p.Streams != q.Streams, p.History != q.History, (p.Calls > 0) != (q.Calls > 0), (p.Symbols > 0) != (q.Symbols > 0), p.Groups != q.Groups, p.Heads != q.Heads, p.Projection != q.Projection, p.Weighted != q.Weighted, p.Direction != q.Direction, p.Lengths != q.Lengths,
+		p.Streams != q.Streams, p.History != q.History, (p.Calls > 0) != (q.Calls > 0), (p.Symbols > 0) != (q.Symbols > 0), p.Groups != q.Groups, p.Heads != q.Heads, p.Projection != q.Projection, p.Weighted != q.Weighted, p.Direction != q.Direction, p.Lengths != q.Lengths, p.Resets != q.Resets,
 	} {
 		if differs {
 			d++

@@ -17,7 +17,7 @@ func ReasonOf(err error, otherwise string) string {
 		{schedule.ErrKnob, results.ReasonKnob}, {schedule.ErrCell, results.ReasonCell}, {schedule.ErrInput, results.ReasonInput},
 		{schedule.ErrHistory, results.ReasonHistory}, {schedule.ErrHeads, results.ReasonHeads}, {schedule.ErrProjection, results.ReasonProjection}, {schedule.ErrCalls, results.ReasonCalls}, {schedule.ErrPrecision, results.ReasonPrecision},
 		{schedule.ErrDevice, results.ReasonDevice}, {schedule.ErrLibrary, results.ReasonLibrary},
-		{schedule.ErrDirection, results.ReasonDirection}, {schedule.ErrLengths, results.ReasonLengths},
+		{schedule.ErrDirection, results.ReasonDirection}, {schedule.ErrLengths, results.ReasonLengths}, {schedule.ErrResets, results.ReasonResets},
 	} {
 		if errors.Is(err, r.fault) {
 			return r.code

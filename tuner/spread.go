@@ -45,7 +45,7 @@ type pair struct {
 }
 
 func pairs(p results.Point) (all []pair) {
-	values := []any{p.Cell, p.Pass, p.Precision, p.Hidden, p.Batch, p.Steps, p.Layers, p.Streams, p.Input, p.Output, p.History, p.Calls, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, p.Direction, p.Lengths, p.Projection}
+	values := []any{p.Cell, p.Pass, p.Precision, p.Hidden, p.Batch, p.Steps, p.Layers, p.Streams, p.Input, p.Output, p.History, p.Calls, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, p.Direction, p.Lengths, p.Projection, p.Resets}
 	for i, v := range values {
 		for j, w := range values[:i+1] {
 			all = append(all, pair{[2]int{i, j}, [2]any{v, w}})

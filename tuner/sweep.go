@@ -371,7 +371,7 @@ func (b *backstop) covers(c *candidate) (string, bool) {
 		q := f.record.Point
 		if f.Spec.String() == c.Spec.String() &&
 			p.Cell == q.Cell && p.Pass == q.Pass && p.Precision == q.Precision && p.OneHot == q.OneHot &&
-			p.Symbols >= q.Symbols && (p.Symbols > 0) == (q.Symbols > 0) && p.Groups == q.Groups && p.Heads <= q.Heads && (p.Projection == 0 || p.Projection >= q.Projection) && (q.Projection == 0 || p.Projection > 0) && p.Weighted == q.Weighted && p.Direction == q.Direction && p.Lengths == q.Lengths &&
+			p.Symbols >= q.Symbols && (p.Symbols > 0) == (q.Symbols > 0) && p.Groups == q.Groups && p.Heads <= q.Heads && (p.Projection == 0 || p.Projection >= q.Projection) && (q.Projection == 0 || p.Projection > 0) && p.Weighted == q.Weighted && p.Direction == q.Direction && p.Lengths == q.Lengths && p.Resets == q.Resets &&
 			p.Hidden >= q.Hidden && p.Input >= q.Input && p.Batch >= q.Batch && p.Steps >= q.Steps && p.Layers >= q.Layers && p.Output >= q.Output && p.History >= q.History {
 			return fmt.Sprintf("%s did not fit in memory at %v", c.Spec, q), true
 		}

@@ -96,7 +96,7 @@ func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 func (s *settings) axes(cmd *cobra.Command) {
 	shorts := map[string]string{"hidden": "H", "batch": "B", "steps": "T", "streams": "S"}
 	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(f *pflag.FlagSet) {
-		for _, name := range []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads", "projection"} {
+		for _, name := range []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads", "projection", "resets"} {
 			s.add(f, name, "LIST", shorts[name])
 		}
 		for _, name := range []string{"cell", "pass", "precision", "direction", "lengths", "onehot", "weighted"} {

@@ -162,6 +162,7 @@ func Axes() []Axis {
 		whole("history", "history steps", "history"),
 		whole("heads", "heads", "heads"),
 		whole("projection", "projected values", "projection"),
+		whole("resets", "resets (% of steps)", "resets"),
 		whole("calls", "calls", "calls"),
 		named("onehot", "input encoding", func(r *results.Record) string {
 			if r.Point.OneHot {

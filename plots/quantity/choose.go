@@ -153,7 +153,7 @@ func Common(recs []*results.Record, except ...string) string {
 	for _, a := range Varying(recs) {
 		varying[a.Name] = true
 	}
-	usual := map[string]string{"streams": "auto", "input": "H", "output": "0", "history": "0", "heads": "0", "projection": "0", "calls": "0", "embedding": "none", "softmax": "one", "onehot": "dense", "direction": "forward", "lengths": "full", "impl": Label(recs[0]),
+	usual := map[string]string{"streams": "auto", "input": "H", "output": "0", "history": "0", "heads": "0", "projection": "0", "resets": "0", "calls": "0", "embedding": "none", "softmax": "one", "onehot": "dense", "direction": "forward", "lengths": "full", "impl": Label(recs[0]),
 		"device": recs[0].Device, "cache": "hot", "graph": "direct", "data": recs[0].Mode.Data}
 	var words []string
 	for _, a := range Axes() {
@@ -202,6 +202,8 @@ func Reason(r *results.Record) string {
 			return "direction unsupported"
 		case results.ReasonLengths:
 			return "lengths unsupported"
+		case results.ReasonResets:
+			return "resets unsupported"
 		case results.ReasonLibrary:
 			return "not in the library"
 		case results.ReasonKnob:

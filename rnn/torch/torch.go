@@ -88,6 +88,9 @@ func Arrays(d *rnn.Data, answer []rnn.Tensor, from Source) ([]Array, error) {
 	if n := d.Problem.History; n > 0 {
 		return nil, fmt.Errorf("torch: PyTorch's layers keep no steps of a previous minibatch, but history is %d", n)
 	}
+	if n := d.Problem.Resets; n > 0 {
+		return nil, fmt.Errorf("torch: PyTorch's layers begin no sequence anew within a run, but resets are %d%%: set resets to none", n)
+	}
 	l := layout{Data: d, p: d.Problem, answer: make(map[string]rnn.Tensor)}
 	for _, t := range answer {
 		l.answer[t.Name] = t

@@ -87,7 +87,7 @@ func TestFile(t *testing.T) {
 		Grid: grid.Request{
 			Axes: map[string]string{"hidden": "256:4096:x2", "batch": "1,4,16", "steps": "50", "streams": "auto,2", "onehot": "false,true",
 				"cell": "rnn-tanh,lstm", "pass": "forward", "precision": "fp32", "layers": "1", "history": "none",
-				"calls": "none", "symbols": "none", "embedding": "none", "groups": "none", "heads": "none", "projection": "none", "weighted": "false", "direction": "forward", "lengths": "full"},
+				"calls": "none", "symbols": "none", "embedding": "none", "groups": "none", "heads": "none", "projection": "none", "resets": "none", "weighted": "false", "direction": "forward", "lengths": "full"},
 			Zips:     []grid.Zip{{Axes: []string{"input", "output"}, Rows: [][]string{{"1760", "16"}, {"2Ki", "none"}}}},
 			Where:    []string{"mem<=16GiB"},
 			Exclude:  [][]string{{"impl=persistent", "hidden>2048"}},

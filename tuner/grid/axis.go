@@ -56,6 +56,7 @@ func Axes() []Axis {
 		{Name: "groups", Doc: "groups of output classes, each with its own softmax; none: one softmax", Zero: "none", Default: "none"},
 		{Name: "heads", Doc: "heads that divide the units of a layer; the recurrent product does not mix them; none: one head", Zero: "none", Default: "none"},
 		{Name: "projection", Doc: "values that a layer makes of its units, fewer than these; none: its output is the units", Zero: "none", Default: "none"},
+		{Name: "resets", Doc: "percentage of the time steps at which a sequence begins anew, with states of 0, such as 3%; none: never", Zero: "none", Default: "none"},
 		{Name: "weighted", Doc: "loss with a weight for each time step (true or false)", Default: "false", Words: true},
 		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
 	}
@@ -96,6 +97,9 @@ type value struct {
 // parse reads values of a, with duplicates.
 func (a Axis) parse(text string, v Vocabulary) ([]value, error) {
 	var list []value
+	if a.Name == "resets" {
+		text = strings.ReplaceAll(text, "%", "")
+	}
 	if !a.Words {
 		sizes, err := ParseValues(text, a.Zero)
 		if err != nil {
@@ -195,6 +199,8 @@ func set(p *results.Point, name string, val value) {
 		p.Heads = val.size
 	case "projection":
 		p.Projection = val.size
+	case "resets":
+		p.Resets = val.size
 	case "weighted":
 		p.Weighted = val.word == "true"
 	case "streams":

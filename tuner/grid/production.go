@@ -5,7 +5,7 @@ func productionPresets() []Preset {
 	const source = "the configurations of Dorado, NeMo, pyannote.audio, deepspeech.pytorch, EnCodec, RNNoise, LPCNet, TorchRL, RecurrentGemma, Silero VAD and xLSTM, read in November 2026"
 	return []Preset{
 		{
-			Name: "production", Doc: "layers of basecallers, speech, audio, reinforcement learning and language models, inference; none with resets",
+			Name: "production", Doc: "layers of basecallers, speech, audio, reinforcement learning and language models, inference",
 			Source: source, Blocks: production("96,384,1024", "128,512", "1667", "1024", "2048", "1024", "500"),
 		},
 		{
@@ -40,5 +40,7 @@ func production(hidden, batch, steps, long, longer, units, frames string) []map[
 		layer("slstm", "768", "1", "16", long, "bf16", "heads", "4"),                       // xLSTM
 		// deepspeech.pytorch, ten seconds of speech: batches are packed, by pack_padded_sequence
 		layer("lstm", units, "5", "64", frames, "fp32", "direction", "both", "input", "1312", "lengths", "full,uniform:75%,uniform:50%"),
+		layer("lstm,gru", "256", "1", "128", "128", "fp32", "resets", "3%"), // TorchRL, with episodes that end
+		layer("mingru", "128", "4", "1024", "64", "fp32", "resets", "3%"),   // PufferLib, with episodes that end
 	}
 }

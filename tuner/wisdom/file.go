@@ -69,6 +69,7 @@ type entry struct {
 	Lengths   string `toml:"lengths,omitempty"`
 
 	Projection int    `toml:"projection,omitempty"`
+	Resets     int    `toml:"resets,omitempty"`
 	Objective  string `toml:"objective,omitempty"`
 
 	Impl     string         `toml:"impl"`
@@ -92,7 +93,7 @@ func toFile(e Entry) entry {
 	return entry{
 		Device: e.Device, Cache: e.Cache, Cell: p.Cell, Pass: p.Pass, Precision: p.Precision, Hidden: p.Hidden, Input: p.Input, Batch: p.Batch,
 		Steps: p.Steps, Layers: p.Layers, Streams: p.Streams, Output: p.Output, OneHot: p.OneHot, History: p.History,
-		Calls: p.Calls, Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Projection: p.Projection, Weighted: p.Weighted, Direction: string(p.Direction), Lengths: string(p.Lengths), Objective: e.Objective,
+		Calls: p.Calls, Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Projection: p.Projection, Resets: p.Resets, Weighted: p.Weighted, Direction: string(p.Direction), Lengths: string(p.Lengths), Objective: e.Objective,
 		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, Joules: e.Joules, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, By: e.By,
 		Tool: e.Tool, Libraries: e.Libraries, Run: e.Run, Time: e.Time.UTC(),
 	}
@@ -104,7 +105,7 @@ func fromFile(f entry) Entry {
 		Point: results.Point{
 			Cell: f.Cell, Pass: f.Pass, Precision: f.Precision, Hidden: f.Hidden, Input: f.Input, Batch: f.Batch, Steps: f.Steps,
 			Layers: f.Layers, Streams: f.Streams, Output: f.Output, OneHot: f.OneHot, History: f.History,
-			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Projection: f.Projection, Weighted: f.Weighted, Direction: results.DirectionOf(f.Direction), Lengths: results.SequenceLengthsOf(f.Lengths),
+			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Projection: f.Projection, Resets: f.Resets, Weighted: f.Weighted, Direction: results.DirectionOf(f.Direction), Lengths: results.SequenceLengthsOf(f.Lengths),
 		},
 		Objective: f.Objective, Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, Joules: f.Joules, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, By: f.By,
 		Tool: f.Tool, Libraries: f.Libraries, Run: f.Run, Time: f.Time.UTC(),
@@ -231,7 +232,7 @@ func order(e Entry) string {
 	var key strings.Builder
 	for _, field := range []any{
 		e.Device, e.Cache, p.Cell, p.Pass, p.Precision, p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.Calls,
-		p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, string(p.Direction), string(p.Lengths), e.Objective, p.Projection,
+		p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, string(p.Direction), string(p.Lengths), e.Objective, p.Projection, p.Resets,
 	} {
 		if n, ok := field.(int); ok {
 			fmt.Fprintf(&key, "%09d,", n)

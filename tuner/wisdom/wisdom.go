@@ -143,7 +143,7 @@ func (b *Book) LookupFor(objective, device, cache string, p results.Point) []Mat
 		q := e.Point
 		if e.Objective != objective || e.Device != device || e.Cache != cache || q.Cell != p.Cell || q.Pass != p.Pass || q.Precision != p.Precision ||
 			q.OneHot != p.OneHot || (q.Output > 0) != (p.Output > 0) || q.Streams != p.Streams || q.History != p.History || (q.Calls > 0) != (p.Calls > 0) ||
-			(q.Symbols > 0) != (p.Symbols > 0) || q.Groups != p.Groups || q.Heads != p.Heads || q.Projection != p.Projection || q.Weighted != p.Weighted || q.Direction != p.Direction || q.Lengths != p.Lengths {
+			(q.Symbols > 0) != (p.Symbols > 0) || q.Groups != p.Groups || q.Heads != p.Heads || q.Projection != p.Projection || q.Weighted != p.Weighted || q.Direction != p.Direction || q.Lengths != p.Lengths || q.Resets != p.Resets {
 			continue
 		}
 		m := Match{Entry: e, Kind: Nearest, Distance: Distance(p, q)}

@@ -41,11 +41,14 @@ func TestRoundTrip(t *testing.T) {
 	narrow := point(512, 4)
 	narrow.Projection = 256
 	b.Put(fact(narrow, 4e-3))
+	anew := point(512, 4)
+	anew.Resets = 3
+	b.Put(fact(anew, 5e-3))
 	if err := b.Write(path); err != nil {
 		t.Fatal(err)
 	}
 	back, err := Read(path)
-	if err != nil || len(back.Entries) != 4 {
+	if err != nil || len(back.Entries) != 5 {
 		t.Fatalf("%d entries, %v", len(back.Entries), err)
 	}
 	if back.Entries[0].Point.Hidden != 64 || !reflect.DeepEqual(back.Entries[1], better) {
@@ -56,6 +59,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if found := back.Lookup("cpu-x-2t", "hot", narrow); len(found) != 1 || found[0].Seconds != 4e-3 {
 		t.Errorf("a projection: %+v", found)
+	}
+	if found := back.Lookup("cpu-x-2t", "hot", anew); len(found) != 1 || found[0].Seconds != 5e-3 {
+		t.Errorf("resets: %+v", found)
 	}
 	again, err := back.Format()
 	if text, _ := os.ReadFile(path); err != nil || string(text) != string(again) {
