@@ -49,3 +49,25 @@ func TestResetsDeclines(t *testing.T) {
 		}
 	}
 }
+
+// TestEmulatedResets runs sequences that begin anew by the CUDA kernels on the processor.
+func TestEmulatedResets(t *testing.T) {
+	d := emulated(t)
+	for _, tech := range impl.Own() {
+		p := rnn.Problem{Cell: cell.GRU, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 7, Output: 3, Resets: 40}
+		if tech.Name() == "scan" {
+			p.Cell, p.Steps = cell.MinGRU, 41
+		}
+		forward, both, half := p, p, p
+		forward.Pass, forward.Hidden = rnn.Forward, 16
+		both.Direction, both.Layers, both.Output = rnn.BothWays, 1, 0
+		half.Direction, half.Precision, half.OneHot = rnn.Alternating, rnn.BF16, true
+		problems := []rnn.Problem{p, forward, both, half}
+		if tech.Name() == "scan" {
+			second := p
+			second.Cell = cell.RGLRU
+			problems = append(problems, second)
+		}
+		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, problems) })
+	}
+}

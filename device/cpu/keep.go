@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -8,9 +10,17 @@ import (
 // A kept tells of a cell's vectors which sequences begin anew: these read 0 in the place of some vectors. A row
 // of 0 takes the place of theirs, so that no kernel knows of it. See schedule.Cell.
 type kept struct {
-	all  matrix   // the column of ones and zeros, those of a step after the other
-	by   []matrix // for each vector the rows of it by which it is read; empty: as it is
+	all  ones    // those of a step after the other
+	by   []ones  // of these, the rows of the first step by which vectors are read
+	of   [][]int // which vectors, for each of by
 	zero []float32
+}
+
+// Ones are a column of ones and zeros, as far as it goes.
+type ones struct {
+	data   []float32
+	stride int
+	view   schedule.View
 }
 
 // kept is that of vectors that are read as of says; the zero value where no sequence begins anew.
@@ -18,30 +28,38 @@ func (p *binder) kept(op schedule.Op, vectors []cell.Ref, of func(cell.Ref) sche
 	if schedule.Keeping(op).Empty() {
 		return kept{}
 	}
-	from := func(v schedule.View) matrix { // to the column's end
-		if v.Empty() {
-			return matrix{}
-		}
-		return matrix{data: p.memory[v.M.ID][v.Row*v.M.Cols+v.Col:], stride: v.M.Cols, rows: v.Rows, cols: 1}
+	column := func(v schedule.View) ones {
+		return ones{data: p.memory[v.M.ID][v.Row*v.M.Cols+v.Col:], stride: v.M.Cols, view: v}
 	}
-	k := kept{all: from(schedule.Keeping(op)), by: make([]matrix, len(vectors)), zero: make([]float32, units)}
+	k := kept{all: column(schedule.Keeping(op)), zero: make([]float32, units)}
 	for i, r := range vectors {
-		k.by[i] = from(of(r))
+		v := of(r)
+		if v.Empty() {
+			continue
+		}
+		at := slices.IndexFunc(k.by, func(o ones) bool { return o.view == v })
+		if at < 0 {
+			at = len(k.by)
+			k.by, k.of = append(k.by, column(v)), append(k.of, nil)
+		}
+		k.of[at] = append(k.of[at], i)
 	}
 	return k
 }
 
 // some reports whether sequences may begin anew.
-func (k *kept) some() bool { return k.by != nil }
+func (k *kept) some() bool { return k.all.data != nil }
 
 // anew reports whether a sequence does, given the row of its step and sequence.
 func (k *kept) anew(row int) bool { return k.some() && k.all.data[row*k.all.stride] == 0 }
 
 // zeroes has v, the vectors of a sequence, be 0 where it begins anew, given the row of its step and sequence.
 func (k *kept) zeroes(v [][]float32, row int) {
-	for i := range k.by {
-		if m := &k.by[i]; m.rows > 0 && m.data[row*m.stride] == 0 {
-			v[i] = k.zero[:len(v[i])]
+	for at := range k.by {
+		if o := &k.by[at]; o.data[row*o.stride] == 0 {
+			for _, i := range k.of[at] {
+				v[i] = k.zero[:len(v[i])]
+			}
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (v values) cellBack(op schedule.CellBackward) {
 
 // anew has sequences of op, one over several steps, begin anew: about half at each step.
 func (t *trial) anew(op schedule.Op) schedule.Op {
-	rows := func(s *schedule.Sequence) { s.Keep = t.shares((s.Steps + 1) * s.Batch()) }
+	rows := func(s *schedule.Sequence) { s.Keep = t.column((s.Steps + 1) * s.Batch()) }
 	switch op := op.(type) {
 	case schedule.Scan:
 		rows(&op.Sequence)
@@ -73,4 +73,13 @@ func (t *trial) anew(op schedule.Op) schedule.Op {
 		return op
 	}
 	return op
+}
+
+// column is one of ones and zeros, about half of each.
+func (t *trial) column(rows int) schedule.View {
+	v, one := t.shares(rows), t.place(rows, 1)
+	t.b.Do(0, schedule.Map{Op: cell.Zero, Out: one})
+	t.b.Do(0, schedule.Map{Op: cell.OneMinus, Out: one, A: one})
+	t.b.Do(0, schedule.Map{Op: cell.ReLUGrad, Out: v, A: one, B: v})
+	return v
 }

@@ -105,11 +105,12 @@ const (
 	DPrev              // gradient of a state before the step, the recurrent product's part excepted
 	DPeep              // gradient of a peephole's weights, summed over the steps done so far
 	Factor             // product of what the steps done so far multiply a state with; see Recurrence
+	Keep               // 0 where a sequence begins anew at the step, by index 1 at the step after; else 1: the same for all units
 	kinds
 )
 
 var kindNames = [...]string{"x", "r", "bx", "br", "p", "prev", "next", "saved", "t",
-	"dout", "dnext", "dx", "dr", "dprev", "dp", "factor"}
+	"dout", "dnext", "dx", "dr", "dprev", "dp", "factor", "keep"}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -64,7 +64,7 @@ func New(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[
 
 // Trace is New that tells told, if it is not nil, what each pass has found.
 func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network, told func(pass string, found []string)) (Plan, error) {
-	if err := declineResets(s); err != nil {
+	if err := declineResets(s, k); err != nil {
 		return Plan{}, err
 	}
 	out := Plan{schedule: s, Knobs: k, properties: p, networks: networks}

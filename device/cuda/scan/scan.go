@@ -77,6 +77,7 @@ type Cells map[scanKey]*scanCell
 type scanKey struct {
 	cell            *cell.Cell
 	train, backward bool
+	anew            bool // sequences begin anew at some steps
 }
 
 // A load is a vector that has a row per step. States have one more where both
@@ -109,11 +110,13 @@ func (c Cells) Scan(op schedule.Op) *Scan {
 	switch op := op.(type) {
 	case schedule.Scan:
 		s := &Scan{geometry: geometry{operands: operands{Sequence: op.Sequence, products: op.R}}}
-		s.scanCell = c.of(scanKey{cell: op.Cell, train: op.Train, backward: false}, op.Step(0).Program(), op.Cell.Recurrence.Compose)
+		step, compose := programs(&op.Sequence, op.Step(0).Program(), op.Cell.Recurrence.Compose, false)
+		s.scanCell = c.of(scanKey{cell: op.Cell, train: op.Train, backward: false, anew: !op.Keep.Empty()}, step, compose)
 		return s
 	case schedule.ScanBackward:
 		s := &Scan{geometry: geometry{operands: operands{Sequence: op.Sequence, grad: &op.SequenceGrad}}}
-		s.scanCell = c.of(scanKey{cell: op.Cell, train: true, backward: true}, op.Cell.Backward, op.Cell.Recurrence.ComposeBackward)
+		step, compose := programs(&op.Sequence, op.Cell.Backward, op.Cell.Recurrence.ComposeBackward, true)
+		s.scanCell = c.of(scanKey{cell: op.Cell, train: true, backward: true, anew: !op.Keep.Empty()}, step, compose)
 		return s
 	}
 	return nil
@@ -143,7 +146,7 @@ func (s *scanCell) carried(r cell.Ref) bool {
 
 // constant reports whether r is the same in every step.
 func (s *scanCell) constant(r cell.Ref) bool {
-	return r.Kind.Broadcast() || r.Kind == cell.DNext && !s.carried(r)
+	return r.Kind.Broadcast() || r.Kind == cell.Keep || r.Kind == cell.DNext && !s.carried(r)
 }
 
 // view is the matrix that holds r.
@@ -215,7 +218,7 @@ func (s *Scan) shape(l *launch.Memory, p driver.Properties, k knob.Params) {
 	refs := s.outputs(true)
 	refs = append(refs, s.outputs(false)...)
 	for _, v := range s.flow.values {
-		if v.leaf && v.ref.Kind != cell.Factor {
+		if v.leaf && v.ref.Kind != cell.Factor && v.ref.Kind != cell.Keep {
 			refs = append(refs, v.ref)
 		}
 	}
@@ -328,6 +331,9 @@ func (s *Scan) name() string {
 	if s.members > 0 {
 		way = "team"
 	}
+	if !s.Keep.Empty() {
+		way += "_resets"
+	}
 	return codegen.KernelName(pass, way, s.Cell.Name)
 }
 
@@ -336,7 +342,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	s := cells.Scan(op)
 	s.shape(t.Memory, t.Properties, t.Knobs)
 	w := &writer{Scan: s}
-	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks, " ", s.small}
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks, " ", s.small, s.keepParams()}
 	for _, g := range s.groups {
 		key = append(key, " ", g.Element)
 	}
@@ -364,7 +370,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 		args = append(args, uint64(t.Base)+uint64(words.Prefixes))
 	}
 	args = append(args, t.Status())
-	st := launch.New(t.Source(func() codegen.Source { return w.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, t.Arguments(s.groups)...)...)
+	st := launch.New(t.Source(func() codegen.Source { return w.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, slices.Concat(args, t.Arguments(s.groups), s.keepArguments(t))...)
 	st.Launch.Shared, st.Launch.Cooperative, st.Early = shared, s.members > 0, t.Properties.Capability >= 90
 	st.Seconds = secondsOf(s, t.Properties)
 	if s.members > 0 || s.units > 0 {

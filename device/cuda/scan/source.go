@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   word* const drawn = (word*)(total + (g.values() + 1) / 2 * 2);
   float* const begin = (float*)(drawn + 2);
   unsigned char *const at = memory, *const to = memory;
-`, s.threads, s.blocks, name, codegen.Params(s.groups)+s.tensorParams())
+`, s.threads, s.blocks, name, codegen.Params(s.groups)+s.keepParams()+s.tensorParams())
 	if s.staged() > 0 {
 		fmt.Fprintf(&b, "  unsigned char* const staged = memory + %d;\n", s.buffer()-s.staged())
 	}
@@ -320,6 +320,7 @@ func (s *writer) loop(b *strings.Builder, d body) {
 `
 	}
 	b.WriteString("#pragma unroll\n" + steps)
+	s.keepText(b, s.flow.behind(d.targets, d.there))
 	for _, name := range slices.Sorted(maps.Keys(d.read)) {
 		fmt.Fprintf(b, "          float in_%s[V];\n          load<V>(in_%s, %s);\n", name, name, d.read[name])
 	}
@@ -359,7 +360,7 @@ func (s *writer) loop(b *strings.Builder, d body) {
 func (s *writer) constants(b *strings.Builder, d body) (constants []string) {
 	needed := s.flow.behind(d.targets, d.there)
 	for i, v := range s.flow.values {
-		if !needed[i] || !v.leaf || !s.constant(v.ref) {
+		if !needed[i] || !v.leaf || !s.constant(v.ref) || v.ref.Kind == cell.Keep {
 			continue
 		}
 		row := "0"

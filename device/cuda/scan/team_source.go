@@ -31,7 +31,7 @@ func (s *writer) teamSource(name string) codegen.Source {
 		roles = codegen.Text(kernels, "roles_sole.tpl")
 	}
 	s.fetch(&fetch)
-	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", codegen.Params(s.groups)+s.tensorParams(), "NEXT\n", nextText(s), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
+	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", codegen.Params(s.groups)+s.keepParams()+s.tensorParams(), "NEXT\n", nextText(s), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
 	b.WriteString(fill.Replace(roles))
 	s.turns(&b)
 	s.composeTile(&b)

@@ -1,0 +1,92 @@
+package scan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// Where sequences begin anew at some steps, a scan multiplies what it has of the state before a step by a
+// column of ones and zeros: see schedule.Cell. The column has a value for each step and sequence, which threads read
+// as they go: it is no vector of units.
+
+// Values of the column for a step, and for the one after.
+var keepNow, keepNext = cell.Ref{Kind: cell.Keep, Index: 0}, cell.Ref{Kind: cell.Keep, Index: 1}
+
+// anew is p, a program of a step or one that composes steps, with vectors multiplied by the column.
+func anew(p cell.Program, backward bool) cell.Program {
+	var head, out cell.Program
+	now := map[cell.Ref]cell.Ref{}
+	written := map[cell.Ref]bool{}
+	temps := p.Temps()
+	read := func(r cell.Ref) cell.Ref {
+		keep := keepNow
+		switch {
+		case written[r]:
+			return r
+		case r.Kind == cell.Prev, r.Kind == cell.R, r.Kind == cell.Factor && !backward:
+		case r.Kind == cell.DNext, r.Kind == cell.Factor:
+			keep = keepNext
+		default:
+			return r
+		}
+		if _, ok := now[r]; !ok {
+			now[r] = cell.Ref{Kind: cell.Temp, Index: temps + len(now)}
+			head = append(head, cell.Instr{Op: cell.Mul, Out: now[r], A: r, B: keep})
+		}
+		return now[r]
+	}
+	for _, in := range p {
+		if in.Op.Operands() > 0 {
+			in.A = read(in.A)
+		}
+		if in.Op.Operands() > 1 {
+			in.B = read(in.B)
+		}
+		written[in.Out] = true
+		out = append(out, in)
+	}
+	return slices.Concat(head, out)
+}
+
+// programs are those of a step and of what composes steps.
+func programs(s *schedule.Sequence, step, compose cell.Program, backward bool) (cell.Program, cell.Program) {
+	if s.Keep.Empty() {
+		return step, compose
+	}
+	return anew(step, backward), anew(compose, backward)
+}
+
+// keepParams declares the column, and keepArguments is where it is.
+func (s *operands) keepParams() string {
+	if s.Keep.Empty() {
+		return ""
+	}
+	return ", const float* keep_column, int ld_keep"
+}
+
+func (s *operands) keepArguments(t *launch.Target) []uint64 {
+	if s.Keep.Empty() {
+		return nil
+	}
+	return t.Arguments([]codegen.Group{{View: s.Keep}})
+}
+
+// keepText reads what a step needs of the column, given the values that are needed.
+func (s *writer) keepText(b *strings.Builder, needed []bool) {
+	for i, v := range s.flow.values {
+		if !needed[i] || !v.leaf || v.ref.Kind != cell.Keep {
+			continue
+		}
+		row := "t.first + i"
+		if s.backward {
+			row = "steps - 1 - (t.first + i)"
+		}
+		fmt.Fprintf(b, "          const float %v = i < t.steps ? keep_column[((long long)(%s + %d) * batch + t.n) * ld_keep] : 1;\n", v.ref, row, v.ref.Index)
+	}
+}
