@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -164,11 +165,6 @@ func NewAnew(p *Plan, name string) *Anew {
 	if p.Pass == Train {
 		a.keep = p.Matrix("keep at a step"+name, p.Batch, p.Hidden)
 	}
-	if r.both == nil && p.Pass == Train {
-		r.both = p.Matrix("zero and one", 2, p.Hidden)
-		p.Prepare(schedule.Map{Op: cell.Zero, Out: r.both.Band(0, 1)})
-		p.Prepare(schedule.Map{Op: cell.OneMinus, Out: r.both.Band(1, 1), A: r.both.Band(0, 1)})
-	}
 	return a
 }
 
@@ -191,13 +187,41 @@ func (a *Anew) Step(c *schedule.Cell, stream, l, t int) {
 // Back does the same with the gradient of step t.
 func (a *Anew) Back(c *schedule.CellBackward, stream, l, t int) {
 	c.Prev = a.Before(stream, l, t)
-	a.plan.Do(stream, schedule.Gather{Index: c.KeepNext, Table: resetsOf(a.plan).both.All(), Out: a.keep.All()})
+	a.plan.Do(stream, schedule.Gather{Index: c.KeepNext, Table: resetsOf(a.plan).zeroAndOne(a.plan), Out: a.keep.All()})
 	next := make([]schedule.View, len(c.DNext))
 	for s, m := range a.after {
 		next[s] = m.All()
 		a.plan.Do(stream, schedule.Map{Op: cell.Mul, Out: next[s], A: c.DNext[s], B: a.keep.All()})
 	}
 	c.DNext, c.Keep, c.KeepNext = next, schedule.View{}, schedule.View{}
+}
+
+// SpreadKnob is whether a technique spreads the resets for kernels that have a thread for each unit: see Spread. It is
+// nothing where there are none, or heads.
+func SpreadKnob(p Problem, launched bool) []knob.Knob {
+	if p.Resets == 0 || p.Heads > 1 {
+		return nil
+	}
+	values := []int{0, 1}
+	if launched {
+		values = []int{1, 0}
+	}
+	return []knob.Knob{{Name: "spread", Doc: "resets as a value for each unit among the inputs (1), which persistent kernels of GPUs read, or for each sequence alone (0)", Values: values, Min: 0, Max: 1}}
+}
+
+// Spread sets each row of out to ones or zeros: the column of Keeping at the steps after those of n steps from t.
+func Spread(p *Plan, stream, t, n int, out schedule.View) {
+	p.Do(stream, schedule.Gather{Index: Keeping(p, t+1, n), Table: resetsOf(p).zeroAndOne(p), Out: out})
+}
+
+// zeroAndOne is a row of 0 and one of 1.
+func (r *resets) zeroAndOne(p *Plan) schedule.View {
+	if r.both == nil {
+		r.both = p.Matrix("zero and one", 2, p.Hidden)
+		p.Prepare(schedule.Map{Op: cell.Zero, Out: r.both.Band(0, 1)})
+		p.Prepare(schedule.Map{Op: cell.OneMinus, Out: r.both.Band(1, 1), A: r.both.Band(0, 1)})
+	}
+	return r.both.All()
 }
 
 // writeResets writes the columns of all layers, given a 1 for each reset of steps × batch.

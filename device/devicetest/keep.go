@@ -56,30 +56,48 @@ func (v values) cellBack(op schedule.CellBackward) {
 }
 
 // anew has sequences of op, one over several steps, begin anew: about half at each step.
-func (t *trial) anew(op schedule.Op) schedule.Op {
-	rows := func(s *schedule.Sequence) { s.Keep = t.column((s.Steps + 1) * s.Batch()) }
+func anew(t *trial, op schedule.Op) schedule.Op {
 	switch op := op.(type) {
 	case schedule.Scan:
-		rows(&op.Sequence)
+		begins(t, &op.Sequence, false)
 		return op
 	case schedule.ScanBackward:
-		rows(&op.Sequence)
+		begins(t, &op.Sequence, false)
 		return op
 	case schedule.Persistent:
-		rows(&op.Sequence)
+		begins(t, &op.Sequence, true)
 		return op
 	case schedule.PersistentBackward:
-		rows(&op.Sequence)
+		begins(t, &op.Sequence, false)
 		return op
 	}
 	return op
 }
 
+// begins has sequences of s begin anew, and the resets lie among the inputs if they are to be spread.
+func begins(t *trial, s *schedule.Sequence, spread bool) {
+	if s.Keep = column(t, (s.Steps+1)*s.Batch()); spread {
+		spreadResets(t, s)
+	}
+}
+
 // column is one of ones and zeros, about half of each.
-func (t *trial) column(rows int) schedule.View {
+func column(t *trial, rows int) schedule.View {
 	v, one := t.shares(rows), t.place(rows, 1)
 	t.b.Do(0, schedule.Map{Op: cell.Zero, Out: one})
 	t.b.Do(0, schedule.Map{Op: cell.OneMinus, Out: one, A: one})
 	t.b.Do(0, schedule.Map{Op: cell.ReLUGrad, Out: v, A: one, B: v})
 	return v
+}
+
+// spreadResets has the inputs of s lie in a matrix with their resets, for each unit.
+func spreadResets(t *trial, s *schedule.Sequence) {
+	h := s.Hidden()
+	all, index, table := t.place(s.X.Rows, s.X.Cols+h), t.b.Matrix("keep", s.X.Rows, 1).All(), t.b.Matrix("zero and one", 2, h)
+	t.b.Do(0, schedule.Map{Op: cell.Copy, Out: all.Columns(0, s.X.Cols), A: s.X})
+	t.b.Do(0, schedule.Map{Op: cell.Copy, Out: index, A: s.Keep.Band(s.Batch(), s.X.Rows)})
+	t.b.Do(0, schedule.Map{Op: cell.Zero, Out: table.Band(0, 1)})
+	t.b.Do(0, schedule.Map{Op: cell.OneMinus, Out: table.Band(1, 1), A: table.Band(0, 1)})
+	s.X, s.Spread = all.Columns(0, s.X.Cols), all.Columns(s.X.Cols, h)
+	t.b.Do(0, schedule.Gather{Index: index, Table: table.All(), Out: s.Spread})
 }

@@ -25,12 +25,12 @@ func makers() map[string]maker {
 		}
 		all["cell anew "+c.Name] = func(t *trial) schedule.Op {
 			op := t.cell(c)
-			op.Keep = t.column(op.Next[0].Rows)
+			op.Keep = column(t, op.Next[0].Rows)
 			return op
 		}
 		all["cellbackward anew "+c.Name] = func(t *trial) schedule.Op {
 			op := t.cellBackward(c)
-			op.Keep, op.KeepNext = t.column(op.Next[0].Rows), t.column(op.Next[0].Rows)
+			op.Keep, op.KeepNext = column(t, op.Next[0].Rows), column(t, op.Next[0].Rows)
 			return op
 		}
 	}

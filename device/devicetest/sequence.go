@@ -21,6 +21,7 @@ type Layer struct {
 	Hidden, Batch, Steps int
 	Layers               int // 0: one
 	Train, Backward      bool
+	Resets               bool // sequences begin anew at about half of the steps
 	Precision            schedule.Precision
 }
 
@@ -28,6 +29,9 @@ func (l Layer) String() string {
 	s := fmt.Sprintf("%v %d batch %d steps %d", l.Cell, l.Hidden, l.Batch, l.Steps)
 	if l.Layers > 0 {
 		s += fmt.Sprintf(" layers %d", l.Layers)
+	}
+	if l.Resets {
+		s += " resets"
 	}
 	switch {
 	case l.Backward:
@@ -42,6 +46,9 @@ func (l Layer) String() string {
 func (l Layer) Schedule(seed uint64) (*schedule.Schedule, error) {
 	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
 	s := t.layer(l.Cell, l.Train || l.Backward, l.Steps, l.Batch, l.Hidden)
+	if l.Resets {
+		begins(t, &s, !l.Backward)
+	}
 	if l.Backward {
 		t.b.Do(0, schedule.PersistentBackward{Sequence: s, SequenceGrad: t.gradient(s), R: t.weights(l.Cell.Recurrent*l.Hidden, l.Hidden, true)})
 	} else {
@@ -270,7 +277,7 @@ func sequenceMakers(c *cell.Cell) map[string]maker {
 	}
 	if slices.Contains(anewCells, c) {
 		for name, build := range maps.Clone(all) {
-			all[name+" anew"] = func(t *trial) schedule.Op { return t.anew(build(t)) }
+			all[name+" anew"] = func(t *trial) schedule.Op { return anew(t, build(t)) }
 		}
 	}
 	return all

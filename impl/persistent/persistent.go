@@ -46,7 +46,7 @@ func knobs(p rnn.Problem, launched bool) []knob.Knob {
 		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
 		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads and both ways side by side; 1: one layer, head and way after another; more than two for each stay idle", Values: streams(p, launched), Min: 1, Max: maxStreams},
-	}, rnn.SizesKnob(p, 16, 4, 1, 0)...)
+	}, append(rnn.SizesKnob(p, 16, 4, 1, 0), rnn.SpreadKnob(p, launched)...)...)
 }
 
 // blocks are numbers of steps that divide a sequence into few parts or many.
@@ -115,7 +115,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if err := declineFolded(p.Problem); err != nil {
 		return err
 	}
-	n := &network{Plan: p, block: k["inputbatch"]}
+	n := &network{Plan: p, block: k["inputbatch"], spread: k["spread"] == 1}
 	switch {
 	case n.block > 0:
 	case p.Streams() > 1:
@@ -154,6 +154,7 @@ type network struct {
 	begin  int       // the first step of the blocks
 	parts  []rnn.Run // the blocks
 	layers []layer
+	spread bool // resets among the inputs
 }
 
 // stream is that of a head of layer l, products that of the layer's products.
@@ -191,7 +192,7 @@ func (n *network) layout(l int) layer {
 	if n.Streams() > 1 && n.blocks() > 1 {
 		ahead = 2
 	}
-	out := layer{x: n.Scratch(name("x·W"), ahead*n.block*n.Batch, gh)}
+	out := layer{x: n.Scratch(name("x·W"), ahead*n.block*n.Batch, n.inputs())}
 	out.own, out.params, out.grads = n.ordered(l)
 	out.folded, out.own = fold(n, l, out.own)
 	if !n.oneHot(l) {
@@ -211,6 +212,15 @@ func (n *network) layout(l int) layer {
 		out.back.ByHead = n.Heads > 1
 	}
 	return out
+}
+
+// inputs are the columns of a block's inputs: products and, behind them, spread resets.
+func (n *network) inputs() int {
+	gates := len(n.Cell.Gates)
+	if n.spread {
+		gates++
+	}
+	return gates * n.Hidden
 }
 
 func (n *network) oneHot(l int) bool { return l == 0 && n.OneHot }
@@ -305,10 +315,18 @@ func (n *network) forward(l, block int) {
 	}
 	t, steps := n.steps(block)
 	slot := n.block * n.Batch
-	x := y.x.Band(block%(y.x.Rows/slot)*slot, n.Batches.Rows(t, steps))
+	all := y.x.Band(block%(y.x.Rows/slot)*slot, n.Batches.Rows(t, steps))
+	x := all.Columns(0, len(n.Cell.Gates)*n.Hidden)
+	if n.spread {
+		rnn.Spread(n.Plan, n.products(l), t, steps, all.Columns(x.Cols, n.Hidden))
+	}
 	n.input(l, t, steps, x)
 	for k := range n.heads() {
-		n.Do(n.stream(l, k), schedule.Persistent{Sequence: n.sequence(l, t, steps, x, k), R: y.r[k*n.Cell.Recurrent:][:n.Cell.Recurrent]})
+		s := n.sequence(l, t, steps, x, k)
+		if n.spread {
+			s.Spread = all.Columns(x.Cols, n.Hidden)
+		}
+		n.Do(n.stream(l, k), schedule.Persistent{Sequence: s, R: y.r[k*n.Cell.Recurrent:][:n.Cell.Recurrent]})
 	}
 	if y.folded != nil {
 		t, steps := n.span(block)

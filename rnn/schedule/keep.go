@@ -56,3 +56,9 @@ func Keeping(op Op) View {
 	}
 	return View{}
 }
+
+// spreads reports whether Spread is behind X, or empty.
+func (s *Sequence) spreads() bool {
+	x, v := s.X, s.Spread
+	return v.Empty() || !s.Keep.Empty() && v.M == x.M && v.Row == x.Row && v.Rows == x.Rows && v.Col == x.Col+x.Cols && v.Cols == s.Hidden()
+}

@@ -19,6 +19,7 @@ type Sequence struct {
 	State        []View // (steps+1)·B × hidden
 	Saved        View   // steps·B × saved·hidden, where Train
 	Keep         View   // (steps+1)·B × 1, those of the step after the last ones too: see keep.go
+	Spread       View   // steps·B × hidden behind X in its matrix: for each unit, Keep of the step after; empty: it is not there
 }
 
 // A SequenceGrad is what the gradient of a Sequence reads and writes besides.
@@ -127,7 +128,7 @@ func (p *PersistentBackward) Recurrent(t int) View {
 func (s *Scan) Step(t int) Cell { return s.Sequence.Step(t, s.step(s.R, t)) }
 
 func (s *Sequence) reads() []View {
-	views := some([]View{s.X, s.BX, s.BR, s.Peep, s.Keep})
+	views := some([]View{s.X, s.BX, s.BR, s.Peep, s.Keep, s.Spread})
 	for _, v := range s.State {
 		views = append(views, v.Band(0, s.Batch()))
 	}
@@ -186,7 +187,7 @@ func (s *Sequence) checkSteps(op Op, perStep []View, first func() Op) error {
 			return misfit(op)
 		}
 	}
-	if !keeps(s.Keep, rows+s.Batch()) {
+	if !keeps(s.Keep, rows+s.Batch()) || !s.spreads() {
 		return misfit(op)
 	}
 	return first().check()

@@ -122,9 +122,11 @@ func chooseLayers(p Plan) (Plan, error) {
 				continue
 			}
 			l.config, l.refused, l.err = c.Forward(op)
+			l.withResets(op.Keep, op.Spread)
 		case schedule.PersistentBackward:
 			l.config, l.refused, l.err = c.Backward(op)
-			l.stepwise = l.refused != nil && persistent.BarrierFits(t, op) != nil
+			l.stepwise = l.refused != nil && (persistent.BarrierFits(t, op) != nil || !op.Keep.Empty())
+			l.withResets(op.Keep, op.Keep)
 		default:
 			continue
 		}

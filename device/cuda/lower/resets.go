@@ -18,9 +18,22 @@ func declineResets(s *schedule.Schedule, k knob.Params) error {
 			if k["scanserial"] != 0 {
 				return fmt.Errorf("cuda: scanserial=1: %w: the rival of a scan carries states through all steps: set resets to none", schedule.ErrKnob)
 			}
-		case schedule.Persistent, schedule.PersistentBackward:
-			return fmt.Errorf("cuda: %w: a kernel that keeps weights on chip carries states through all steps: set resets to none, or take cudnnstyle", schedule.ErrResets)
 		}
 	}
 	return nil
+}
+
+// withResets declines a layer whose sequences begin anew by a column, keep, where its kernel does not have them do so.
+// Those of groups of blocks read spread.
+func (l *layer) withResets(keep, spread schedule.View) {
+	switch {
+	case keep.Empty() || l.err != nil || l.stepwise:
+	case spread.Empty():
+		l.err = fmt.Errorf("cuda: %w: kernels that keep weights on chip read resets among a layer's inputs: set spread=1 and heads to none, or resets to none", schedule.ErrResets)
+	case l.config.Grouped():
+	case l.refused != nil:
+		l.err = l.refused
+	default:
+		l.err = fmt.Errorf("cuda: %w: the kernel with a barrier over the whole GPU carries states through all steps: set resets to none, or resident to another", schedule.ErrKnob)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -43,7 +44,7 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 
 // gradient is what configurations of op are chosen for.
 func (c *Chooser) gradient(op schedule.PersistentBackward) Layer {
-	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R), exact: c.Precision == schedule.FP32, within: 0, inputs: 0}
+	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R), exact: c.Precision == schedule.FP32, within: 0, inputs: 0, resets: !op.Keep.Empty()}
 }
 
 // Backward chooses the configuration of op; see Forward.
@@ -81,7 +82,7 @@ func LaunchBackward(t *launch.Target, op schedule.PersistentBackward, form Confi
 	for _, g := range groups {
 		words = append(words, " ", g.Name, g.Element)
 	}
-	name := codegen.KernelName("persistent", form.variant.Name, op.Cell.Name, op.Hidden())
+	name := codegen.KernelName("persistent", form.variant.Name, op.Cell.Name, fmt.Sprint(op.Hidden(), resetsWord(&op.Sequence)))
 	write := func() codegen.Source {
 		text := configure(form.sizes, form.variant.config...) + file("recurrence").Text + backText(op, groups, t.Element(op.R), functions(t), form.variant == backwardWideVariant) + form.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s"+
@@ -113,7 +114,8 @@ func carriedGroups(t *launch.Target, op schedule.PersistentBackward) []codegen.G
 		p = append(p, cell.Instr{Op: cell.Copy, Out: r, A: r})
 	}
 	groups := t.Groups(append(p, op.Cell.Backward...), func(r cell.Ref) schedule.View { return codegen.Whole(&op.Sequence, &op.SequenceGrad, r) })
-	return slices.DeleteFunc(groups, func(g codegen.Group) bool { return strings.HasPrefix(g.Name, "g_dprev") })
+	groups = slices.DeleteFunc(groups, func(g codegen.Group) bool { return strings.HasPrefix(g.Name, "g_dprev") })
+	return append(groups, keepGroup(t, &op.Sequence)...)
 }
 
 // backText is the struct Cell of backward.cu, with functions of that name. ahead: it can
@@ -125,6 +127,7 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 	isKept := func(r cell.Ref) bool { return r.Kind == cell.DNext || r.Kind == cell.DPeep || r.Kind == cell.DPrev }
 	reads, writes = slices.DeleteFunc(reads, isKept), slices.DeleteFunc(writes, isKept)
 	early, rest, ready := cutBackward(c.Backward, isKept)
+	more := ints.FromBool(!op.Keep.Empty()) // of the step after, behind all others
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("typedef %v W;\nstruct Cell : %s {", weights, functions)
@@ -132,7 +135,7 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 		p("  %s;", f)
 	}
 	p("  const W* weights;")
-	p("  enum { hidden = %d, GATES = %d, STATES = %d, THROUGH = %d, INPUTS = %d, READY = %d, RESULTS = %d };", op.Hidden(), c.Recurrent, len(kept), c.Through, max(1, len(reads)), max(1, len(ready)), max(1, len(writes)))
+	p("  enum { hidden = %d, GATES = %d, STATES = %d, THROUGH = %d, INPUTS = %d, READY = %d, RESULTS = %d };", op.Hidden(), c.Recurrent, len(kept), c.Through, max(1, len(reads)+more), max(1, len(ready)+more), max(1, len(writes)))
 	p("  __device__ void before(int n, int u, float* state) const {")
 	for i, r := range kept {
 		p("    state[%d] = widen(%s);", i, codegen.Place(r, "n"))
@@ -142,9 +145,7 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 		p("    narrow(%s, state[%d]);", codegen.Place(r, "n"), i)
 	}
 	p("  }\n  __device__ void input(int t, int batch, int n, int u, float* x) const {")
-	for i, r := range reads {
-		p("    x[%d] = widen(%s);", i, codegen.Place(r, rowBack(r)))
-	}
+	inputsBack(p, reads, more > 0)
 	if ahead {
 		p("  }\n  __device__ void ahead(int t, int batch, int n, int u) const {")
 		for _, r := range reads {
@@ -163,11 +164,18 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 	for i, r := range ready {
 		p("    ready[%d] = %v;", i, r)
 	}
+	if more > 0 {
+		p("    ready[%d] = x[%d];", len(ready), len(reads))
+	}
 	p("  }\n  __device__ static void rest(const float* ready, float* state, float* sent, float* kept) {")
 	for i, r := range ready {
 		p("    const float %v = ready[%d];", r, i)
 	}
 	for i, r := range kept {
+		if more > 0 && r.Kind == cell.DNext {
+			p("    float %v = ready[%d] != 0 ? state[%d] : 0;", r, len(ready), i)
+			continue
+		}
 		p("    float %v = state[%d];", r, i)
 	}
 	b.WriteString(codegen.Statements(rest, "    ", slices.Concat(ready, kept)))

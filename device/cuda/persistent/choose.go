@@ -49,15 +49,15 @@ func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	why := ""
 	if c.Knobs["tensor"] == 1 || c.Knobs["tensor"] == 0 && !(l.exact && of.Kinked()) {
 		all, why = c.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
-			c.mmas(l, len(of.States), spread, blocks, add)
+			c.mmas(l, statesOf(of, l), spread, blocks, add)
 			c.wholeRows(l, spread, blocks, add)
-			wides(c, l, len(of.States), spread, blocks, add)
+			wides(c, l, statesOf(of, l), spread, blocks, add)
 		})
 		single, _ := blocks(c, l)
 		all = append(all, single...)
 		if len(all) == 0 || c.Knobs["resident"] == byStreaming {
 			more, no := c.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
-				streams(c, l, len(of.States), spread, blocks, add)
+				streams(c, l, statesOf(of, l), spread, blocks, add)
 			})
 			if all = append(all, more...); c.Knobs["resident"] == byStreaming {
 				why = no
@@ -91,6 +91,7 @@ type Layer struct {
 	exact                bool // single precision throughout
 	within               int  // of the state that goes through weights; see within
 	inputs               int  // places for those of a unit and step, where they can be read steps ahead
+	resets               bool // sequences begin anew at some steps: see resets.go
 }
 
 func (c *Chooser) layer(op schedule.Persistent) Layer {
@@ -99,7 +100,7 @@ func (c *Chooser) layer(op schedule.Persistent) Layer {
 		r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 		inputs = r.inputs()
 	}
-	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R[0]), exact: c.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs}
+	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R[0]), exact: c.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs, resets: !op.Keep.Empty()}
 }
 
 // overGroupSizes lists the configurations of one kind for all sizes of groups.

@@ -57,13 +57,13 @@ func (t Config) launch(steps, batch int, urgent bool, src *codegen.Source, args 
 func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, control uint64, ordered, urgent bool) launch.Command {
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
-	groups := sequenceGroups(t, op)
+	groups := append(sequenceGroups(t, op), keepGroup(t, &op.Sequence)...)
 	form.sizes += ", " + codegen.Constants("ORDERED", ints.FromBool(ordered), "CLOCKS", t.Knobs["clocks"])
-	words := []any{form.variant.Name, " ", op.Cell.Name, functions(t), op.Train, op.Hidden(), form.sizes, t.Element(op.R[0])}
+	words := []any{form.variant.Name, " ", op.Cell.Name, functions(t), op.Train, op.Hidden(), form.sizes, t.Element(op.R[0]), resetsWord(&op.Sequence)}
 	for _, g := range groups {
 		words = append(words, " ", g.Element)
 	}
-	name := codegen.KernelName("persistent", form.variant.Name, op.Cell.Name, op.Hidden())
+	name := codegen.KernelName("persistent", form.variant.Name, op.Cell.Name, fmt.Sprint(op.Hidden(), resetsWord(&op.Sequence)))
 	write := func() codegen.Source {
 		text := configure(form.sizes, form.variant.config...) + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + form.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s"+

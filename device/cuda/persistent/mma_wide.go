@@ -73,6 +73,8 @@ func (w wide) shaped(blocks int, p driver.Properties) (wide, string) {
 		return w, "warpgroups multiply values of 16 bits: set bf16 or fp16"
 	case w.gates == 2 || w.gates > 4:
 		return w, fmt.Sprintf("warpgroups take cells of one, three or four gates, not of %d", w.gates)
+	case w.resets:
+		return w, "a unit has no place for whether its sequence begins anew"
 	case w.inputs > 4:
 		return w, fmt.Sprintf("a unit has four rows, and its cell %d inputs", w.inputs)
 	case w.samples%16 != 0:

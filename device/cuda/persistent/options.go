@@ -201,11 +201,11 @@ func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 		case wholeRowVariant:
 			c.wholeRows(l, spread, blocks, noting)
 		case streamVariant:
-			streams(c, l, len(q.cell.States), spread, blocks, noting)
+			streams(c, l, statesOf(q.cell, q.layer), spread, blocks, noting)
 		case wideVariant:
-			wides(c, l, len(q.cell.States), spread, blocks, noting)
+			wides(c, l, statesOf(q.cell, q.layer), spread, blocks, noting)
 		default:
-			c.mmas(l, len(q.cell.States), spread, blocks, noting)
+			c.mmas(l, statesOf(q.cell, q.layer), spread, blocks, noting)
 		}
 	})
 	return all, cmp.Or(best, why)

@@ -118,7 +118,9 @@ func (r *recurrence) reads(kinds ...cell.Kind) []cell.Ref {
 
 // inputs is the number of a unit's inputs at a step: one for each gate, and those that the
 // rest reads.
-func (r *recurrence) inputs() int { return len(r.gates) + len(r.reads(cell.X)) }
+func (r *recurrence) inputs() int {
+	return len(r.gates) + len(r.reads(cell.X)) + ints.FromBool(r.anew())
+}
 
 // slots is the number of gates, rounded up to a power of two.
 func (r *recurrence) slots() int { return ints.PowerOfTwo(len(r.gates)) }
@@ -173,7 +175,7 @@ func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functi
 		p("  const W* weights%d;", g)
 	}
 	p("  enum { hidden = %d, GATES = %d, SLOTS = %d, STATES = %d, THROUGH = %d, FREE = %d, CONSTANTS = %d, SAVED = %d };",
-		r.op.Hidden(), len(r.gates), r.slots(), len(c.States), c.Through, len(free), len(constants), r.saved)
+		r.op.Hidden(), len(r.gates), r.slots(), len(c.States)+r.more(), c.Through, len(free)+ints.FromBool(r.anew()), len(constants), r.saved)
 	p("  __device__ const W* weights(int g) const { return %s; }",
 		r.choose(func(g int, _ gate) string { return fmt.Sprintf("weights%d", g) }, "weights0"))
 	p("  __device__ static bool owns(int g) { return %s; }",
@@ -182,7 +184,7 @@ func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functi
 	p("  typedef %v Input;", codegen.ElementOf(groups, cell.Ref{Kind: cell.X}))
 	p("  __device__ const Input* input(int g, int n, int u) const { return %s + (long long)n * ld_%s + (long long)g * hidden + u; }", x, x)
 	p("  __device__ long long stride(int batch) const { return (long long)batch * ld_%s; }", x)
-	p("  __device__ static int free(int i) { return %s; }", codegen.List(free, func(i int, f cell.Ref) string { return fmt.Sprintf("i == %d ? %d : ", i, f.Index) })+"0")
+	p("  __device__ static int free(int i) { return %s; }", codegen.List(free, func(i int, f cell.Ref) string { return fmt.Sprintf("i == %d ? %d : ", i, f.Index) })+r.lastInput())
 	p("  __device__ float bias(int g, int u) const { return %s; }", r.choose(func(_ int, g gate) string {
 		sum := "0"
 		for _, t := range g.terms {
@@ -198,6 +200,7 @@ func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functi
 	for s := range c.States {
 		p("    state[%d] = widen(%s);", s, codegen.Place(cell.Ref{Kind: cell.Prev, Index: s}, "n"))
 	}
+	r.begin(p)
 	p("  }\n  __device__ static float early(int g, float z) { return %s; }", r.early())
 	p("  __device__ static void rest(const float* gate, const float* input, const float* k, float* state, float* saved) {")
 	var known []cell.Ref
@@ -210,12 +213,13 @@ func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functi
 	take(r.reads(cell.R), func(_ int, ref cell.Ref) string { return fmt.Sprintf("gate[%d]", ref.Index) })
 	take(free, func(i int, _ cell.Ref) string { return fmt.Sprintf("input[%d]", i) })
 	take(constants, func(i int, _ cell.Ref) string { return fmt.Sprintf("k[%d]", i) })
-	take(r.reads(cell.Prev), func(_ int, ref cell.Ref) string { return fmt.Sprintf("state[%d]", ref.Index) })
+	take(r.reads(cell.Prev), func(_ int, ref cell.Ref) string { return r.prior(ref.Index) })
 	b.WriteString(codegen.Statements(r.rest, "    ", known))
 	_, writes := r.rest.Vectors()
 	for _, w := range writes {
-		p("    %s[%d] = %v;", keeper(w), w.Index, w)
+		p("    %s = %v;", r.keeper(w), w)
 	}
+	r.end(p, len(free))
 	r.results(p, groups, writes)
 	p("  }\n};")
 	return b.String()
@@ -229,7 +233,7 @@ func (r *recurrence) results(p func(format string, args ...any), groups []codege
 		return codegen.List(writes[:last], func(i int, w cell.Ref) string { return fmt.Sprintf("i == %d ? %s : ", i, value(w)) }) + value(writes[last])
 	}
 	p("  __device__ static float result(int i, const float* state, const float* saved) { return %s; }", spell(func(w cell.Ref) string {
-		return fmt.Sprintf("%s[%d]", keeper(w), w.Index)
+		return r.keeper(w)
 	}))
 	row := func(w cell.Ref) string {
 		if w.Kind == cell.Saved {
@@ -250,10 +254,13 @@ func (r *recurrence) results(p func(format string, args ...any), groups []codege
 	}
 }
 
-// keeper is the array that holds a result.
-func keeper(w cell.Ref) string {
-	if w.Kind == cell.Saved {
-		return "saved"
+// keeper is what holds a result.
+func (r *recurrence) keeper(w cell.Ref) string {
+	switch {
+	case w.Kind == cell.Saved:
+		return fmt.Sprintf("saved[%d]", w.Index)
+	case r.anew() && w.Index == r.op.Cell.Through:
+		return r.shown()
 	}
-	return "state"
+	return fmt.Sprintf("state[%d]", w.Index)
 }

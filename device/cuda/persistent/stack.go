@@ -52,6 +52,9 @@ const (
 // newStacked configures n layers from node i on as a stack, or says why they are none.
 func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob.Params, p driver.Properties) (*Stack, string) {
 	op := s.Nodes[i].Op.(schedule.Persistent)
+	if !op.Keep.Empty() {
+		return nil, "sequences begin anew at some steps"
+	}
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	free := r.reads(cell.X)
 	st := &Stack{

@@ -1,0 +1,112 @@
+package persistent
+
+import (
+	"fmt"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// Where sequences begin anew, a thread keeps two more values with a unit's states, and reads one more input: see
+// schedule.Sequence, Spread. The state that goes through weights is 0 from the end of a step on if the sequence
+// begins anew at the next one, since it goes to other blocks then. Its first further value is what it was, which is
+// the result. The other states become 0 as they are read, by the second further value. So kernels know of nothing.
+//
+// A gradient reads the column of ones and zeros itself, ahead of a step, as it reads its other inputs.
+
+// anew reports whether sequences begin anew within the layer.
+func (r *recurrence) anew() bool { return !r.op.Spread.Empty() }
+
+// more is how many values there are besides states.
+func (r *recurrence) more() int {
+	if r.anew() {
+		return 2
+	}
+	return 0
+}
+
+// statesOf is how many values a unit has from step to step.
+func statesOf(c *cell.Cell, l Layer) int {
+	if l.resets {
+		return len(c.States) + 2
+	}
+	return len(c.States)
+}
+
+// shown is the state that goes through weights, as a result; goesOn is whether the sequence does.
+func (r *recurrence) shown() string  { return fmt.Sprintf("state[%d]", len(r.op.Cell.States)) }
+func (r *recurrence) goesOn() string { return fmt.Sprintf("state[%d]", len(r.op.Cell.States)+1) }
+
+// lastInput is the place of the last of a unit's inputs: behind those of all gates.
+func (r *recurrence) lastInput() string {
+	if r.anew() {
+		return fmt.Sprint(len(r.op.Cell.Gates))
+	}
+	return "0"
+}
+
+// prior spells a state before a step.
+func (r *recurrence) prior(s int) string {
+	if r.anew() && s != r.op.Cell.Through {
+		return fmt.Sprintf("%s != 0 ? state[%d] : 0", r.goesOn(), s)
+	}
+	return fmt.Sprintf("state[%d]", s)
+}
+
+// begin spells what a unit has before the first step, and end what it has after one, given how many other inputs the rest
+// reads. p prints a line.
+func (r *recurrence) begin(p func(format string, args ...any)) {
+	if r.anew() {
+		through := r.op.Cell.Through
+		p("    %s = widen(g_keep[(long long)n * ld_g_keep]);", r.goesOn())
+		p("    %s = state[%d];", r.shown(), through)
+		p("    if (%s == 0) state[%d] = 0;", r.goesOn(), through)
+	}
+}
+
+func (r *recurrence) end(p func(format string, args ...any), free int) {
+	if r.anew() {
+		p("    %s = input[%d];", r.goesOn(), free)
+		p("    state[%d] = %s != 0 ? %s : 0;", r.op.Cell.Through, r.goesOn(), r.shown())
+	}
+}
+
+// keepGroup is the argument that the column is; none where no sequence begins anew.
+func keepGroup(t *launch.Target, s *schedule.Sequence) []codegen.Group {
+	if s.Keep.Empty() {
+		return nil
+	}
+	return []codegen.Group{{Name: "g_keep", Element: t.Element(s.Keep), View: s.Keep}}
+}
+
+// keepPlace is the column's value of a step for sequence n.
+func keepPlace(step string) string {
+	return fmt.Sprintf("g_keep[((long long)%s * batch + n) * ld_g_keep]", step)
+}
+
+// inputsBack spells what a gradient reads of a step of the forward pass. p prints a line.
+func inputsBack(p func(format string, args ...any), reads []cell.Ref, resets bool) {
+	if resets {
+		p("    const bool keep = widen(%s) != 0;", keepPlace("t"))
+	}
+	for i, r := range reads {
+		value := fmt.Sprintf("widen(%s)", codegen.Place(r, rowBack(r)))
+		if resets && r.Kind == cell.Prev {
+			value = "keep ? " + value + " : 0"
+		}
+		p("    x[%d] = %s;", i, value)
+	}
+	if resets {
+		p("    x[%d] = widen(%s);", len(reads), keepPlace("(t + 1)"))
+	}
+}
+
+// resetsWord ends the name of a kernel.
+func resetsWord(s *schedule.Sequence) string {
+	if s.Keep.Empty() {
+		return ""
+	}
+	return "_resets"
+}
