@@ -48,6 +48,51 @@ func TestResetsDeclines(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.tech, err, c.want)
 		}
 	}
+	naive, train := impl.Lookup("naive"), p
+	train.Pass = rnn.Train
+	if _, _, err := rnn.LayoutTraining(naive, train, nil, rnn.Optimizer{}); !errors.Is(err, schedule.ErrResets) {
+		t.Errorf("training: %v", err)
+	}
+	if _, _, err := rnn.LayoutForward(naive, p, false); !errors.Is(err, schedule.ErrResets) {
+		t.Errorf("forward: %v", err)
+	}
+}
+
+// TestResetsAreData: schedules of other resets are the same, and another draw has other answers by the same program.
+func TestResetsAreData(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for name, c := range map[string]*cell.Cell{"cudnnstyle": cell.LSTM, "persistent": cell.GRU, "scan": cell.MinGRU} {
+		p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 3, Hidden: 9, Layers: 2, Batch: 4, Steps: 11, Resets: 20}
+		plan, s, err := rnn.Layout(impl.Lookup(name), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prog.Close()
+		for seed := range uint64(3) {
+			data := rnn.NewData(p, seed, p.Batch, "normal")
+			if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := prog.Run(1); err != nil {
+				t.Fatal(err)
+			}
+			got, err := plan.Read(prog)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dev, err := rnn.Compare(p, got, rnn.Reference(data)); err != nil || !dev.OK() {
+				t.Errorf("%s, seed %d: %v %v", name, seed, dev, err)
+			}
+		}
+	}
 }
 
 // TestEmulatedResets runs sequences that begin anew by the CUDA kernels on the processor.

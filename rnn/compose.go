@@ -30,9 +30,12 @@ func canTurn(t Technique, p Problem) error {
 	return nil
 }
 
-// canCarry declines states that go from one run to the next where layers begin at the last step, or sequences
+// canCarry declines resets, which programs that read their own data do not draw, and states that go from one run to the next where layers begin at the last step, or sequences
 // end on their own.
 func canCarry(p Problem, carry bool) error {
+	if p.Resets > 0 {
+		return fmt.Errorf("rnn: %w: resets are %d%%, but what trains or runs on data of its own has none: set resets to none", schedule.ErrResets, p.Resets)
+	}
 	if carry && p.Direction != FromFirst {
 		return fmt.Errorf("rnn: %w: direction %v begins at the last step, so no states can go on from one minibatch to the next", schedule.ErrDirection, p.Direction)
 	}

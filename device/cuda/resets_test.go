@@ -1,12 +1,14 @@
 package cuda_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -67,6 +69,49 @@ func TestSpillsResets(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSpillsScanResets: so do scans, of an agent's layer and of few channels over much time.
+func TestSpillsScanResets(t *testing.T) {
+	c := hopper(t)
+	for _, one := range []*cell.Cell{cell.MinGRU, cell.GILR} {
+		for i, size := range [][3]int{{1024, 128, 64}, {16, 256, 4096}, {1, 256, 1 << 16}} {
+			for _, pass := range []string{"inference", "forward", "backward"} {
+				if testing.Short() && (i > 0 || pass == "forward") {
+					continue
+				}
+				t.Run(fmt.Sprint(one, pass, size), func(t *testing.T) {
+					t.Parallel()
+					launches, texts, err := cuda.Sources(scanningResets(t, one, pass, size), nil, h200())
+					if err != nil {
+						t.Fatal(err)
+					}
+					last := len(launches) - 1
+					if n := recorded(t, c, stackRecord, launches[last], texts[last]); n > 0 || !strings.Contains(launches[last].Name, "resets") {
+						t.Errorf("%s has %d bytes of stack", launches[last].Name, n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// scanningResets is scanning, of sequences that begin anew.
+func scanningResets(t *testing.T, c *cell.Cell, pass string, size [3]int) *schedule.Schedule {
+	s := scanning(t, c, pass, size)
+	keep := &schedule.Matrix{Name: "keep", Rows: (size[2] + 1) * size[0], Cols: 1, ID: len(s.Matrices)}
+	s.Matrices = append(s.Matrices, keep)
+	for i := range s.Nodes {
+		switch op := s.Nodes[i].Op.(type) {
+		case schedule.Scan:
+			op.Keep = keep.All()
+			s.Nodes[i].Op = op
+		case schedule.ScanBackward:
+			op.Keep = keep.All()
+			s.Nodes[i].Op = op
+		}
+	}
+	return s
 }
 
 // TestGPUGroupResets runs all on a GPU.

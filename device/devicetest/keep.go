@@ -7,7 +7,7 @@ import (
 
 // anewCells are those whose sequences begin anew in some operations: with states that only the product reads, or the cell as
 // well, gradients of the product apart, peepholes, and linear recurrences.
-var anewCells = []*cell.Cell{cell.LSTMPeephole, cell.GRU, cell.GILR, cell.RGLRU}
+var anewCells = []*cell.Cell{cell.LSTMPeephole, cell.GRU, cell.GILR, cell.RGLRU, cell.RGLRU.Scanned}
 
 // kept adds a copy of w to v, with rows of 0 where the column is 0.
 func (v values) kept(w, column schedule.View) (values, schedule.View) {
