@@ -20,8 +20,12 @@ func TestResets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
+	precisions := []rnn.Precision{rnn.FP32, rnn.BF16, rnn.FP16}
+	if testing.Short() {
+		precisions = precisions[:2]
+	}
 	for _, tech := range impl.Own() {
-		for _, precision := range []rnn.Precision{rnn.FP32, rnn.BF16, rnn.FP16} {
+		for _, precision := range precisions {
 			t.Run(tech.Name()+"/"+precision.String(), func(t *testing.T) { impltest.RunProblems(t, d, tech, impltest.Resetting(precision)) })
 		}
 	}
