@@ -46,7 +46,7 @@ func TestJAX(t *testing.T) {
 	if exec.Command("python3", "-c", "import jax, numpy").Run() != nil {
 		t.Skip("python3 here has no JAX: pip install jax")
 	}
-	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "gilr", "sru", "qrnn", "mingru", "rg-lru"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, []string{"python3", "../rivals/jax_scan.py"}})
+	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "gilr", "sru", "qrnn", "mingru", "rg-lru"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, false, []string{"python3", "../rivals/jax_scan.py"}})
 }
 
 // TestOneDNN builds rivals/onednn and holds it to the reference, where oneDNN is.

@@ -57,10 +57,6 @@ func BenchmarkGPUUpdates(b *testing.B) {
 			{"zero", func(u *updating, _, _, grad, _, _ schedule.View) {
 				u.Do(0, schedule.Map{Op: cell.Zero, Out: grad})
 			}},
-			{"zero rows and scatter", func(u *updating, x, _, grad, _, _ schedule.View) {
-				u.Do(0, schedule.Map{Op: cell.Zero, Out: grad})
-				u.Do(0, schedule.Scatter{Index: x, Src: u.place("errors", named, c.cols, false), Table: grad})
-			}},
 		} {
 			b.Run(c.name+"/"+op.name, func(b *testing.B) {
 				s, x := build(op.add)
