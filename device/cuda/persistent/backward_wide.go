@@ -33,8 +33,9 @@ type backwardWide struct {
 }
 
 const (
-	backwardWideOverhead = 60 // registers of a thread that multiplies, besides weights, and sums or results and inputs
+	backwardWideOverhead = 72 // registers of a thread that multiplies, besides weights, and sums or results and inputs
 	backwardWideInputs   = 8
+	backwardWideMost     = 128 // sequences of a turn, where no knob says more: compilers take minutes for kernels of twice as many
 	backwardWideRing     = 48 << 10
 	backwardWideFew      = 6 << 10 // bytes of a copy of gradients where weights are copied, too
 )
@@ -238,7 +239,7 @@ func backwardWides(c *Chooser, l Layer, carried int) ([]Config, string) {
 func backwardTurns(batch, groups int) (all []int) {
 	each := ints.CeilDiv(batch, groups)
 	for turns := 1; turns <= 8; turns++ {
-		if n := ints.RoundUp(ints.CeilDiv(each, turns), 16); n <= wideSamples && (len(all) == 0 || all[len(all)-1] != n) {
+		if n := ints.RoundUp(ints.CeilDiv(each, turns), 16); n <= backwardWideMost && (len(all) == 0 || all[len(all)-1] != n) {
 			all = append(all, n)
 		}
 	}

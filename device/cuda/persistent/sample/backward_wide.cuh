@@ -3,7 +3,7 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-struct Config { static constexpr int SPREAD = 1, CLUSTERS = 12, CLUSTER = 8, UNITS = 24, SAMPLES = 32, WARPGROUPS = 3, HEIGHT = 1, PRODUCTS = 72, HELD = 18, PASSING = 39, ROUND = 12, KEPT = 39, PORTION = 6, DEPTH = 4, MORE = 152, FEWER = 56; };
+struct Config { static constexpr int SPREAD = 1, CLUSTERS = 12, CLUSTER = 8, UNITS = 24, SAMPLES = 32, WARPGROUPS = 3, HEIGHT = 1, PRODUCTS = 72, HELD = 15, PASSING = 42, ROUND = 12, KEPT = 42, PORTION = 6, DEPTH = 4, MORE = 152, FEWER = 56; };
 #include "../backward_wide.cuh"
 #include "../recurrence.cu"
 typedef bf16 W;
