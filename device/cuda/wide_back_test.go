@@ -42,15 +42,15 @@ func wideBacks(hidden int) (cases []devicetest.Case) {
 
 func TestWideBacks(t *testing.T) {
 	for i, gpu := range []struct{ hidden, sms int }{{72, 8}, {100, 16}, {333, 24}, {640, 40}} {
-		if testing.Short() && i > 1 {
+		if testing.Short() && i > 0 {
 			break
 		}
 		compiler, driver := emulation(t, gpu.sms)
 		d := cuda.New(driver, compiler, t.TempDir())
 		t.Cleanup(func() { d.Close() })
-		every := 5 + 4*i
+		every := 9 + 4*i
 		if testing.Short() {
-			every = 13
+			every = 18
 		}
 		var cases []devicetest.Case
 		for j, c := range wideBacks(gpu.hidden) {
