@@ -1,5 +1,5 @@
 // What Go puts ahead of backward_wide.cu for one kernel. TestSamples writes it with -update, of:
-// lstm 2304 batch 32 steps 16 backward bf16 wideback=1 h200
+// lstm 2304 batch 32 steps 16 backward bf16 far=64:wideback=1 h200
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
