@@ -93,7 +93,7 @@ func (v values) eval(op schedule.Op) {
 		v.softmaxLoss(op)
 	case schedule.AllReduce: // of one replica
 	case schedule.Squares:
-		v.squares(op)
+		squares(v, op)
 	case schedule.Update:
 		v.update(op)
 	default:
@@ -189,7 +189,7 @@ func (v values) softmax(op schedule.SoftmaxLoss, i, from, cols, class int, weigh
 	}
 }
 
-func (v values) squares(op schedule.Squares) {
+func squares(v values, op schedule.Squares) {
 	for i := range op.Out.Cols {
 		sum := 0.0
 		each(op.Band(i), func(r, c int) { sum += math.Pow(*v.at(op.Band(i), r, c), 2) })

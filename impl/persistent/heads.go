@@ -77,13 +77,13 @@ func (n *network) ordered(l int) (own rnn.Layer, params, grads []copied) {
 			*list, *m = append(*list, c), c.heads
 		}
 	}
-	add(&params, &own.W, n.oneHot(l))
+	add(&params, &own.W, oneHot(n, l))
 	add(&params, &own.R, false)
 	add(&params, &own.BX, true)
 	add(&params, &own.BR, true)
 	add(&params, &own.Peep, true)
 	if n.Pass == rnn.Train {
-		add(&grads, &own.Grad.W, n.oneHot(l))
+		add(&grads, &own.Grad.W, oneHot(n, l))
 		add(&grads, &own.Grad.R, false)
 		add(&grads, &own.Grad.BX, true)
 		add(&grads, &own.Grad.BR, true)
@@ -122,7 +122,7 @@ func (n *network) copies(c copied, back bool) []schedule.Op {
 func (n *network) headGradients(l int) {
 	y := &n.layers[l]
 	g, dx, product, stream := y.own.Grad, y.back.DX.All(), n.products(l), n.stream(l, 0)
-	if in := n.InputOf(l, 0, n.Steps); n.oneHot(l) {
+	if in := n.InputOf(l, 0, n.Steps); oneHot(n, l) {
 		n.Do(product, schedule.Map{Op: cell.Zero, Out: g.W.All()})
 		n.Do(product, schedule.Scatter{Index: in, Src: dx, Table: g.W.All()})
 	} else {

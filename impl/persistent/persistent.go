@@ -195,14 +195,14 @@ func (n *network) layout(l int) layer {
 	out := layer{x: n.Scratch(name("x·W"), ahead*n.block*n.Batch, n.inputs())}
 	out.own, out.params, out.grads = n.ordered(l)
 	out.folded, out.own = fold(n, l, out.own)
-	if !n.oneHot(l) {
+	if !oneHot(n, l) {
 		out.w = n.Packed(y.W.Name+"ᵀ", n.Width(l), gh)
 	}
 	for i := range n.heads() * n.Cell.Recurrent {
 		out.r = append(out.r, n.Packed(out.own.R.Band(i*h, h).String()+"ᵀ", h, h).All())
 	}
 	if train {
-		if !n.oneHot(l) {
+		if !oneHot(n, l) {
 			out.wb = n.Packed(y.W.Name, gh, n.Width(l))
 		}
 		for k := range n.heads() {
@@ -223,7 +223,7 @@ func (n *network) inputs() int {
 	return gates * n.Hidden
 }
 
-func (n *network) oneHot(l int) bool { return l == 0 && n.OneHot }
+func oneHot(n *network, l int) bool { return l == 0 && n.OneHot }
 
 // weightsOf views what head k has of recurrent weights.
 func (n *network) weightsOf(r *schedule.Matrix, k int) schedule.View {
@@ -300,7 +300,7 @@ func (n *network) span(block int) (t, steps int) {
 // input forms the products of layer l's inputs at steps [t, t+steps).
 func (n *network) input(l, t, steps int, x schedule.View) {
 	y, in := n.layers[l], n.InputOf(l, t, steps)
-	if n.oneHot(l) {
+	if oneHot(n, l) {
 		n.Do(n.products(l), schedule.Gather{Index: in, Table: y.own.W.All(), Out: x})
 	} else {
 		n.Do(n.products(l), schedule.Gemm{A: in, B: y.w.All(), C: x})

@@ -179,6 +179,13 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 		p("    float %v = state[%d];", r, i)
 	}
 	b.WriteString(codegen.Statements(rest, "    ", slices.Concat(ready, kept)))
+	resultsBack(p, c, writes, kept)
+	p("  }\n};")
+	return b.String()
+}
+
+// resultsBack leaves what a step has computed: results, what is sent, and states.
+func resultsBack(p func(format string, args ...any), c *cell.Cell, writes, kept []cell.Ref) {
 	for i, w := range writes {
 		p("    kept[%d] = %v;", i, w)
 	}
@@ -199,8 +206,6 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 			p("    state[%d] = 0;", i)
 		}
 	}
-	p("  }\n};")
-	return b.String()
 }
 
 // cutBackward cuts a cell's gradient in two. early depends on the forward pass alone; rest
