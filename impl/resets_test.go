@@ -2,9 +2,11 @@ package impl_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
+	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
 	"rnnbench/impl/impltest"
@@ -100,8 +102,18 @@ func TestResetsAreData(t *testing.T) {
 }
 
 // TestEmulatedResets runs sequences that begin anew by the CUDA kernels on the processor.
-func TestEmulatedResets(t *testing.T) {
-	d := emulated(t)
+func TestEmulatedResets(t *testing.T) { runResets(t, emulated(t)) }
+
+// TestGPUResets runs them on a GPU.
+func TestGPUResets(t *testing.T) {
+	path := os.Getenv("RNNBENCH_CUDA")
+	if path == "" {
+		t.Skip("RNNBENCH_CUDA does not name the worker")
+	}
+	runResets(t, openGPU(t, path))
+}
+
+func runResets(t *testing.T, d device.Device) {
 	for _, tech := range impl.Own() {
 		p := rnn.Problem{Cell: cell.GRU, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 7, Output: 3, Resets: 40}
 		if tech.Name() == "scan" {
