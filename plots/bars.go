@@ -115,6 +115,10 @@ func (l look) stamp(c *draw.Canvas, at vg.Point) {
 	}
 }
 
+// otherFonts is how much wider names are, as a share, by a viewer that lacks our font and does not
+// keep to the widths that texts were laid out with, as librsvg.
+const otherFonts = 0.15
+
 func (b *Bars) draw(c draw.Canvas, look map[string]look) {
 	values := []float64{0}
 	for _, g := range b.Guides {
@@ -142,8 +146,8 @@ func (b *Bars) draw(c draw.Canvas, look map[string]look) {
 	p.X.Min, p.X.Max, p.X.Tick.Marker = 0, 1, x.on(ticks)
 	p.X.Label.Text = b.X.Title
 	p.Y.Min, p.Y.Max = 0, math.Max(rows, 1)
-	p.Y.Tick.Length = 0
 	var names plot.ConstantTicks
+	var widest vg.Length
 	y := math.Max(rows, 1)
 	tops := make([]float64, len(b.Groups))
 	for i, g := range b.Groups {
@@ -151,10 +155,14 @@ func (b *Bars) draw(c draw.Canvas, look map[string]look) {
 		tops[i] = y
 		// A name that is too long for one line is cut nowhere: it takes more lines.
 		lines := wrap(quantity.OneLine(g.Label), tickStyle(), 190)
+		for _, line := range lines {
+			widest = max(widest, tickStyle().Width(line))
+		}
 		names = append(names, plot.Tick{Value: y - float64(len(g.Bars))/2, Label: strings.Join(lines, "\n")})
 		y -= float64(len(g.Bars)) + float64(groupGap/barHeight)/2
 	}
 	p.Y.Tick.Marker = names
+	p.Y.Tick.Length, p.Y.Tick.LineStyle.Color = otherFonts*widest, color.Transparent // it keeps names away from the bars
 	p.Add(&barPlotter{b, look, x, ticks, tops})
 	p.Draw(c)
 }
