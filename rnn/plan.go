@@ -303,7 +303,7 @@ func (p *Plan) StepBack(l, t int, above, dx, dr, dpeep schedule.View) schedule.C
 	c := schedule.CellBackward{
 		Cell: p.Cell, DOut: above, DNext: all, DPrev: direct, Peep: Maybe(p.Layer[l].Peep),
 		Prev: p.Before(l, t), Next: p.After(l, t), DX: dx, DPeep: p.Batches.Last(dpeep, t),
-		Keep: Keeping(p, t, 1), KeepNext: Keeping(p, t+1, 1),
+		Keep: Keeping(p, t, 2),
 	}
 	if p.Cell.SplitGrad {
 		c.DR = dr

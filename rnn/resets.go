@@ -187,13 +187,13 @@ func (a *Anew) Step(c *schedule.Cell, stream, l, t int) {
 // Back does the same with the gradient of step t.
 func (a *Anew) Back(c *schedule.CellBackward, stream, l, t int) {
 	c.Prev = a.Before(stream, l, t)
-	a.plan.Do(stream, schedule.Gather{Index: c.KeepNext, Table: resetsOf(a.plan).zeroAndOne(a.plan), Out: a.keep.All()})
+	a.plan.Do(stream, schedule.Gather{Index: c.KeepNext(), Table: resetsOf(a.plan).zeroAndOne(a.plan), Out: a.keep.All()})
 	next := make([]schedule.View, len(c.DNext))
 	for s, m := range a.after {
 		next[s] = m.All()
 		a.plan.Do(stream, schedule.Map{Op: cell.Mul, Out: next[s], A: c.DNext[s], B: a.keep.All()})
 	}
-	c.DNext, c.Keep, c.KeepNext = next, schedule.View{}, schedule.View{}
+	c.DNext, c.Keep = next, schedule.View{}
 }
 
 // SpreadKnob is whether a technique spreads the resets for kernels that have a thread for each unit: see Spread. It is

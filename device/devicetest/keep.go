@@ -44,10 +44,10 @@ func (v values) cellBack(op schedule.CellBackward) {
 	if !op.Keep.Empty() {
 		prev, next := make([]schedule.View, len(op.Prev)), make([]schedule.View, len(op.DNext))
 		for s := range op.Prev {
-			v, prev[s] = v.kept(op.Prev[s], op.Keep)
-			v, next[s] = v.kept(op.DNext[s], op.KeepNext)
+			v, prev[s] = v.kept(op.Prev[s], op.KeepNow())
+			v, next[s] = v.kept(op.DNext[s], op.KeepNext())
 		}
-		op.Prev, op.DNext, op.Keep, op.KeepNext = prev, next, schedule.View{}, schedule.View{}
+		op.Prev, op.DNext, op.Keep = prev, next, schedule.View{}
 	}
 	temp := v.with(op.Next[0], op.Cell.Backward.Temps())
 	for _, m := range op.Maps(temp.view) {

@@ -30,7 +30,7 @@ func makers() map[string]maker {
 		}
 		all["cellbackward anew "+c.Name] = func(t *trial) schedule.Op {
 			op := t.cellBackward(c)
-			op.Keep, op.KeepNext = column(t, op.Next[0].Rows), column(t, op.Next[0].Rows)
+			op.Keep = column(t, 2*op.Next[0].Rows)
 			return op
 		}
 	}

@@ -4,9 +4,9 @@ import "rnnbench/rnn/cell"
 
 // A cell's Keep is a column of ones and zeros, one for each sequence. A sequence of 0 begins anew at the
 // step: 0 takes the place of its states before the step, and so of its recurrent products, which are
-// formed of what was there. KeepNext is the Keep of the step after: the gradient of a sequence of 0
-// does not come from there. Both are data: a schedule does not depend on what is in them. They are
-// empty where no sequence begins anew.
+// formed of what was there. The gradient of a cell also has the column of the step after, as the second half
+// of its own: the gradient of a sequence of 0 does not come from there. Columns are data: a schedule does not
+// depend on what is in them. They are empty where no sequence begins anew.
 
 // KeepOf is the column by which c reads the vector that r names; empty: as it is.
 func (c Cell) KeepOf(r cell.Ref) View {
@@ -20,11 +20,22 @@ func (c Cell) KeepOf(r cell.Ref) View {
 func (c CellBackward) KeepOf(r cell.Ref) View {
 	switch r.Kind {
 	case cell.Prev:
-		return c.Keep
+		return c.KeepNow()
 	case cell.DNext:
-		return c.KeepNext
+		return c.KeepNext()
 	}
 	return View{}
+}
+
+// KeepNow is the column of c's step, and KeepNext that of the one after.
+func (c CellBackward) KeepNow() View  { return half(c.Keep, 0) }
+func (c CellBackward) KeepNext() View { return half(c.Keep, 1) }
+
+func half(v View, i int) View {
+	if v.Empty() {
+		return v
+	}
+	return v.Band(i*v.Rows/2, v.Rows/2)
 }
 
 // keeps reports whether v is a column of so many rows, or empty.

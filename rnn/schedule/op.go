@@ -145,7 +145,7 @@ type CellBackward struct {
 	DPrev      []View
 	DPeep      View
 
-	Keep, KeepNext View // of this step and of the one after: see keep.go
+	Keep View // of this step, and behind it of the one after: see keep.go
 }
 
 // Gather copies row Index[i] of Table to row i of Out: the product of a one-hot
@@ -366,7 +366,7 @@ func checkCell(op Op, c *cell.Cell, next, prev []View, saved View, train bool, p
 
 func (c CellBackward) Name() string { return "cellbackward" }
 func (c CellBackward) Reads() []View {
-	return some([]View{c.DOut, c.Saved, c.Peep, c.DPeep, c.Keep, c.KeepNext}, c.DNext, c.Prev, c.Next)
+	return some([]View{c.DOut, c.Saved, c.Peep, c.DPeep, c.Keep}, c.DNext, c.Prev, c.Next)
 }
 func (c CellBackward) Writes() []View { return some([]View{c.DX, c.DR, c.DPeep}, c.DPrev) }
 func (c CellBackward) FLOPs() int64 {
@@ -398,7 +398,7 @@ func (c CellBackward) check() error {
 	} else if !c.DPeep.Empty() {
 		return misfit(c)
 	}
-	if rows := c.Next[0].Rows; !keeps(c.Keep, rows) || !keeps(c.KeepNext, rows) || c.Keep.Empty() != c.KeepNext.Empty() {
+	if !keeps(c.Keep, 2*c.Next[0].Rows) {
 		return misfit(c)
 	}
 	return checkCell(c, c.Cell, c.Next, c.Prev, c.Saved, true, c.Peep, more...)

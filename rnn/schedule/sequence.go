@@ -86,6 +86,14 @@ func (s *Sequence) step(v View, t int) View {
 	return v.Band(t*s.Batch(), s.Batch())
 }
 
+// keepBack is the column of steps t and t+1, in one.
+func (s *Sequence) keepBack(t int) View {
+	if s.Keep.Empty() {
+		return s.Keep
+	}
+	return s.Keep.Band(t*s.Batch(), 2*s.Batch())
+}
+
 // Step is the cell of step t, given its recurrent products r, B × recurrent
 // gates·hidden.
 func (s *Sequence) Step(t int, r View) Cell {
@@ -106,7 +114,7 @@ func (s *Sequence) stepBack(g *SequenceGrad, t int) CellBackward {
 	return CellBackward{
 		Cell: s.Cell, DOut: s.step(g.DOut, t), DNext: g.Carry, DPrev: direct, Saved: s.step(s.Saved, t), Peep: s.Peep,
 		Prev: s.Before(t), Next: s.Before(t + 1), DX: s.step(g.DX, t), DR: s.step(g.DR, t), DPeep: g.DPeep,
-		Keep: s.step(s.Keep, t), KeepNext: s.step(s.Keep, t+1),
+		Keep: s.keepBack(t),
 	}
 }
 
