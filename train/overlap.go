@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"slices"
 
 	"rnnbench/device"
@@ -54,8 +55,8 @@ func stage(t *Trainer, rates []float32) error {
 	return nil
 }
 
-// overlap runs the schedule on the staged minibatch, and stages the next one meanwhile.
-func overlap(t *Trainer, rates, next []float32) error {
+// begin begins a run on the staged minibatch behind those under way, and stages the next one.
+func begin(t *Trainer, rates, next []float32) error {
 	if t.staged == nil {
 		if err := stage(t, rates); err != nil {
 			return err
@@ -74,12 +75,48 @@ func overlap(t *Trainer, rates, next []float32) error {
 	if err != nil {
 		return err
 	}
-	unfed := stage(t, next)
-	ended := eachFed(t, func(_ replica, p device.Fed) error { return p.Wait() })
-	if err := rootOf([]error{ended, unfed}); err != nil {
+	t.underway = append(t.underway, now)
+	return stage(t, next)
+}
+
+// end waits for the oldest run.
+func end(t *Trainer) error {
+	now := t.underway[0]
+	t.underway = t.underway[1:]
+	if err := eachFed(t, func(_ replica, p device.Fed) error { return p.Wait() }); err != nil {
 		return err
 	}
 	t.counted = now.counted
 	t.position = append(t.position[:0], now.state...)
 	return nil
+}
+
+// overlap makes n runs. Each is begun before the one ahead of it ends, so that the device does not
+// wait for the host. rates are those of the i-th run. ended counts the runs until one failed, which
+// err tells, or until ctx ended.
+func overlap(ctx context.Context, t *Trainer, n int, rates func(i int) []float32) (ended int, err error) {
+	for begun := 0; ended < n; ended++ {
+		for ctx.Err() == nil && begun < n && len(t.underway) < device.Ahead {
+			if err := begin(t, rates(begun), rates(begun+1)); err != nil {
+				return ended, rootOf([]error{drain(t), err})
+			}
+			begun++
+		}
+		if len(t.underway) == 0 {
+			return ended, ctx.Err()
+		}
+		if err := end(t); err != nil {
+			return ended, rootOf([]error{err, drain(t)})
+		}
+	}
+	return ended, nil
+}
+
+// drain waits for all runs, where one failed.
+func drain(t *Trainer) error {
+	var errs []error
+	for len(t.underway) > 0 {
+		errs = append(errs, end(t))
+	}
+	return rootOf(errs)
 }

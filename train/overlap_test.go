@@ -126,6 +126,12 @@ func TestFedTraining(t *testing.T) {
 				t.Errorf("an interrupted training says %v", err)
 			}
 			same("after an interrupt", plain, fed, 2)
+			losses(t, plain, 7)
+			step(t, fed, 7)
+			same("after seven iterations at once", plain, fed, 2)
+			if plain.Iterations() != fed.Iterations() {
+				t.Errorf("%d iterations, want %d", fed.Iterations(), plain.Iterations())
+			}
 		})
 	}
 }
@@ -214,7 +220,7 @@ func TestFedEmulated(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tr.Close()
-		return losses(t, tr, 4)
+		return append(losses(t, tr, 4), step(t, tr, 3))
 	}
 	want := with(0, func(d device.Device) device.Device { return unfed{d} })
 	for graph := range 2 {
@@ -265,18 +271,20 @@ func TestFedFails(t *testing.T) {
 		"all after the death": {feed: device.ErrKilled, wait: lost},
 		"the run, then feeds": {wait: device.ErrFault, feed: lost},
 	} {
-		d := &broken{Device: devicetest.Fed(open(t))}
-		tr := newTrainer(t, setup(t, d, "naive", "sgd:lr=0.1", rnn.FP32))
-		step(t, tr, 2)
-		d.start, d.feed, d.wait = b.start, b.feed, b.wait
-		want := errors.Join(b.start, b.feed, b.wait)
-		err := tr.Step(context.Background(), 1)
-		found := false
-		for _, cause := range []error{device.ErrFault, device.ErrHang, device.ErrKilled} {
-			found = found || errors.Is(err, cause) && errors.Is(want, cause)
-		}
-		if !found || !strings.Contains(err.Error(), "iteration 3") || tr.Iterations() != 2 {
-			t.Errorf("%s breaks: %v after %d iterations", name, err, tr.Iterations())
+		for _, n := range []int{1, 3} {
+			d := &broken{Device: devicetest.Fed(open(t))}
+			tr := newTrainer(t, setup(t, d, "naive", "sgd:lr=0.1", rnn.FP32))
+			step(t, tr, 2)
+			d.start, d.feed, d.wait = b.start, b.feed, b.wait
+			want := errors.Join(b.start, b.feed, b.wait)
+			err := tr.Step(context.Background(), n)
+			found := false
+			for _, cause := range []error{device.ErrFault, device.ErrHang, device.ErrKilled} {
+				found = found || errors.Is(err, cause) && errors.Is(want, cause)
+			}
+			if !found || !strings.Contains(err.Error(), "iteration 3") || tr.Iterations() != 2 {
+				t.Errorf("%s breaks, of %d: %v after %d iterations", name, n, err, tr.Iterations())
+			}
 		}
 	}
 }

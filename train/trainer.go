@@ -36,7 +36,8 @@ type Trainer struct {
 	replica    // the first one, whose parameters are those of all
 	replicas   []replica
 	feed       *feed
-	staged     *staged // nil: the next minibatch is not on the devices
+	staged     *staged   // nil: the next minibatch is not on the devices
+	underway   []*staged // minibatches of the runs that were begun, the oldest first
 	iterations int
 	took       time.Duration // of all iterations, feeding and reading included
 	position   []byte        // of the source, after the last iteration
@@ -99,11 +100,9 @@ func (t *Trainer) see() error {
 	if t.ready {
 		return nil
 	}
-	for range t.Problem.Runs() {
-		rates := t.Optimizer.Rates(1, 0, 0)
-		if err := t.run(rates, rates); err != nil {
-			return fmt.Errorf("before the first iteration: %w", err)
-		}
+	frozen := func(int) []float32 { return t.Optimizer.Rates(1, 0, 0) }
+	if _, err := t.run(context.Background(), t.Problem.Runs(), frozen); err != nil {
+		return fmt.Errorf("before the first iteration: %w", err)
 	}
 	t.ready = true
 	if t.Problem.Runs() == 0 {
@@ -124,22 +123,20 @@ func (t *Trainer) Iterations() int { return t.iterations }
 // Took is the time of all iterations: feeding, training and reading the loss.
 func (t *Trainer) Took() time.Duration { return t.took }
 
-// Step makes n iterations.
+// Step makes n iterations. Where ctx ends, it makes those that have begun.
 func (t *Trainer) Step(ctx context.Context, n int) error {
 	if err := t.see(); err != nil {
 		return err
 	}
 	start := time.Now()
 	defer func() { t.took += time.Since(start) }()
-	for range n {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := t.once(); err != nil {
-			return err
-		}
+	first := t.iterations + 1
+	made, err := t.run(ctx, n, func(i int) []float32 { return t.Optimizer.Rates(first+i, t.Optimizer.Rate, t.Optimizer.Clip) })
+	t.iterations += made
+	if err != nil && !errors.Is(err, ctx.Err()) {
+		return fmt.Errorf("iteration %d: %w", t.iterations+1, err)
 	}
-	return nil
+	return err
 }
 
 // Loss is the mean loss of the last iteration.
@@ -157,22 +154,26 @@ func (t *Trainer) Loss() (float64, error) {
 	return sum(all) / float64(max(1, t.counted)), nil
 }
 
-// once makes an iteration.
-func (t *Trainer) once() error {
-	rates := func(n int) []float32 { return t.Optimizer.Rates(n, t.Optimizer.Rate, t.Optimizer.Clip) }
-	if err := t.run(rates(t.iterations+1), rates(t.iterations+2)); err != nil {
-		return fmt.Errorf("iteration %d: %w", t.iterations+1, err)
+// run runs the schedule on the next n minibatches, with the rates of the i-th. made counts the runs
+// until one failed or ctx ended. Rates of the run after the last are those that it will have as far
+// as is known.
+func (t *Trainer) run(ctx context.Context, n int, rates func(i int) []float32) (made int, err error) {
+	if fedAll(t) {
+		return overlap(ctx, t, n, rates)
 	}
-	t.iterations++
-	return nil
+	for ; made < n; made++ {
+		if err := ctx.Err(); err != nil {
+			return made, err
+		}
+		if err := t.once(rates(made)); err != nil {
+			return made, err
+		}
+	}
+	return made, nil
 }
 
-// run runs the schedule on the next minibatch. That behind it will have the rates next, as far as
-// is known.
-func (t *Trainer) run(rates, next []float32) error {
-	if fedAll(t) {
-		return overlap(t, rates, next)
-	}
+// once writes the next minibatch and makes a run.
+func (t *Trainer) once(rates []float32) error {
 	m := t.feed.next()
 	err := t.each(func(r replica) error {
 		err := t.share(r, m).write(r.plan, r.program, r.input())

@@ -17,11 +17,17 @@ var _ device.Fed = (*program)(nil)
 // the GPU reaches by itself to places on the GPU, on a stream of their own. The run copies them
 // from there, ahead of all else.
 type feeder struct {
-	places  []*place
-	copied  driver.Event // the latest values are in their places
-	taken   driver.Event // the latest run, or Write, has copied what was in the places
-	status  []byte       // where the GPU copies the status word behind a run
-	running bool
+	places       []*place
+	copied       driver.Event // the latest values are in their places
+	taken        driver.Event // the latest run, or Write, has copied what was in the places
+	runs         [device.Ahead]started
+	begun, ended int // runs; the n-th is runs[n % device.Ahead]
+}
+
+// A started run is one that Wait tells the end of.
+type started struct {
+	end    driver.Event
+	status []byte // where the GPU copies the status word behind the run
 }
 
 // A place is where the values of a matrix wait.
@@ -90,8 +96,14 @@ func feeds(p *program) error {
 	if err = errors.Join(d.Record(f.copied, driver.Copies), d.Record(f.taken, 0)); err != nil {
 		return err
 	}
-	if f.status, err = d.HostMemory(4); err != nil {
-		return err
+	for i := range f.runs {
+		at := &f.runs[i]
+		if at.end, err = p.event(false); err != nil {
+			return err
+		}
+		if at.status, err = d.HostMemory(4); err != nil {
+			return err
+		}
 	}
 	p.feeder = f
 	return nil
@@ -155,8 +167,8 @@ func (p *program) Start() error {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	d, f := p.device.driver, p.feeder
-	if f.running {
-		return errors.New("cuda: a run is under way")
+	if f.begun-f.ended == len(f.runs) {
+		return fmt.Errorf("cuda: %d runs are under way", len(f.runs))
 	}
 	if p.graphed {
 		if err := p.capture(); err != nil {
@@ -174,16 +186,17 @@ func (p *program) Start() error {
 		run = func() error { return d.Replay(p.graph) }
 	}
 	err := run()
+	at := &f.runs[f.begun%len(f.runs)]
 	if err == nil {
-		err = d.CopyOut(f.status, p.base+driver.Pointer(p.plan.StatusOffset))
+		err = d.CopyOut(at.status, p.base+driver.Pointer(p.plan.StatusOffset))
 	}
 	if err == nil {
-		err = d.Record(p.end, 0)
+		err = d.Record(at.end, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	f.running = true
+	f.begun++
 	return nil
 }
 
@@ -192,17 +205,16 @@ func (p *program) Wait() error {
 	switch {
 	case p.closed:
 		return errClosed
-	case p.feeder == nil || !p.feeder.running:
+	case p.feeder == nil || p.feeder.begun == p.feeder.ended:
 		return errors.New("cuda: no run was started")
 	}
-	p.feeder.running = false
-	if err := p.device.driver.Await(p.end); err != nil {
+	f := p.feeder
+	at := &f.runs[f.ended%len(f.runs)]
+	f.ended++
+	if err := p.device.driver.Await(at.end); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	if [4]byte(p.feeder.status) == [4]byte{} {
-		return nil
-	}
-	return p.told()
+	return p.heard([4]byte(at.status))
 }
 
 // free frees the feeder of p once nothing is copied any more.
@@ -212,10 +224,12 @@ func (f *feeder) free(p *program) error {
 	}
 	d := p.device.driver
 	errs := []error{d.Await(f.copied)}
-	if f.running {
-		errs = append(errs, d.Await(p.end))
+	for ; f.ended < f.begun; f.ended++ {
+		errs = append(errs, d.Await(f.runs[f.ended%len(f.runs)].end))
 	}
-	errs = append(errs, d.FreeHostMemory(f.status))
+	for _, at := range f.runs {
+		errs = append(errs, d.FreeHostMemory(at.status))
+	}
 	for _, at := range f.places {
 		errs = append(errs, d.FreeHostMemory(at.host), d.Free(at.at))
 	}

@@ -258,11 +258,15 @@ func (p *program) settle() error {
 
 // told is what kernels that are done had to tell.
 func (p *program) told() error {
-	d := p.device.driver
 	var word [4]byte
-	if err := d.Download(word[:], p.base+driver.Pointer(p.plan.StatusOffset)); err != nil {
+	if err := p.device.driver.Download(word[:], p.base+driver.Pointer(p.plan.StatusOffset)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
+	return p.heard(word)
+}
+
+// heard is what the status word says, which is cleared on the GPU then.
+func (p *program) heard(word [4]byte) error {
 	status := binary.LittleEndian.Uint32(word[:])
 	if status == 0 {
 		return nil

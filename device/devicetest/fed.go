@@ -29,7 +29,8 @@ type fedProgram struct {
 	device.Program
 	schedule *schedule.Schedule
 	waiting  []device.Filled
-	end      chan error // nil: no run is under way
+	runs     []chan error  // under way, the oldest first; each gives its error
+	latest   chan struct{} // closed when the latest run has ended
 	closed   bool
 }
 
@@ -51,78 +52,91 @@ func (p *fedProgram) Feed(values ...device.Filled) error {
 	return nil
 }
 
-// take writes what waits, for m alone unless that is nil.
-func (p *fedProgram) take(m *schedule.Matrix) error {
-	var left []device.Filled
-	for _, v := range p.waiting {
-		if m != nil && v.Matrix.ID != m.ID {
-			left = append(left, v)
-		} else if err := p.Program.Write(v.Matrix, v.Values); err != nil {
+// write writes values to p.
+func (p *fedProgram) write(values []device.Filled) error {
+	for _, v := range values {
+		if err := p.Program.Write(v.Matrix, v.Values); err != nil {
 			return err
 		}
 	}
-	p.waiting = left
 	return nil
 }
 
 func (p *fedProgram) Start() error {
-	if p.end != nil {
+	if len(p.runs) == device.Ahead {
 		return errRunning
 	}
-	if err := p.take(nil); err != nil {
-		return err
+	if p.closed {
+		return errors.New("devicetest: the program is closed")
 	}
-	end := make(chan error, 1)
-	p.end = end
+	values, before := p.waiting, p.latest
+	result, ended := make(chan error, 1), make(chan struct{})
+	p.waiting, p.latest, p.runs = nil, ended, append(p.runs, result)
 	go func() {
-		_, err := p.Program.Run(1)
-		end <- err
+		defer close(ended)
+		if before != nil {
+			<-before
+		}
+		err := p.write(values)
+		if err == nil {
+			_, err = p.Program.Run(1)
+		}
+		result <- err
 	}()
 	return nil
 }
 
 func (p *fedProgram) Wait() error {
-	if p.end == nil {
+	if len(p.runs) == 0 {
 		return errors.New("devicetest: no run was started")
 	}
-	err := <-p.end
-	p.end = nil
-	return err
+	result := p.runs[0]
+	p.runs = p.runs[1:]
+	return <-result
 }
 
 func (p *fedProgram) Write(m *schedule.Matrix, src []float32) error {
-	if p.end != nil {
+	if len(p.runs) > 0 {
 		return errRunning
 	}
-	if err := p.take(m); err != nil {
+	var now, later []device.Filled
+	for _, v := range p.waiting {
+		if v.Matrix.ID == m.ID {
+			now = append(now, v)
+		} else {
+			later = append(later, v)
+		}
+	}
+	p.waiting = later
+	if err := p.write(now); err != nil {
 		return err
 	}
 	return p.Program.Write(m, src)
 }
 
 func (p *fedProgram) Read(m *schedule.Matrix, dst []float32) error {
-	if p.end != nil {
+	if len(p.runs) > 0 {
 		return errRunning
 	}
 	return p.Program.Read(m, dst)
 }
 
 func (p *fedProgram) Prepare() error {
-	if p.end != nil {
+	if len(p.runs) > 0 {
 		return errRunning
 	}
 	return p.Program.Prepare()
 }
 
 func (p *fedProgram) Run(n int) (device.Sample, error) {
-	if p.end != nil {
+	if len(p.runs) > 0 {
 		return device.Sample{}, errRunning
 	}
 	return p.Program.Run(n)
 }
 
 func (p *fedProgram) Close() error {
-	if p.end != nil {
+	for len(p.runs) > 0 {
 		_ = p.Wait() // its error is nobody's
 	}
 	p.closed = true
@@ -233,8 +247,10 @@ func feeding(t *testing.T, d device.Device, precision schedule.Precision, k knob
 	f.check("and the next start does", 2, 2, 2)
 	f.must(f.Feed(f.rows(3, 1)), f.Start(), f.Feed(f.rows(3, 2)), f.Wait(), f.Start(), f.Feed(f.rows(3, 3)), f.Wait(), f.Start(), f.Wait())
 	f.check("three runs, each fed during the one before", 1+2+3, 1+2+3, 1+2+3)
+	f.must(f.Feed(f.rows(3, 1)), f.Start(), f.Feed(f.rows(3, 2)), f.Start(), f.Feed(f.rows(2, 3)), f.Wait(), f.Start(), f.Wait(), f.Wait())
+	f.check("three runs, each begun before the end of the one before", 1+2+3, 1+2+3, 1+2+2)
 	misfed(t, f)
-	f.must(f.Start(), f.Feed(f.rows(3, 3)), f.Close())
+	f.must(f.Start(), f.Start(), f.Feed(f.rows(3, 3)), f.Close())
 	if f.Start() == nil || f.Wait() == nil || f.Feed(f.rows(1, 1)) == nil {
 		t.Error("a closed program goes on")
 	}
@@ -250,9 +266,13 @@ func misfed(t *testing.T, f *fedSum) {
 			t.Errorf("%d values are taken for rows of 16", n)
 		}
 	}
-	f.must(f.Start())
-	if f.Start() == nil {
-		t.Error("a run is started while there is one")
+	for range device.Ahead {
+		f.must(f.Start())
 	}
-	f.must(f.Wait())
+	if f.Start() == nil {
+		t.Errorf("a run is started while there are %d", device.Ahead)
+	}
+	for range device.Ahead {
+		f.must(f.Wait())
+	}
 }

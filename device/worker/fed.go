@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"rnnbench/device"
@@ -12,7 +13,7 @@ import (
 // waits for a run.
 type fedRemote struct {
 	*remote
-	started time.Time
+	started []time.Time // of the runs under way
 }
 
 // limit is that of a call that may have to wait for a run after all.
@@ -50,17 +51,24 @@ func (p *fedRemote) Feed(values ...device.Filled) error {
 
 // Start implements device.Fed.
 func (p *fedRemote) Start() error {
-	p.started = time.Now()
+	now := time.Now()
 	_, err := p.call(p.limit(), request{Call: callStart}, nil, nil)
+	if err == nil {
+		p.started = append(p.started, now)
+	}
 	return err
 }
 
 // Wait implements device.Fed. Its limit is as that of Run.
 func (p *fedRemote) Wait() error {
 	_, err := p.call(p.limit(), request{Call: callWait}, nil, nil)
-	if err == nil {
-		p.perRun = max(p.perRun, time.Since(p.started))
+	if len(p.started) == 0 {
+		return err
 	}
+	if err == nil { // a run that waited for another takes both their times
+		p.perRun = max(p.perRun, time.Since(p.started[0]))
+	}
+	p.started = slices.Delete(p.started, 0, 1)
 	return err
 }
 

@@ -18,7 +18,7 @@ type beside struct {
 	loaded bool          // the pass has parameters of after the latest record
 	warm   bool          // the pass has run before: a GPU captures a graph first
 	least  time.Duration // of an iteration so far
-	runs   int           // iterations of a block; 0: not decided
+	runs   int           // iterations of a block; 0: not decided, until one was made
 	done   int           // of the blocks until the next pair
 	block  time.Duration // what the iterations of the last one took so far
 }
@@ -56,21 +56,30 @@ func (b *beside) close() error {
 	return b.pass.Close()
 }
 
-// after notes how long an iteration took, and times passes where it is their turn.
-func (b *beside) after(took time.Duration) error {
+// atMost is n, or the iterations until the end of a block.
+func (b *beside) atMost(n int) int {
+	switch {
+	case b == nil || len(b.pairs) == mostPairs:
+		return n
+	case b.runs == 0:
+		return 1
+	}
+	return min(n, b.runs-b.done%b.runs)
+}
+
+// after notes how long n iterations took, atMost of them, and times passes where it is their turn.
+func (b *beside) after(took time.Duration, n int) error {
 	if b == nil {
 		return nil
 	}
-	if took > 0 && (b.least == 0 || took < b.least) {
-		b.least = took
-	}
+	b.least = shorter(b.least, took/time.Duration(n))
 	if len(b.pairs) == mostPairs {
 		return nil
 	}
 	if b.runs == 0 {
-		b.runs = min(mostRuns, 1+int(blockTime/max(1, b.least)))
+		b.runs = runsIn(b.least)
 	}
-	if b.done++; b.done > (blocks-1)*b.runs {
+	if b.done += n; b.done > (blocks-1)*b.runs {
 		b.block += took
 	}
 	if b.done < blocks*b.runs {

@@ -40,10 +40,12 @@ func TestPairs(t *testing.T) {
 		p := &slowPass{took: c.pass}
 		b := &beside{pass: p}
 		for part := range 2 {
-			for range c.iterations {
-				if err := b.after(c.iteration); err != nil {
+			for left := c.iterations; left > 0; {
+				n := b.atMost(min(left, 1+part*7)) // one by one, and several at a time
+				if err := b.after(time.Duration(n)*c.iteration, n); err != nil {
 					t.Fatal(err)
 				}
+				left -= n
 			}
 			r := b.record(0)
 			switch {
@@ -79,7 +81,7 @@ func TestPairsDisturbed(t *testing.T) {
 		if i == 51 { // the last of its blocks
 			took = time.Minute
 		}
-		if err := b.after(took); err != nil {
+		if err := b.after(took, 1); err != nil {
 			t.Fatal(err)
 		}
 	}

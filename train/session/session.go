@@ -26,15 +26,16 @@ type Session struct {
 	Emit       func(*results.Record) error
 
 	// Over, where set, reports whether the time for this part of the training is over. It is
-	// asked after each iteration.
+	// asked after each block of iterations.
 	Over func() bool
 
 	// Reference is where each loss may lie, without a curve, if the plan compares them.
 	Reference *results.Comparison
 
 	evaluator *train.Evaluator
-	beside    *beside // nil: the pass is not timed
-	last      mark    // of the latest record
+	beside    *beside       // nil: the pass is not timed
+	last      mark          // of the latest record
+	each      time.Duration // of an iteration, the least so far; 0: not known
 	loss      float64
 	curve     []float64 // with a reference, the loss of each iteration
 }
@@ -60,16 +61,18 @@ func (s *Session) Run(ctx context.Context) error {
 		return err
 	}
 	for !s.done() {
-		before := s.Trainer.Took()
-		err := s.Trainer.Step(ctx, 1)
+		before, n := s.Trainer.Took(), s.block()
+		err := s.Trainer.Step(ctx, n)
 		if errors.Is(err, context.Canceled) {
 			return errors.Join(err, s.save())
 		}
 		if err == nil && s.Reference != nil {
 			err = s.follow()
 		}
+		took := s.Trainer.Took() - before
 		if err == nil {
-			err = s.beside.after(s.Trainer.Took() - before)
+			s.each = shorter(s.each, took/time.Duration(n))
+			err = s.beside.after(took, n)
 		}
 		if err != nil {
 			return err
@@ -85,6 +88,36 @@ func (s *Session) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// block is how many iterations are next made without looking at anything between them: a device is
+// slower if it waits for the host after each.
+func (s *Session) block() int {
+	if s.Reference != nil {
+		return 1
+	}
+	n, made := runsIn(s.each), s.Trainer.Iterations()
+	n = min(n, s.Plan.Every-made%s.Plan.Every)
+	if s.Plan.Iterations > 0 {
+		n = min(n, s.Plan.Iterations-made)
+	}
+	return s.beside.atMost(n)
+}
+
+// runsIn is how many runs make a block. A first one is by itself.
+func runsIn(each time.Duration) int {
+	if each == 0 {
+		return 1
+	}
+	return min(mostRuns, 1+int(blockTime/each))
+}
+
+// shorter is the shorter one of two times; 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // follow notes the loss of an iteration.
