@@ -40,15 +40,29 @@ func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 		return false
 	}
 	weights := pl.weights(op, f)
-	if weights <= nearest() || weights <= gemm.DetectL2() && batch >= some*pl.workers {
+	if weights <= nearest() || weights <= gemm.DetectL2() && batch >= pl.enough(weights, f)*pl.workers {
 		return true
 	}
 	_, forward := op.(schedule.Persistent)
 	return forward && pl.kernels.Level() >= simd.AVX2 && 2*weights <= 3*nearest()
 }
 
-// some is how many sequences of a worker make up for weights from L2: a step reads them once for all.
+// some is how many sequences make up for weights from L2 where vectors multiply.
 const some = 4
+
+// enough is how many sequences of a worker make up for weights from L2: a step reads them once for all. Tiles
+// multiply sixteen sequences in the time of one, so few leave most of a tile empty. Weights that leave L2 no room for
+// anything else come from further away.
+func (pl *planner) enough(weights int, f simd.Format) int {
+	n := some
+	if f == simd.BF16 && pl.kernels.Level() == simd.AMX {
+		n = 8
+	}
+	if 4*weights > 3*gemm.DetectL2() {
+		n *= 4
+	}
+	return n
+}
 
 // sequences is how many a persistent operation or its gradient has; 0: op is another.
 func sequences(op schedule.Op) int {

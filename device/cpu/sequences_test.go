@@ -72,7 +72,7 @@ func TestNearWeightsGiveWorkersOwnSequences(t *testing.T) {
 		{most, 2, simd.F32, knob.Params{"sequences": 1}, false},
 		{4 * most, 2, simd.F32, nil, false},
 		{4 * most, 2, simd.F32, knob.Params{"sequences": 2}, true},
-		{4 * most, 8, simd.F32, nil, 16*16*most*most <= gemm.DetectL2()},
+		{4 * most, 8, simd.F32, nil, 4*16*16*most*most <= 3*gemm.DetectL2()},
 		{4 * most, 7, simd.F32, nil, false},
 	} {
 		a := newLayer(t, cell.LSTM, false, 16, test.hidden, test.batch, 8, []int{0, 0}, nil)
@@ -88,6 +88,36 @@ func TestNearWeightsGiveWorkersOwnSequences(t *testing.T) {
 		}
 		if err := prog.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestSequencesThatMakeUpForWeights: tiles need more sequences than vectors, and weights that fill L2 more than those
+// that leave room.
+func TestSequencesThatMakeUpForWeights(t *testing.T) {
+	d, err := Open(Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	room, full := gemm.DetectL2()/2, gemm.DetectL2()
+	for _, test := range []struct {
+		level simd.Level
+		f     simd.Format
+		bytes int
+		want  int
+	}{
+		{simd.AVX2, simd.F32, room, 4},
+		{simd.AVX2, simd.F32, full, 16},
+		{simd.AVX512BF16, simd.BF16, room, 4},
+		{simd.AMX, simd.F32, room, 4},
+		{simd.AMX, simd.BF16, room, 8},
+		{simd.AMX, simd.BF16, full, 32},
+	} {
+		pl := d.planner
+		pl.kernels = simd.Model(test.level)
+		if got := pl.enough(test.bytes, test.f); got != test.want {
+			t.Errorf("%+v: %d sequences", test, got)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func Vocabulary() []knob.Knob {
 		{Name: "bands", Values: []int{0}, Max: MaxThreads,
 			Doc: "workers that share a layer's units in a persistent operation; 0: one if its nearest cache holds the weights (two from half of that cache on, if one call runs all steps), else all workers that get units"},
 		{Name: "sequences", Values: []int{0}, Max: 2,
-			Doc: "how workers share a persistent operation; 1: each runs some units of all sequences; 2: each runs all units of some sequences; 0: 2 if the nearest cache holds the weights, or if L2 does and each worker has four sequences; else 1"},
+			Doc: "how workers share a persistent operation; 1: each runs some units of all sequences; 2: each runs all units of some sequences; 0: 2 if the nearest cache holds the weights, or if L2 does and each worker has enough sequences (four, with tiles eight, and four times as many where weights fill L2); else 1"},
 		{Name: "ahead", Values: []int{0}, Max: any,
 			Doc: "time steps per input product that a persistent operation computes ahead; 0: 16 to 64 if bands wait for weights from L2 or L3 or a worker has no band, else none ahead; all steps: none ahead"},
 	}
