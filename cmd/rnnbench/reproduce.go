@@ -18,6 +18,7 @@ import (
 	"rnnbench/experiments/session"
 	"rnnbench/plots/table"
 	"rnnbench/results"
+	"rnnbench/train/training"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
@@ -256,6 +257,9 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run")
 		}
 		resume = runPath(f.resume, c.Dir)
+	}
+	if err := training.Readable(q.Networks()); err != nil {
+		return fmt.Errorf("%s: %w", e.ID, err)
 	}
 	if err := measureExperiment(p, b, e, before); err != nil {
 		return err

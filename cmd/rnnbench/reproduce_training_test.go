@@ -133,3 +133,14 @@ func TestReproduceTrains(t *testing.T) {
 		t.Errorf("a dry run: %v", err)
 	}
 }
+
+// TestUnreadableData: data that cannot be read is told once, before anything is measured.
+func TestUnreadableData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GOROOT", t.TempDir())
+	o := rnnbench(t, "reproduce hwang-train --quick --out none")
+	o.want(t, exitError, nil, []string{"hwang-train: words: ", "set GOROOT to a Go distribution"})
+	if strings.Count(o.errors, "GOROOT") != 1 || exists("none") {
+		t.Errorf("it is told more than once, or a run was begun: %s", o.errors)
+	}
+}

@@ -40,7 +40,7 @@ func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 		return false
 	}
 	weights := pl.weights(op, f)
-	if weights <= nearest() || weights <= gemm.DetectL2() && batch >= pl.enough(weights, f)*pl.workers {
+	if weights <= nearest() || weights <= gemm.DetectL2() && batch >= enough(weights, f, pl.kernels.Level())*pl.workers {
 		return true
 	}
 	_, forward := op.(schedule.Persistent)
@@ -53,9 +53,9 @@ const some = 4
 // enough is how many sequences of a worker make up for weights from L2: a step reads them once for all. Tiles
 // multiply sixteen sequences in the time of one, so few leave most of a tile empty. Weights that leave L2 no room for
 // anything else come from further away.
-func (pl *planner) enough(weights int, f simd.Format) int {
+func enough(weights int, f simd.Format, level simd.Level) int {
 	n := some
-	if f == simd.BF16 && pl.kernels.Level() == simd.AMX {
+	if f == simd.BF16 && level == simd.AMX {
 		n = 8
 	}
 	if 4*weights > 3*gemm.DetectL2() {

@@ -95,11 +95,6 @@ func TestNearWeightsGiveWorkersOwnSequences(t *testing.T) {
 // TestSequencesThatMakeUpForWeights: tiles need more sequences than vectors, and weights that fill L2 more than those
 // that leave room.
 func TestSequencesThatMakeUpForWeights(t *testing.T) {
-	d, err := Open(Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
 	room, full := gemm.DetectL2()/2, gemm.DetectL2()
 	for _, test := range []struct {
 		level simd.Level
@@ -114,9 +109,7 @@ func TestSequencesThatMakeUpForWeights(t *testing.T) {
 		{simd.AMX, simd.BF16, room, 8},
 		{simd.AMX, simd.BF16, full, 32},
 	} {
-		pl := d.planner
-		pl.kernels = simd.Model(test.level)
-		if got := pl.enough(test.bytes, test.f); got != test.want {
+		if got := enough(test.bytes, test.f, test.level); got != test.want {
 			t.Errorf("%+v: %d sequences", test, got)
 		}
 	}
