@@ -29,17 +29,21 @@ func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) 
 				return fmt.Errorf("cpu: scansplit=%d: %w: it must divide the %d workers of the scan", w.cut, schedule.ErrKnob, w.most)
 			}
 		}
-		if hidden == 0 || k["bands"] == 0 {
+		if hidden == 0 || k["bands"] == 0 && k["groups"] == 0 {
 			continue
 		}
-		if pl.apart(n.Op, f, k) {
+		if k["bands"] > 0 && pl.apart(n.Op, f, k) {
 			return fmt.Errorf("cpu: bands=%d: %w: each worker runs all units of its own sequences: set sequences=1", k["bands"], schedule.ErrKnob)
 		}
 		if teams == 0 {
 			teams = pl.teams(s, f, k)
 		}
 		team := n.Stream % teams
-		if err := banded(k["bands"], hidden, pl.first(team+1, teams)-pl.first(team, teams)); err != nil {
+		members := pl.first(team+1, teams) - pl.first(team, teams)
+		if err := banded(k["bands"], hidden, members); err != nil {
+			return err
+		}
+		if err := divided(k, sequences(n.Op), members); err != nil {
 			return err
 		}
 	}
@@ -59,6 +63,21 @@ func banded(bands, hidden, members int) error {
 		return fmt.Errorf("cpu: bands=%d: %w: %d units make at most %d bands of %d", bands, schedule.ErrKnob, hidden, strips, line)
 	case bands > members:
 		return fmt.Errorf("cpu: bands=%d: %w: a team has %d workers: set fewer teams", bands, schedule.ErrKnob, members)
+	}
+	return nil
+}
+
+// divided declines groups that the members of a team, or so many sequences, do not make.
+func divided(k knob.Params, batch, members int) error {
+	switch n := k["groups"]; {
+	case n == 0:
+		return nil
+	case k["bands"] > 0 || k["sequences"] > 0:
+		return fmt.Errorf("cpu: groups=%d: %w: bands and sequences say the same in another way: omit them", n, schedule.ErrKnob)
+	case n > batch:
+		return fmt.Errorf("cpu: groups=%d: %w: there are %d sequences", n, schedule.ErrKnob, batch)
+	case members%n > 0:
+		return fmt.Errorf("cpu: groups=%d: %w: it must divide the %d workers", n, schedule.ErrKnob, members)
 	}
 	return nil
 }

@@ -39,10 +39,11 @@ type band struct {
 	kernel               *fused.Kernel
 	vectors              []track // in the kernel's order
 	steps, batch, hidden int
-	most                 int // workers that take part, at most
-	meeting              *barrier
-	apart                bool // each worker has sequences of its own, and all units
-	kept                 kept // rows are steps × sequences
+	most                 int        // workers of a group that take part, at most
+	meetings             []*barrier // of groups
+	size                 int        // workers of a group
+	apart                bool       // each worker has sequences of its own, and all units
+	kept                 kept       // rows are steps × sequences
 }
 
 // A track is a vector of units for each step and sequence.
@@ -70,9 +71,14 @@ func (p *binder) track(steps int, view func(step int) schedule.View) track {
 
 // band is that of op, a persistent operation over s or its gradient.
 func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, at func(step int) stepCell) band {
+	groups := groupsOf(&p.device.planner, op, p.format, p.knobs, p.here.members)
+	size := p.here.members / groups
 	b := band{
 		program: p.program, kernel: fused.New(p.device.kernels.Level(), s.Cell, pass), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
-		most: p.device.most(op, p.format, p.knobs, p.here.members, false), meeting: p.barrier(p.here.first, p.here.members), apart: p.device.apart(op, p.format, p.knobs),
+		most: p.device.most(op, p.format, p.knobs, size, false), size: size, apart: p.device.apart(op, p.format, p.knobs),
+	}
+	for g := range groups {
+		b.meetings = append(b.meetings, p.barrier(p.here.first+g*size, size))
 	}
 	for _, r := range b.kernel.Vectors() {
 		if r.Kind == cell.R {
@@ -134,10 +140,10 @@ func (b *band) rows(part, parts int) fused.Span {
 	return fused.Span{From: from, N: to - from}
 }
 
-// meet has the worker of a band wait for the other bands' workers.
-func (b *band) meet(band, bands int) {
+// meet has a worker of a group wait for the workers of its other bands.
+func (b *band) meet(g group, bands int) {
 	if bands > 1 {
-		b.program.device.pool.meet(b.meeting, band, bands)
+		b.program.device.pool.meet(b.meetings[g.of], g.place, bands)
 	}
 }
 
@@ -168,7 +174,7 @@ func (w *persistent) share(part, parts int, s *scratch) {
 	if w.apart {
 		rows := w.rows(part, parts)
 		if !w.oneByOne(rows.N) {
-			w.run(rows, 0, w.hidden, 0, 1, s)
+			w.run(rows, 0, w.hidden, group{size: 1}, 1, s)
 			return
 		}
 		for i := range rows.N {
@@ -176,9 +182,10 @@ func (w *persistent) share(part, parts int, s *scratch) {
 		}
 		return
 	}
-	from, to, bands := w.own(part, parts)
+	g := w.group(part, parts)
+	from, to, bands := w.own(g.place, g.size)
 	if w.input != nil {
-		w.input.start(part, parts, w.program.device.pool, w.meeting, s)
+		w.input.start(part, parts, w.program.device.pool, w.meetings[0], s)
 	}
 	if from == to {
 		for w.input != nil && w.input.one(w.program.device.pool, s) {
@@ -193,18 +200,18 @@ func (w *persistent) share(part, parts int, s *scratch) {
 		w.call(part, from, to, bands, s)
 		return
 	}
-	w.run(fused.Span{N: w.batch}, from, to, part, bands, s)
+	w.run(w.rowsOf(g, parts), from, to, g, bands, s)
 }
 
-// run runs all steps of units from … to of some sequences, each worker that has a band at the same time.
-func (w *persistent) run(rows fused.Span, from, to, band, bands int, s *scratch) {
+// run runs all steps of units from … to of some sequences, each worker of a group that has a band at the same time.
+func (w *persistent) run(rows fused.Span, from, to int, of group, bands int, s *scratch) {
 	n, gates := to-from, len(w.weights)
 	g := bandProduct(rows.N, n, w.hidden, w.program.format)
 	g.A.Stride, g.LdC = w.through.row, gates*n
 	parts := w.parts(gates, n, w.hidden, rows.N)
 	for step := range w.steps {
 		if step > 0 {
-			w.meet(band, bands)
+			w.meet(of, bands)
 		}
 		g.A.Data, g.Again = w.through.at(step, rows.From), false
 		for k := range gates * parts {
@@ -342,8 +349,9 @@ func (t *track) from(unit int) fused.Vector {
 }
 
 func (w *persistentBackward) share(part, parts int, s *scratch) {
-	rows := fused.Span{N: w.batch}
-	from, to, bands := w.own(part, parts)
+	of := w.group(part, parts)
+	rows := w.rowsOf(of, parts)
+	from, to, bands := w.own(of.place, of.size)
 	if w.apart {
 		rows, from, to, bands = w.rows(part, parts), 0, w.hidden, 1
 	}
@@ -356,7 +364,7 @@ func (w *persistentBackward) share(part, parts int, s *scratch) {
 	pieces := w.parts(1, n, w.depth, rows.N)
 	for step := w.steps - 1; step >= 0; step-- {
 		w.cells(step, rows, from, to, nil, 0, s)
-		w.meet(part, bands)
+		w.meet(of, bands)
 		g.A.Data, g.Again = w.gradient.at(step, rows.From), false
 		for k := range pieces {
 			at, end := span(n, line, inTurn(k, pieces, step), pieces)

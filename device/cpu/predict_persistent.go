@@ -12,10 +12,11 @@ import (
 // recurrent is op as bind would make it for so many workers, without memory.
 func (p *forecast) recurrent(op schedule.Persistent, members int) *persistent {
 	recurrence := p.recurrence(op.Sequence, op, pass(op.Train))
+	size := members / groupsOf(p.planner, op, p.format, p.knobs, members)
 	return &persistent{
 		band: band{
 			program: &program{device: &Device{planner: *p.planner}, format: p.format}, steps: op.Steps, batch: op.Batch(), hidden: op.Hidden(),
-			most: p.most(op, p.format, p.knobs, members, recurrence != nil), apart: p.apart(op, p.format, p.knobs),
+			most: p.most(op, p.format, p.knobs, size, recurrence != nil), size: size, apart: p.apart(op, p.format, p.knobs),
 		},
 		weights: make([][]float32, len(op.R)), recurrence: recurrence,
 	}
@@ -52,12 +53,14 @@ func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 		}
 		return steps * (p.bandProducts(len(w.weights), rows, w.hidden, w.hidden) + p.rows(prog, rows, w.hidden))
 	}
-	_, _, bands := w.own(0, parts)
+	size := min(w.size, parts)
+	_, _, bands := w.own(0, size)
 	units := w.largest(bands)
 	if w.inOneCall(bands) {
 		return steps * (p.called(w, prog, units) + p.met(bands))
 	}
-	return steps * (p.bandProducts(len(w.weights), w.batch, units, w.hidden) + p.rows(prog, w.batch, units) + p.met(bands))
+	rows := ceil(w.batch, parts/size)
+	return steps * (p.bandProducts(len(w.weights), rows, units, w.hidden) + p.rows(prog, rows, units) + p.met(bands))
 }
 
 // bandProducts are a step's products of a band, by as many matrices of weights, which stay in the memory
@@ -114,13 +117,14 @@ func (p *forecast) formed(g schedule.Gemm, op schedule.Persistent, block, member
 
 // persistentBackward is a PersistentBackward by so many workers.
 func (p *forecast) persistentBackward(op schedule.PersistentBackward, parts int) float64 {
-	b := band{hidden: op.Hidden(), most: p.most(op, p.format, p.knobs, parts, false)}
+	groups := groupsOf(p.planner, op, p.format, p.knobs, parts)
+	b := band{hidden: op.Hidden(), most: p.most(op, p.format, p.knobs, parts/groups, false)}
 	rows, units, bands := op.Batch(), op.Hidden(), 1
 	if p.apart(op, p.format, p.knobs) {
 		rows = ceil(rows, parts)
 	} else {
-		_, _, bands = b.own(0, parts)
-		units = b.largest(bands)
+		_, _, bands = b.own(0, parts/groups)
+		rows, units = ceil(rows, groups), b.largest(bands)
 	}
 	return float64(op.Steps) * (p.bandProducts(1, rows, units, op.R.Rows) + p.rows(op.Cell.Backward, rows, units) + p.met(bands))
 }
