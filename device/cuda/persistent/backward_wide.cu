@@ -53,16 +53,17 @@ template <class Cell> __device__ __forceinline__ unsigned pair_of(const W* row, 
 // A Part is the columns of a block's rank: of each cluster RUN of them, gate after gate.
 template <class Cell> struct Part {
   static constexpr int RUN = (Cell::GATES * UNITS + 15) / 16 * 16, PER = RUN / 16; // and products by them
-  // take takes a lane's weights for a product, of units to and to + 1 of the layer.
+  // take takes a lane's weights for a product, of units to and to + 1 of the layer. Eight columns
+  // are of one gate, which all lanes find from the first: NVRTC 12.4 and 13 left the division
+  // out where they unrolled it by lanes. See docs/notebook/persistent.md, "Many sequences".
   static __device__ __forceinline__ void take(const Cell& cell, const Lane& my, int rank, int product, int to, unsigned* w) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
+      const int k = product * 16 + half * 8, g = k % RUN / UNITS, first = (k / RUN * CLUSTER + rank) * UNITS + k % RUN % UNITS + my.lane % 4 * 2;
       unsigned from[2];
 #pragma unroll
-      for (int i = 0; i < 2; i++) {
-        const int k = product * 16 + half * 8 + my.lane % 4 * 2 + i, g = k % RUN / UNITS, of = (k / RUN * CLUSTER + rank) * UNITS + k % RUN % UNITS;
-        from[i] = g < Cell::GATES && of < Cell::hidden ? pair_of<Cell>(cell.weights + ((long long)g * Cell::hidden + of) * Cell::hidden, to) : 0;
-      }
+      for (int i = 0; i < 2; i++)
+        from[i] = g < Cell::GATES && first + i < Cell::hidden ? pair_of<Cell>(cell.weights + ((long long)g * Cell::hidden + first + i) * Cell::hidden, to) : 0;
       w[half * 2] = (from[0] & 0xffff) | from[1] << 16;
       w[half * 2 + 1] = from[0] >> 16 | (from[1] & 0xffff0000);
     }
