@@ -201,7 +201,7 @@ func laterTexts(t *testing.T) (out []compiled) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(out, compiled{name: fmt.Sprintf("%v far=64:wideback=1 h200", wide), schedule: s, knobs: knob.Params{"wideback": 1, "far": 64}, gpu: "h200"})
+	return append(out, compiled{name: fmt.Sprintf("%v wideback=1 h200", wide), schedule: s, knobs: knob.Params{"wideback": 1}, gpu: "h200"})
 }
 
 // layerTexts are persistent layers, their gradients, stacks of them and layers

@@ -35,8 +35,12 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	}
 	single, _ := backwardBlocks(c, l, unitRegisters(of))
 	all = slices.Concat(all, more, single)
-	if len(all) == 0 || c.Knobs["resident"] == byStreaming {
+	if r := c.Knobs["resident"]; len(all) == 0 || r == byStreaming { // weights exceed the chip
 		all = append(all, backwardStreams(c, l, unitRegisters(of), len(carried(of)))...)
+		if r == asExpected || r == inWideProducts {
+			wides, _ := backwardWides(c, l, len(carried(of)))
+			all = append(all, wides...)
+		}
 	}
 	slices.SortStableFunc(all, cheaper)
 	return all, why

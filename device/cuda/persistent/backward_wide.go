@@ -127,8 +127,6 @@ func (g backwardWide) shaped(carried int, p driver.Properties) (backwardWide, st
 		g = g.tiered(carried, p)
 	}
 	switch {
-	case g.streamed > 0 && g.most == 0:
-		return g, "its weights exceed the chip, and results differed from run to run where they pass through it: set far to run it all the same"
 	case g.shared(carried) > p.Shared:
 		return g, fmt.Sprintf("%d sequences and a ring of weights take %d KiB of shared memory, and there are %d", g.samples, g.shared(carried)>>10, p.Shared>>10)
 	case g.memory() > BackwardExchangeBytes(g.hidden, g.batch, p):
@@ -189,8 +187,7 @@ func (g backwardWide) config(carried int, p driver.Properties) Config {
 	}
 }
 
-// widebackKnob is the knob that asks for backward-wide. Nothing else does, since no GPU has
-// timed the variant yet.
+// widebackKnob is the knob that asks for backward-wide where weights fit the chip, too.
 const widebackKnob = "wideback"
 
 // backwardWides lists how warpgroups can multiply the gradient of a layer for many

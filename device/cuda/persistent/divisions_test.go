@@ -35,7 +35,7 @@ func TestEven(t *testing.T) {
 		even(t, c, 2300, 9, nil, seen)
 		even(t, c, 300, 9, knob.Params{"resident": 7, "tensor": 1}, seen)
 		even(t, c, []int{37, 333, 1100}[i], []int{65, 200, 1000}[i], knob.Params{"resident": 9}, seen)
-		even(t, c, []int{37, 333, 2400}[i], []int{65, 200, 33}[i], knob.Params{"wideback": 1, "far": 64}, seen)
+		even(t, c, []int{37, 333, 2400}[i], []int{65, 200, 33}[i], knob.Params{"wideback": 1}, seen)
 	}
 	for _, v := range persistent.Variants {
 		if !seen[v.Name] {
