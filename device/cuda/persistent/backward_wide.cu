@@ -54,8 +54,8 @@ template <class Cell> __device__ __forceinline__ unsigned pair_of(const W* row, 
 template <class Cell> struct Part {
   static constexpr int RUN = (Cell::GATES * UNITS + 15) / 16 * 16, PER = RUN / 16; // and products by them
   // take takes a lane's weights for a product, of units to and to + 1 of the layer. Eight columns
-  // are of one gate, which all lanes find from the first: NVRTC 12.4 and 13 left the division
-  // out where they unrolled it by lanes. See docs/notebook/persistent.md, "Many sequences".
+  // are of one gate, found from the first of them: of a lane's odd column NVRTC left the
+  // division out. See docs/notebook/persistent.md, "Many sequences".
   static __device__ __forceinline__ void take(const Cell& cell, const Lane& my, int rank, int product, int to, unsigned* w) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
