@@ -22,7 +22,8 @@ var measured = map[string]float64{
 	"simt": 0.75, "mma": 0.79, "wholerow": 0.77, "mma-bulk": 0.68, "mma-poll": 0.86, "stack": 0.95, "stack-bulk": 1.15,
 	"backward-simt": 1.16, "backward-mma": 0.73, "backward-bulk": 0.77,
 	"block": 0.93, "backward-block": 1, // of 11 and 17 small layers
-	"mma-wide": 0.68, "mma-stream": 0.81, "backward-stream": 1.3, // the latter of 10 and 2 layers beyond the chip
+	"mma-wide": 0.68, "mma-stream": 0.81, // of 10 layers beyond the chip
+	"backward-stream": 1.56, "backward-wide": 1.78, // of 9 layers beyond the chip, on an H100
 }
 
 // unmeasured stands for variants that were not among those layers.
@@ -43,6 +44,7 @@ func seconds(variant string, cycles float64) float64 {
 var fitError = map[string]float64{
 	"simt": 0.16, "mma": 0.22, "wholerow": 0.14, "mma-poll": 0.14, "mma-bulk": 0.09, "stack": 0.11, "stack-bulk": 0.14,
 	"backward-simt": 0.2, "mma-stream": 0.1, "mma-wide": 0.1, "block": 0.1, "backward-block": 0.16,
+	"backward-stream": 0.16, "backward-wide": 0.14,
 }
 
 // Step is how long a step of all sequences is expected to take, in seconds.

@@ -1,5 +1,47 @@
 package persistent_test
 
+import (
+	"testing"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/persistent"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+)
+
+// TestWideBackChosen: of gradients whose weights exceed the chip those of many sequences in
+// 16 bits are by backward-wide, in the order that an H100 measured. Nobody timed fp32 or
+// fewer than 16 sequences. Weights that fit stay with other kernels unless the knob asks.
+func TestWideBackChosen(t *testing.T) {
+	for _, l := range []struct {
+		cell          *cell.Cell
+		hidden, batch int
+		weights       driver.Element
+		knobs         knob.Params
+		want          string
+	}{
+		{cell.LSTM, 2304, 16, driver.Brain, nil, "backward-wide"},
+		{cell.LSTM, 2304, 128, driver.Half, nil, "backward-wide"},
+		{cell.LSTM, 3072, 64, driver.Brain, nil, "backward-wide"},
+		{cell.GRU, 2304, 32, driver.Brain, nil, "backward-wide"},
+		{cell.GRU, 3072, 96, driver.Half, nil, "backward-wide"},
+		{cell.LSTM, 2304, 8, driver.Brain, nil, "backward-stream"},
+		{cell.LSTM, 2304, 32, driver.Brain, knob.Params{"resident": 7}, "backward-stream"},
+		{cell.LSTM, 1696, 96, driver.Brain, nil, "backward-bulk"},
+		{cell.LSTM, 1696, 96, driver.Brain, knob.Params{"wideback": 1}, "backward-wide"},
+		{cell.LSTM, 2304, 32, driver.Single, nil, "backward-stream"},
+	} {
+		all := persistent.BackwardCandidates(l.cell, l.hidden, l.batch, l.weights, l.knobs, h200())
+		if len(all) == 0 || all[0].Variant().Name != l.want {
+			got := "none"
+			if len(all) > 0 {
+				got = all[0].Variant().Name
+			}
+			t.Errorf("%v %d × %d, %v: %s, want %s", l.cell, l.hidden, l.batch, l.knobs, got, l.want)
+		}
+	}
+}
+
 // wideBack checks backward_wide.cu.
 func (d *divided) wideBack() {
 	c := d.of
