@@ -162,7 +162,7 @@ func Axes() []Axis {
 		whole("history", "history steps", "history"),
 		whole("heads", "heads", "heads"),
 		whole("projection", "projected values", "projection"),
-		whole("resets", "resets (% of steps)", "resets"),
+		percentOf(whole("resets", "resets (% of steps)", "resets")),
 		whole("calls", "calls", "calls"),
 		named("onehot", "input encoding", func(r *results.Record) string {
 			if r.Point.OneHot {
@@ -188,6 +188,13 @@ func Axes() []Axis {
 		}),
 		named("data", "input data", func(r *results.Record) string { return r.Mode.Data }),
 	}
+}
+
+// percentOf spells the numbers of an axis with a percent sign.
+func percentOf(a Axis) Axis {
+	number := a.text
+	a.text = func(r *results.Record) string { return number(r) + "%" }
+	return a
 }
 
 // embeddingText spells the table of an embedding, symbols × features.

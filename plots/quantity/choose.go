@@ -143,6 +143,28 @@ func Fewest(recs []*results.Record, axes []Axis, used ...Axis) []Axis {
 	return axes
 }
 
+// usual is what most records have on an axis, which goes without saying.
+func usual() map[string]string {
+	return map[string]string{"streams": "auto", "input": "H", "output": "0", "history": "0", "heads": "0", "projection": "0", "resets": "0%", "calls": "0", "embedding": "none", "softmax": "one", "onehot": "dense", "direction": "forward", "lengths": "full", "cache": "hot", "graph": "direct"}
+}
+
+// Place spells where r lies on axes, as in "H=512 resets=3%". What is usual goes without
+// saying, unless all of it is.
+func Place(r *results.Record, axes []Axis) string {
+	var all, words []string
+	usual := usual()
+	for _, a := range axes {
+		all = append(all, a.Tag(r))
+		if a.Text(r) != usual[a.Name] {
+			words = append(words, a.Tag(r))
+		}
+	}
+	if words == nil {
+		words = all
+	}
+	return strings.Join(words, " ")
+}
+
 // Common spells what all records share, for a subtitle: "lstm forward · B=64 ·
 // T=100". Axes named in except, and those at their usual value, are left out.
 func Common(recs []*results.Record, except ...string) string {
@@ -153,8 +175,8 @@ func Common(recs []*results.Record, except ...string) string {
 	for _, a := range Varying(recs) {
 		varying[a.Name] = true
 	}
-	usual := map[string]string{"streams": "auto", "input": "H", "output": "0", "history": "0", "heads": "0", "projection": "0", "resets": "0", "calls": "0", "embedding": "none", "softmax": "one", "onehot": "dense", "direction": "forward", "lengths": "full", "impl": Label(recs[0]),
-		"device": recs[0].Device, "cache": "hot", "graph": "direct", "data": recs[0].Mode.Data}
+	usual := usual()
+	usual["impl"], usual["device"], usual["data"] = Label(recs[0]), recs[0].Device, recs[0].Mode.Data
 	var words []string
 	for _, a := range Axes() {
 		t := a.Text(recs[0])

@@ -17,3 +17,21 @@ func TestSkipsWithoutPlaces(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestPlace: a place names what is unusual of it, and all of it where nothing is.
+func TestPlace(t *testing.T) {
+	recs := []*results.Record{
+		{Point: results.Point{Cell: "lstm", Hidden: 512, Input: 512, Batch: 1}},
+		{Point: results.Point{Cell: "lstm", Hidden: 512, Input: 64, Batch: 1, Resets: 3, Heads: 2}},
+		{Point: results.Point{Cell: "lstm", Hidden: 512, Input: 512, Batch: 1, Resets: 3}},
+	}
+	axes := Varying(recs)
+	for i, want := range []string{"I=H heads=0 resets=0%", "I=64 heads=2 resets=3%", "resets=3%"} {
+		if got := Place(recs[i], axes); got != want {
+			t.Errorf("record %d lies at %q, want %q", i, got, want)
+		}
+	}
+	if got, want := Common(recs[2:]), "lstm · H=512 · B=1 · T=0 · L=0 · resets=3%"; got != want {
+		t.Errorf("a title says %q, want %q", got, want)
+	}
+}

@@ -3,7 +3,6 @@ package table
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
@@ -31,11 +30,7 @@ func SkipLines(recs []*results.Record) []string {
 	}
 	var skips quantity.Skips
 	for _, r := range recs {
-		var words []string
-		for _, a := range varying {
-			words = append(words, a.Tag(r))
-		}
-		skips.Add(r, strings.Join(words, " "))
+		skips.Add(r, quantity.Place(r, varying))
 	}
 	return skips.Lines()
 }
