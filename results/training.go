@@ -65,7 +65,7 @@ func Trainings(recs []Record) []Record {
 		if r.Training == nil {
 			continue
 		}
-		key := fmt.Sprintf("%+v|%s|%s|%s", r.Point, r.Impl.Label, r.Training.Data, r.Training.Optimizer)
+		key := r.network()
 		j, ok := at[key]
 		switch {
 		case !ok:
@@ -76,6 +76,36 @@ func Trainings(recs []Record) []Record {
 		}
 	}
 	return list
+}
+
+// network names what r is a record of the training of.
+func (r *Record) network() string {
+	return fmt.Sprintf("%+v|%s|%s|%s|%d", r.Point, r.Impl.Label, r.Training.Data, r.Training.Optimizer, r.Training.Replicas)
+}
+
+// WholeTraining is the newest record of a network with the times of its whole training among
+// recs. Each record alone has but the iterations since the one before.
+func WholeTraining(last Record, recs []Record) Record {
+	if last.Training == nil {
+		return last
+	}
+	var all Samples
+	for i := range recs {
+		r := &recs[i]
+		if r.Training == nil || r.Samples == nil || r.Training.Iterations > last.Training.Iterations || r.network() != last.network() {
+			continue
+		}
+		all.Iters, all.Wall = append(all.Iters, r.Samples.Iters...), append(all.Wall, r.Samples.Wall...)
+	}
+	if len(all.Wall) == 0 {
+		return last
+	}
+	stats, _ := Summarize(all.Wall, 0)
+	stats.Stop = last.Stats.Stop
+	all.Device = []float64{}
+	last.Samples, last.Stats = &all, &stats
+	last.Rate = &Rate{Flops: float64(last.Work.Flops) / stats.Median, Bytes: float64(last.Work.Bytes) / stats.Median}
+	return last
 }
 
 // A Comparison is the loss of each iteration, in double precision too, and how far it may lie to

@@ -348,7 +348,7 @@ func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j *traini
 	}
 	p.note("records and checkpoints in %s", j.Run.Dir())
 	if len(last) > 0 {
-		if err := f.printLast(p, last); err != nil {
+		if err := f.printLast(p, j.Run, last); err != nil {
 			return err
 		}
 	}
@@ -362,10 +362,18 @@ func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j *traini
 	return &failure{code, outcome, hint}
 }
 
-// printLast prints how far each network came.
-func (f *trainFlags) printLast(p *program, last []results.Record) error {
+// printLast prints how far each network came, and the time of an iteration of its whole training.
+func (f *trainFlags) printLast(p *program, run *results.Run, last []results.Record) error {
 	if f.format == "jsonl" || f.format == "benchfmt" {
 		return records(p, last, f.format, "")
+	}
+	all, err := run.Records()
+	if err != nil {
+		return err
+	}
+	last = slices.Clone(last)
+	for i := range last {
+		last[i] = results.WholeTraining(last[i], all)
 	}
 	t, err := table.Records(last, "")
 	if err != nil {
