@@ -18,6 +18,7 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/tuning"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -150,6 +151,9 @@ func entryTable(list []wisdom.Entry) *table.Table {
 		}
 		if e.RunnerUp != "" {
 			row[5] = table.Number(e.Lead, fmt.Sprintf("%+.1f %%", 100*e.Lead))
+		}
+		if e.RunnerUp != "" && e.Lead < 0 && t.Notes == nil {
+			t.Notes = []string{tuning.Behind}
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -20,12 +20,16 @@ type Winners struct {
 	Notes   []string
 
 	rows          [][]table.Cell
+	behind        bool // a runner-up that ties has the shorter median
 	replayed      bool // the rows have what only a replay knows
 	planned       bool // or only what a dry run knows
 	energy        bool // was the objective
 	dropped       bool // the model dropped candidates of a dry run
 	rivals, clear int  // points with a runner-up, and those where the lead is clear
 }
+
+// Behind explains a runner-up that is slower by less than nothing.
+const Behind = "negative: the runner-up ties; the winner has the faster best half of samples, needs less memory, or won before"
 
 // Points counts the rows.
 func (w *Winners) Points() int { return len(w.rows) }
@@ -102,6 +106,7 @@ func (w *Winners) row(v *tuner.Verdict) []table.Cell {
 			w.clear++
 		}
 		row[4] = table.Text(v.Records[v.Second].Label())
+		w.behind = w.behind || v.Lead < 0
 		row[5] = table.Number(v.Lead, fmt.Sprintf("%+.1f %%", 100*v.Lead))
 	}
 	if v.Lo != nil {
@@ -140,6 +145,9 @@ func remark(v *tuner.Verdict) string {
 // Table lists the points.
 func (w *Winners) Table() *table.Table {
 	t := &table.Table{Rows: w.rows, Notes: slices.Concat(w.Notes, quantity.Doubts(quantity.Latest(w.Records)))}
+	if w.behind {
+		t.Notes = append(t.Notes, Behind)
+	}
 	if w.planned {
 		t.Columns = []table.Column{
 			{Name: "point", Key: "point"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "duplicates", Key: "same", Right: true},

@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,19 @@ func TestNoise(t *testing.T) {
 	}
 	if got, want := w.Noise(), "1 of 2 winners are clear; 2 of 2 records are noisy: run rnnbench doctor"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestBehind: a table says what it means that the runner-up is slower by less than nothing.
+func TestBehind(t *testing.T) {
+	for _, lead := range []float64{0.1, -0.1} {
+		w := &Winners{}
+		rec := &results.Record{Point: results.Point{Hidden: 8}, Status: results.OK, Stats: &results.Stats{Median: 1}}
+		w.Add(&tuner.Verdict{Records: []*results.Record{rec, rec},
+			Result: &search.Result{Winner: 0, Second: 1, Lead: lead, Medians: []float64{1, 1 + lead}, Left: make([]search.Reason, 2), Complete: true}})
+		if got := slices.Contains(w.Table().Notes, Behind); got != (lead < 0) {
+			t.Errorf("a lead of %v is explained: %v", lead, got)
+		}
 	}
 }
 
