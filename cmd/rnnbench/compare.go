@@ -40,7 +40,7 @@ With --ab, compare alternates runs of two programs. BASE and NEW are paths of rn
 and the command after -- is the sweep for both. Runs are saved under out/.`
 
 const compareExample = `  rnnbench compare --ab old/rnnbench bin/rnnbench -- sweep --preset quick
-  rnnbench compare out/20261121T000300Z-cpu-ab12        # latest run against this one
+  rnnbench compare out/20261121T000300Z-cpu-ab12  # the latest against this
   rnnbench compare before=old after=new --fail-on slower,broken
   rnnbench compare old new --only slower,broken,ambg -o markdown
   rnnbench compare old new --where impl=cudnnstyle --min-effect 5%

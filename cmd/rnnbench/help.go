@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/plots/table"
 	"rnnbench/tuner/grid"
 )
 
@@ -43,25 +44,28 @@ func grouped(heading string, define func(f *pflag.FlagSet)) *pflag.FlagSet {
 // help writes what a command does, its examples and its flags by group.
 func help(p *program, cmd *cobra.Command) {
 	w := cmd.OutOrStdout()
+	width := p.width(w)
 	long := cmd.Long
 	if long == "" {
 		long = cmd.Short + "."
 	}
-	fmt.Fprintf(w, "%s\n\nUsage:\n", strings.TrimSpace(long))
+	fmt.Fprintf(w, "%s\n\nUsage:\n", flow(strings.TrimSpace(long), width))
 	if cmd == cmd.Root() {
 		fmt.Fprintf(w, "  rnnbench COMMAND [flags]\n")
 	} else if cmd.Runnable() {
 		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
 	}
 	if cmd.Example != "" {
-		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+		fmt.Fprintf(w, "\nExamples:\n%s\n", commandLines(cmd.Example, width))
 	}
 	if subs := visible(cmd); len(subs) > 0 {
-		widest := 0
+		longest := 0
 		for _, c := range subs {
-			widest = max(widest, len(c.Name()))
+			longest = max(longest, len(c.Name()))
 		}
-		line := func(c *cobra.Command) { fmt.Fprintf(w, "  %-*s  %s\n", widest, c.Name(), c.Short) }
+		line := func(c *cobra.Command) {
+			fmt.Fprintln(w, table.Paragraph(fmt.Sprintf("  %-*s  %s", longest, c.Name(), c.Short), width, longest+4))
+		}
 		for _, g := range cmd.Groups() {
 			fmt.Fprintf(w, "\n%s\n", g.Title)
 			for _, c := range subs {

@@ -100,3 +100,42 @@ func shell(line string) []string {
 	}
 	return words
 }
+
+// TestHelpFits: no line of any help is wider than a terminal, which wraps within words.
+func TestHelpFits(t *testing.T) {
+	for _, line := range []string{"", "submit slurm ", "submit kubernetes ", "submit status ", "wisdom show ", "wisdom lookup ", "wisdom merge ", "wisdom prune ", "wisdom export "} {
+		checkFits(t, line+"--help")
+	}
+	for _, c := range commands() {
+		checkFits(t, c.Name()+" --help")
+	}
+}
+
+func checkFits(t *testing.T, line string) {
+	t.Helper()
+	for text := range strings.Lines(rnnbench(t, line).out) {
+		if text = strings.TrimRight(text, "\n"); len([]rune(text)) > 80 {
+			t.Errorf("%s has a line of %d columns: %s", line, len([]rune(text)), text)
+		}
+	}
+}
+
+// TestFlow: texts and commands fit a width, and commands still say the same.
+func TestFlow(t *testing.T) {
+	const text = "One sentence that is\nbroken.\n\n  - an item that goes on\n    and on\n  name  its meaning and more\n  0  none\nThe end."
+	const want = "One sentence that is\nbroken.\n\n  - an item that\n    goes on and on\n  name  its meaning\n        and more\n  0  none\nThe end."
+	if got := flow(text, 20); got != want {
+		t.Errorf("\n%s\nwant\n%s", got, want)
+	}
+	for _, c := range []struct{ from, want string }{
+		{"  short", "  short"},
+		{"  rnnbench a --flag value --other value", "  rnnbench a --flag value \\\n      --other value"},
+		{"  rnnbench a | b -c dddddddddddd", "  rnnbench a \\\n      | b -c dddddddddddd"},
+		{"  rnnbench 'quoted words are never broken'", "  rnnbench \\\n      'quoted words are never broken'"},
+		{"  rnnbench with a comment     # of some words", "  rnnbench with a comment     # of some words"},
+	} {
+		if got := commandLines(c.from, 30); got != c.want {
+			t.Errorf("\n%s\nwant\n%s", got, c.want)
+		}
+	}
+}

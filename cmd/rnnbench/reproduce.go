@@ -40,12 +40,12 @@ With several experiments, or all, reproduce prints one table of published and me
 findings at the end. It also writes one HTML page with every table and figure.`,
 		Example: `  rnnbench reproduce
   rnnbench reproduce appleyard-table1 --quick
-  rnnbench reproduce appleyard-table1 --from out     # redo the report from the latest run
+  rnnbench reproduce appleyard-table1 --from out     # redo the latest report
   rnnbench reproduce appleyard-fig1 --budget 10m
-  rnnbench reproduce appleyard-fig1 --resume out --budget 10m   # add missing points
-  rnnbench reproduce appleyard-fig1 --shard 3/16                # what one job of many runs
+  rnnbench reproduce appleyard-fig1 --resume out     # add missing points
+  rnnbench reproduce appleyard-fig1 --shard 3/16     # one job of many
   rnnbench reproduce all --budget 1h
-  rnnbench reproduce all --resume                    # continue after an interruption`,
+  rnnbench reproduce all --resume                    # continue after Ctrl-C`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			known := append([]string{"all", "list"}, experiments.IDs()...)
 			for i, a := range args {

@@ -134,11 +134,11 @@ Exit codes:
   4    compare found a verdict named by --fail-on, or nothing to compare
   5    device not available
   130  interrupted; all finished records are saved`,
-		Example: `  rnnbench sweep --preset quick                     # a first look, about a minute
+		Example: `  rnnbench sweep --preset quick                      # a first look, a minute
   rnnbench sweep --cell lstm -H 256:1024:x2 -B 1,32  # your own grid
-  rnnbench show                                     # print the latest run again
-  rnnbench plot --x hidden -f lstm.svg              # draw a figure
-  rnnbench list presets                             # list named sets of points`,
+  rnnbench show                                      # print the latest run
+  rnnbench plot --x hidden -f lstm.svg               # draw a figure
+  rnnbench list presets                              # list named sets of points`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),

@@ -50,11 +50,11 @@ Every call is timed alone.`,
 		Example: `  rnnbench sweep --preset quick
   rnnbench sweep --cell lstm,gru -H 256:2048:x2 -B 1,32 -T 100
   rnnbench sweep --point H=1024,B=32,T=100 --impl naive,cudnnstyle:fused=0,cudnnstyle
-  rnnbench sweep --calls 4000 -H 640 -B 1,16        # a server: one step a call, p50, p90 and p99
+  rnnbench sweep --calls 4000 -H 640 -B 1,16         # latency of a server
   rnnbench sweep --preset deepbench-train --where 'mem<=8GiB' --budget 30m --dry-run
   rnnbench sweep --config nightly.toml -o csv > nightly.csv
   rnnbench sweep --resume out
-  rnnbench sweep --preset deepbench-train --shard 3/16    # what one job of many runs`,
+  rnnbench sweep --preset deepbench-train --shard 3/16      # one job of many`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -29,12 +29,11 @@ func terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// width is how many columns w has. What is no terminal has as many as pages have.
+// width is how many columns w has. What is no terminal has those of a page.
 func (p *program) width(w io.Writer) int {
-	const page = 100
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return page
+		return pageWidth
 	}
 	size := func() (int, error) { n, _, err := term.GetSize(int(f.Fd())); return n, err }
 	return columns(size, os.Getenv("COLUMNS"))
