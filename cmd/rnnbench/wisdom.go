@@ -31,18 +31,18 @@ func wisdomCommand(p *program) *cobra.Command {
 point and device. Its TOML file is --wisdom FILE, or else $RNNBENCH_WISDOM, or else
 rnnbench/wisdom.toml in the user's configuration folder.
 
---impl auto chooses a technique from wisdom:
+--impl auto chooses a technique by the first of these that it has:
 
-  exact    the entry of this point
-  nearest  the entry of the nearest shape, at most two doublings away, with the same
-           cell, pass, precision and device
-  default  without a usable entry, and with a warning: scan for linear recurrences;
-           persistent for eight time steps or more, if the minibatch has at most four
-           sequences or the recurrent weights fit; cudnnstyle otherwise
+  exact      the entry of this point
+  nearest    the entry of the nearest shape, at most two doublings away, with the
+             same cell, pass, precision and device
+  predicted  what the device's cost model expects to be the fastest
+  raced      instead, with --auto race: the fastest of the best predictions in a
+             short race, which becomes an entry
+  default    where the device has no cost model: scan for linear recurrences,
+             persistent for others of several time steps, else cudnnstyle
 
-Recurrent weights fit on a CPU if a layer has at most 1 MiB of them. They fit on a GPU
-if its chip has room for them and the minibatch has at most 64 sequences. Only
---with-vendor allows the vendor library. Each record has the choice and its reason.`,
+Only --with-vendor allows the vendor library. Each record has the choice and its reason.`,
 		Example: `  rnnbench wisdom show
   rnnbench wisdom lookup --cell lstm -H 768 -B 16 -T 100
   rnnbench wisdom merge theirs.toml

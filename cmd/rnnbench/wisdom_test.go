@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rnnbench/results"
+	"rnnbench/tuner/auto"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -209,4 +210,14 @@ func TestRace(t *testing.T) {
 		t.Error("a dry run has raced")
 	}
 	rnnbench(t, line+quickly).want(t, exitDone, nil, nil)
+}
+
+// TestWisdomHelpNamesMatches: what a record says a choice rests on is explained.
+func TestWisdomHelpNamesMatches(t *testing.T) {
+	o := rnnbench(t, "wisdom --help")
+	for _, match := range []string{string(wisdom.Exact), string(wisdom.Nearest), auto.Predicted, auto.Raced, auto.Default} {
+		if !strings.Contains(o.out, "\n  "+match+" ") {
+			t.Errorf("the help does not explain the match %q", match)
+		}
+	}
 }
