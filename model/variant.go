@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // A Variant changes a machine as section 5.1.4 of Diamos et al. does.
@@ -69,7 +70,7 @@ func LookupVariant(name string) (Variant, error) {
 	if i := slices.IndexFunc(all, func(v Variant) bool { return v.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return Variant{}, fmt.Errorf("model: unknown variant %q: choose among %v", name, VariantNames())
+	return Variant{}, fmt.Errorf("model: unknown variant %q: choose among %s", name, strings.Join(VariantNames(), ", "))
 }
 
 // Of is a machine changed so.

@@ -94,7 +94,7 @@ func Warnings(e Environment) []Advice {
 	}
 	if c.Allowed > 0 && c.Threads > c.Allowed {
 		add("to measure the whole machine, start without taskset or with a larger CPU set",
-			"this process may use %d of %d threads (%s)", c.Allowed, c.Threads, c.Affinity)
+			"this process may use only %d of %d threads, those numbered %s", c.Allowed, c.Threads, c.Affinity)
 	}
 	if c.Quota != nil && *c.Quota < float64(c.Allowed) {
 		add("raise the container's CPU limit to a whole number of processors, or set --threads below the limit",

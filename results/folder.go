@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"rnnbench/results/files"
 )
 
 // there reports a run whose records are no longer where they were: what is written to a
@@ -45,7 +47,7 @@ func writeAtomically(path string, data []byte) error {
 	temp := fmt.Sprintf("%s.%d-%d.tmp", path, os.Getpid(), time.Now().UnixNano())
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return fmt.Errorf("results: cannot write %s: %w", path, err)
+		return fmt.Errorf("results: cannot write %s: %w", path, files.Cause(err))
 	}
 	_, err = f.Write(data)
 	if err == nil {
@@ -56,7 +58,7 @@ func writeAtomically(path string, data []byte) error {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		return fmt.Errorf("results: cannot write %s: %w", path, errors.Join(err, os.Remove(temp)))
+		return fmt.Errorf("results: cannot write %s: %w", path, errors.Join(files.Cause(err), os.Remove(temp)))
 	}
 	return nil
 }

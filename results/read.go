@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"rnnbench/results/files"
 )
 
 // A Warning is something wrong with a file that did not stop its reading.
@@ -247,7 +249,7 @@ func readManifest(path string) (Manifest, error) {
 func locate(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("results: nothing to read at %s: %w", path, err)
+		return "", fmt.Errorf("results: nothing to read at %s: %w", path, files.Cause(err))
 	}
 	if !info.IsDir() {
 		if filepath.Base(path) == latestFile || filepath.Base(path) == manifestFile {

@@ -326,7 +326,7 @@ func (r *Run) Append(rec *Record) error {
 		return err
 	}
 	if _, err := r.file.WriteAt(line, r.size); err != nil {
-		err = fmt.Errorf("results: cannot write record %d to %s (earlier records are safe): %w", rec.Seq, r.dir, err)
+		err = fmt.Errorf("results: cannot write record %d to %s (earlier records are safe): %w", rec.Seq, r.dir, files.Cause(err))
 		if cut := r.file.Truncate(r.size); cut != nil {
 			r.broken = err
 		}

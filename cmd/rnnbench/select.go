@@ -35,6 +35,15 @@ func (s *selection) flags(cmd *cobra.Command) {
 	completeFlag(cmd, "where", whereCompletions)
 }
 
+// noRecords says where there were none.
+func noRecords(runs []string) error {
+	text := "no records in " + strings.Join(runs, ", ")
+	if slices.Equal(runs, []string{"-"}) {
+		text = "no records in -, which is standard input: give it lines of a records.jsonl, or of show -o jsonl"
+	}
+	return errors.New(text)
+}
+
 // read reads the runs and keeps what is selected.
 func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]results.Set, []results.Record, error) {
 	sets, err := s.runs(p, cmd, args)
@@ -43,7 +52,7 @@ func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]resul
 	}
 	recs := quantity.Merge(sets)
 	if len(recs) == 0 {
-		return sets, nil, errors.New("no records in " + strings.Join(args, ", "))
+		return sets, nil, noRecords(args)
 	}
 	wanted, err := filter.New(s.where, s.filter, recs)
 	if err != nil {
@@ -148,7 +157,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 		return nil, &failure{exitError, err, "runs are folders in " + dir + "; without a name, the command reads the latest"}
 	}
 	if !slices.ContainsFunc(sets, func(s results.Set) bool { return len(s.Records) > 0 || computed(s) }) {
-		return sets, errors.New("no records in " + strings.Join(args, ", "))
+		return sets, noRecords(args)
 	}
 	return sets, nil
 }

@@ -2,12 +2,15 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 )
 
@@ -30,8 +33,17 @@ func TestWrite(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	holds(t, "a", "new")
-	if err := Write("nowhere/a", text("x")); err == nil || !strings.HasPrefix(err.Error(), "cannot write nowhere/a: ") {
+	if err := Write("nowhere/a", text("x")); err == nil || err.Error() != "cannot write nowhere/a: there is no folder nowhere" {
 		t.Errorf("error %v", err)
+	}
+	full := func(w io.Writer) error { return &fs.PathError{Op: "write", Path: ".a.17.tmp", Err: syscall.ENOSPC} }
+	for _, write := range []func(io.Writer) error{full, func(w io.Writer) error { return fmt.Errorf("array b: %w", full(w)) }} {
+		if err := Write("a", write); !errors.Is(err, syscall.ENOSPC) || err.Error() != "cannot write a: no space left on device" {
+			t.Errorf("error %v names a file that no one knows", err)
+		}
+	}
+	if err := Cause(errors.Join(broken, full(nil))); !errors.Is(err, broken) || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("%v lacks one of two causes", err)
 	}
 	if err := Write(".", text("x")); err == nil {
 		t.Error("a folder was written")

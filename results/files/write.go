@@ -16,9 +16,41 @@ import (
 // replaced. What is no regular file, such as a pipe, is written straight into.
 func Write(path string, write func(io.Writer) error) error {
 	if err := put(path, write); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
+		return fmt.Errorf("cannot write %s: %w", path, blame(path, err))
 	}
 	return nil
+}
+
+// blame is why path cannot be written. It names no temporary file, of which a reader of the
+// message knows nothing.
+func blame(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if dir := filepath.Dir(path); !there(dir) {
+			return fmt.Errorf("there is no folder %s", dir)
+		}
+	}
+	return Cause(err)
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Cause is an error of a file without the name of the file, for sentences that have named it.
+func Cause(err error) error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var causes []error
+		for _, e := range several.Unwrap() {
+			causes = append(causes, Cause(e))
+		}
+		return errors.Join(causes...)
+	}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
 }
 
 func put(path string, write func(io.Writer) error) error {
@@ -63,7 +95,7 @@ func Writable(path string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
+		return fmt.Errorf("cannot write %s: %w", path, blame(path, err))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rnnbench/results"
+	"rnnbench/results/files"
 )
 
 // A Group is the shards of one plan that were found, by index.
@@ -53,7 +54,7 @@ func Read(paths []string) (*Group, error) {
 func folders(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("nothing to read at %s: %w", path, err)
+		return nil, fmt.Errorf("nothing to read at %s: %w", path, files.Cause(err))
 	}
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: name the folder of a shard", path)
@@ -76,7 +77,7 @@ func folders(path string) ([]string, error) {
 		}
 	}
 	if list == nil {
-		return nil, fmt.Errorf("%s is no shard and holds none", path)
+		return nil, fmt.Errorf("%s is no shard and holds none: shards come of --shard I/N and of submit", path)
 	}
 	return list, nil
 }

@@ -97,11 +97,15 @@ type value struct {
 // parse reads values of a, with duplicates.
 func (a Axis) parse(text string, v Vocabulary) ([]value, error) {
 	var list []value
-	if a.Name == "resets" {
-		text = strings.ReplaceAll(text, "%", "")
-	}
 	if !a.Words {
-		sizes, err := ParseValues(text, a.Zero)
+		numbers := text
+		if a.Name == "resets" {
+			numbers = strings.ReplaceAll(text, "%", "")
+		}
+		sizes, err := ParseValues(numbers, a.Zero)
+		if err != nil && a.Name == "resets" {
+			return nil, fmt.Errorf("%q has no percentages: write whole ones such as 3%%, a list such as 1%%,10%%, or %s", text, a.Zero)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ package simd
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 )
 
@@ -91,7 +92,7 @@ func under(name string, machine Level) (Level, error) {
 	l, err := Parse(name)
 	switch {
 	case err != nil:
-		return machine, fmt.Errorf("%s=%s: choose among %v", Variable, name, levelNames)
+		return machine, fmt.Errorf("%s=%s: choose among %s", Variable, name, strings.Join(levelNames[:], ", "))
 	case l > machine:
 		return machine, fmt.Errorf("%s=%s: this machine supports %v at most", Variable, name, machine)
 	}
