@@ -55,7 +55,7 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	case isGPU(name):
 		d, err = openGPU(name, c.Measure)
 	default:
-		return nil, usage(fmt.Errorf("--device: %w", grid.Unknown("device", name, []string{"cpu", "cuda:0"})), "rnnbench list devices")
+		return nil, unknownDevice(name)
 	}
 	if err != nil {
 		return nil, err
@@ -70,6 +70,17 @@ func (s *settings) open(c config.Config) (*bench, error) {
 		return training.Replicas{Devices: r.devices, Close: r.close}, nil
 	}
 	return b, nil
+}
+
+// unknownDevice names the device that was probably meant.
+func unknownDevice(name string) error {
+	err := grid.Unknown("device", name, []string{"cpu", "cuda:0"})
+	for _, word := range []string{"gpu", "cuda", "nvidia"} {
+		if strings.Contains(strings.ToLower(name), word) {
+			err = fmt.Errorf("unknown device %q: a GPU is cuda:0, the next one cuda:1", name)
+		}
+	}
+	return usage(fmt.Errorf("--device: %w", err), "rnnbench list devices")
 }
 
 // threadsEach is how many threads a processor may get: with many more, workers

@@ -144,8 +144,24 @@ func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []str
 	if i := slices.IndexFunc(sets, func(s results.Set) bool { return len(s.Records) == 0 }); i >= 0 {
 		return &failure{exitChanged, fmt.Errorf("no records to compare in %s", args[i]), ""}
 	}
+	if run := onBothSides(sets, side); run != "" {
+		p.warn("both sides are run %s: a run compared with itself has changed in nothing", run)
+	}
 	compare.KeepApart(sets, side)
 	return p.compare(sets, *o, listed, bad, v.format)
+}
+
+// onBothSides names a run that is on two sides; "": there is none.
+func onBothSides(sets []results.Set, side []int) string {
+	of := map[string]int{}
+	for i, s := range sets {
+		first, seen := of[s.Manifest.Run]
+		if seen && first != side[i] && s.Dir != "" {
+			return s.Manifest.Run
+		}
+		of[s.Manifest.Run] = side[i]
+	}
+	return ""
 }
 
 // split takes lists of runs, A1,A2 or label=A1,A2, apart. side says which runs

@@ -201,7 +201,7 @@ func (d diagnosis) print(w io.Writer, width int) error {
 	}
 	b.WriteString("\n")
 	if simd := d.Device.Facts["simd"]; simd != "" {
-		line("measured", "with %s workers and %s:", d.Device.Facts["workers"], simd)
+		line("measured", "with %s and %s:", workersText(d.Device.Facts["workers"]), simd)
 	} else {
 		d.printGPU(line)
 	}
@@ -286,4 +286,12 @@ func (d diagnosis) printGPU(line func(name, format string, args ...any)) {
 // joined puts the words that are not empty together.
 func joined(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
+}
+
+// workersText counts workers.
+func workersText(n string) string {
+	if n == "1" {
+		return "1 worker"
+	}
+	return n + " workers"
 }

@@ -43,8 +43,12 @@ func grouped(heading string, define func(f *pflag.FlagSet)) *pflag.FlagSet {
 
 // help writes what a command does, its examples and its flags by group.
 func help(p *program, cmd *cobra.Command) {
-	w := cmd.OutOrStdout()
-	width := p.width(w)
+	w, width := new(strings.Builder), p.width(cmd.OutOrStdout())
+	defer func() {
+		if _, err := io.WriteString(cmd.OutOrStdout(), w.String()); err != nil {
+			p.unwritten = &failure{code: exitError, err: err}
+		}
+	}()
 	long := cmd.Long
 	if long == "" {
 		long = cmd.Short + "."
@@ -81,7 +85,7 @@ func help(p *program, cmd *cobra.Command) {
 			}
 		}
 	}
-	flagGroups(p, w, cmd)
+	flagGroups(w, width, cmd)
 	if cmd == cmd.Root() {
 		fmt.Fprintf(w, "\nRun rnnbench COMMAND --help for details of a command.\n")
 	}
@@ -105,7 +109,7 @@ func rank(c *cobra.Command) int {
 }
 
 // flagGroups writes the flags of cmd under their headings.
-func flagGroups(p *program, w io.Writer, cmd *cobra.Command) {
+func flagGroups(w io.Writer, width int, cmd *cobra.Command) {
 	const other = "Other"
 	var order []string
 	groups := map[string]*pflag.FlagSet{}
@@ -133,7 +137,7 @@ func flagGroups(p *program, w io.Writer, cmd *cobra.Command) {
 		order = append(slices.Delete(order, i, i+1), other)
 	}
 	for _, heading := range order {
-		fmt.Fprintf(w, "\n%s:\n%s", heading, groups[heading].FlagUsagesWrapped(p.width(w)))
+		fmt.Fprintf(w, "\n%s:\n%s", heading, groups[heading].FlagUsagesWrapped(width))
 	}
 }
 

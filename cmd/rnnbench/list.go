@@ -92,7 +92,7 @@ func listCommand(p *program) *cobra.Command {
 				break
 			}
 		}
-		return t.Write(p.out, format, p.style())
+		return t.Write(p.out, format, pageStyle(p))
 	})
 }
 
@@ -186,6 +186,8 @@ func axisTable() (*table.Table, error) {
 			values = map[string]string{
 				"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "direction": strings.Join(rnn.Directions(), ", "), "lengths": "full, uniform:50%, 2*3+5+9, FILE", "onehot": "false, true", "weighted": "false, true",
 			}[a.Name]
+		} else if a.Name == "resets" {
+			values = "whole percentages: 3%, 1%,10%, none"
 		} else if a.Zero != "" {
 			values += ", " + a.Zero
 		}

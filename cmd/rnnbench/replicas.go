@@ -80,7 +80,7 @@ func (s *settings) replica(c config.Config, name string, rank, n int) (of, progr
 		first := 0
 		if _, number, ok := strings.Cut(name, ":"); ok {
 			if first, err = strconv.Atoi(number); err != nil {
-				return "", "", nil, usage(fmt.Errorf("--device: unknown device %q", name), "rnnbench list devices")
+				return "", "", nil, unknownDevice(name)
 			}
 		}
 		if program, err = findWorker(); err != nil {

@@ -222,7 +222,7 @@ func listExperiments(p *program, format string) error {
 	for _, e := range experiments.All() {
 		t.Rows = append(t.Rows, row(e.ID, e.Title, e.Source))
 	}
-	return t.Write(p.out, format, p.style())
+	return t.Write(p.out, format, pageStyle(p))
 }
 
 // reproduce measures one experiment, or what a run of before lacks of it, and

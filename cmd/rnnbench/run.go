@@ -41,6 +41,8 @@ type program struct {
 	start                 time.Time
 	log                   *slog.Logger
 
+	unwritten error // why help could not be written: its caller takes no error
+
 	ran bool // a command began: what fails from here on is no longer its command line
 }
 
@@ -54,7 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetArgs(args)
 	err := p.checkHyphens(root)
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		err = errors.Join(root.ExecuteContext(ctx), p.unwritten)
 	}
 	return p.report(err)
 }

@@ -48,6 +48,8 @@ func TestSpoiled(t *testing.T) {
 	if err := errors.Join(os.Mkdir("empty", 0o777), os.WriteFile("empty/records.jsonl", nil, 0o666)); err != nil {
 		t.Fatal(err)
 	}
+	rnnbench(t, "show nothere").want(t, exitError, nil, []string{"nothing to read at nothere: no such file or directory\n"})
+	rnnbenchWith(t.Context(), "", "show", "-").want(t, exitError, nil, []string{"no records in -, which is standard input: give it lines of a records.jsonl"})
 	rnnbench(t, "compare empty "+records).want(t, exitChanged, nil, []string{"no records to compare in empty"})
 }
 
@@ -58,7 +60,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	defer full.Close()
-	for _, line := range []string{tiny, "show", "list cells", "version", "explain -H 4 -B 1 -T 2 --no-limits", "plot -f -", "report", "compare out", "export -H 4 -B 1 -T 2 -f -"} {
+	for _, line := range []string{tiny, "show", "list cells", "version", "--help", "sweep --help", "help list", "explain -H 4 -B 1 -T 2 --no-limits", "plot -f -", "report", "compare out", "export -H 4 -B 1 -T 2 -f -"} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(line), strings.NewReader(""), full, &stderr); code != exitError || !strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%s > /dev/full: exit code %d: %s", line, code, &stderr)
@@ -68,4 +70,5 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("the records did not survive: %v, %d, %v", err, len(recs), m.Exit)
 	}
 	rnnbench(t, "export -H 4 -B 1 -T 2 -f /dev/full/x.npz").want(t, exitError, nil, []string{"/dev/full/x.npz"})
+	rnnbench(t, "plot -f nowhere/x.svg").want(t, exitError, nil, []string{"cannot write nowhere/x.svg: there is no folder nowhere\n"})
 }

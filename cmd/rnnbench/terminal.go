@@ -59,6 +59,13 @@ func fits(p *program, w io.Writer) int {
 	return 0
 }
 
+// pageStyle is the style of tables of sentences, which fit a page where stdout is no terminal.
+func pageStyle(p *program) table.Options {
+	o := p.style()
+	o.Width = p.width(p.out)
+	return o
+}
+
 // style says how tables on stdout look.
 func (p *program) style() table.Options {
 	o := table.Options{TTY: terminal(p.out), ASCII: p.ascii, Width: fits(p, p.out)}
