@@ -150,6 +150,13 @@ func (r *Rival) Varied() []knob.Knob {
 	return slices.DeleteFunc(slices.Clone(r.knobs), func(k knob.Knob) bool { return !slices.Contains(r.o.Vary, k.Name) })
 }
 
+// Unoffered are the names among Options.Vary that are no knob of it on this device.
+func (r *Rival) Unoffered() []string {
+	return slices.DeleteFunc(slices.Clone(r.o.Vary), func(name string) bool {
+		return slices.ContainsFunc(r.knobs, func(k knob.Knob) bool { return k.Name == name })
+	})
+}
+
 // Directs implements rnn.Director: a program is asked for a whole network.
 func (r *Rival) Directs(rnn.Direction) bool { return true }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -346,6 +347,9 @@ func TestVaried(t *testing.T) {
 		}
 		if got := r.Varied(); len(got) != min(want, 1) || len(r.Knobs(rnn.Problem{})) != 1 {
 			t.Errorf("of %v: %v", vary, got)
+		}
+		if got := r.Unoffered(); slices.Contains(got, "off") || len(got) != min(len(vary), 1) {
+			t.Errorf("of %v, %v are not offered", vary, got)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)

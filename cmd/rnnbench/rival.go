@@ -78,9 +78,26 @@ func openRivals(p *program, s *settings, c config.Config, b *bench) error {
 			p.warn("rival %s is left out: %v", r.Name, err)
 		default:
 			b.rivals = append(b.rivals, started)
+			tellUnoffered(p, started)
 		}
 	}
 	return nil
+}
+
+// tellUnoffered warns of a name in vary that is a misspelled knob. Others may be knobs that the
+// rival offers on another device, and only the log has them.
+func tellUnoffered(p *program, r *rival.Rival) {
+	var offered []string
+	for _, k := range r.Knobs(rnn.Problem{}) {
+		offered = append(offered, k.Name)
+	}
+	for _, name := range r.Unoffered() {
+		if near := grid.Nearest(name, offered); near != "" {
+			p.warn("vary of rival %s names %q, which is none of its knobs: did you mean %s?", r.Name(), name, near)
+			continue
+		}
+		p.log.Debug("rival does not offer a knob on this device", "rival", r.Name(), "knob", name, "offers", strings.Join(offered, ", "))
+	}
 }
 
 // techniques are those of this program and the rivals.

@@ -127,3 +127,31 @@ func TestCompareRivals(t *testing.T) {
 	rnnbench(t, "compare --ab old="+self+" new="+self+" --runs 3 --min-effect 900% --out turns -- sweep"+grid).want(t, exitDone,
 		[]string{"new against old: ", "example"}, []string{"run 6 of 6: ", ", 2 records; took "})
 }
+
+// TestVaryOfRival: a misspelled knob in vary is told; one that another device may offer is not.
+func TestVaryOfRival(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("the rival of this test is a script, for which there is no shell here")
+	}
+	t.Chdir(t.TempDir())
+	script := `read -r hello
+echo '{"version":"1","devices":["cpu"],"precisions":["fp32"],"knobs":[{"name":"single","doc":"one thread","values":[0,1]}]}'
+read -r open
+echo '{"ok":true}'
+cat >/dev/null
+`
+	if err := os.WriteFile("toy.sh", []byte(script), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for vary, want := range map[string]string{`"sngle"`: `warning: vary of rival toy names "sngle", which is none of its knobs: did you mean single?`, `"single"`: "", `"graph"`: ""} {
+		text := "version = 1\n[[rival]]\nname = \"toy\"\ncommand = [\"sh\", \"toy.sh\"]\nvary = [" + vary + "]\n"
+		if err := os.WriteFile("toy.toml", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		o := rnnbench(t, "verify --cell rnn-tanh -H 3 -B 1 -T 2 --resets 3% --rival toy.toml --impl toy") // which it declines
+		o.want(t, exitError, nil, []string{want})
+		if want == "" && strings.Contains(o.errors, "vary") {
+			t.Errorf("vary %s: %s", vary, o.errors)
+		}
+	}
+}
