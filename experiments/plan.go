@@ -23,7 +23,7 @@ func (e Experiment) Plan(size Size, on Target) plan.Plan {
 			q.Parts = append(q.Parts, plan.Part{Points: x.Points, Specs: x.Specs, Training: &x.Plan})
 		}
 	}
-	q.Summary = fmt.Sprintf("%s: %s", e.ID, quantity.Plural(q.Records(), "point"))
+	q.Summary = fmt.Sprintf("%s: %s", e.ID, quantity.Plural(q.Records(), "record"))
 	return q
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -181,8 +182,15 @@ func reasons(recs []results.Record) []string {
 	var list []string
 	for i := range recs {
 		r := &recs[i]
-		if r.Status != results.OK && r.Reason != nil && !slices.Contains(list, *r.Reason) && len(list) < 3 {
-			list = append(list, *r.Reason)
+		if r.Status == results.OK || r.Reason == nil || len(list) == 3 {
+			continue
+		}
+		reason := *r.Reason
+		if r.Status == results.Skipped {
+			reason = quantity.Label(r) + ": " + quantity.PlainReason(r.Impl.Name, reason)
+		}
+		if !slices.Contains(list, reason) {
+			list = append(list, reason)
 		}
 	}
 	return list

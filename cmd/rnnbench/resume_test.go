@@ -61,7 +61,7 @@ func TestInterruptAndResume(t *testing.T) {
 
 	for _, c := range []struct{ flags, message string }{
 		{" -H 8", "cannot be resumed: its plan"},
-		{" -H 9,16,24,32", "cannot be resumed: its plan differs from the requested plan of the same size (8 points"},
+		{" -H 9,16,24,32", "cannot be resumed: its plan differs from the requested plan of the same size (8 records"},
 		{" --label new", `cannot be resumed with another label: its label is none, not "new": omit --label`},
 		{" --seed 7", "cannot be resumed: its inputs are normal with seed 1"},
 		{" --cache cold", "cannot be resumed: it used hot caches, but the requested setting is cold"},

@@ -60,9 +60,9 @@ func TestRival(t *testing.T) {
 	rnnbench(t, "sweep --resume out").want(t, exitDone, []string{"example"}, nil)
 	rnnbench(t, "show --where impl=example --where cell=rnn-tanh -o csv").want(t, exitDone, []string{"example"}, nil)
 	rnnbench(t, sweep+" --print-config").want(t, exitDone, []string{"[[rival]]", "name = 'example'"}, nil)
-	rnnbench(t, sweep+" --impl example --dry-run").want(t, exitDone, []string{"2 points = 2 cell × 1 technique"}, nil)
+	rnnbench(t, sweep+" --impl example --dry-run").want(t, exitDone, []string{"2 records = 2 cell × 1 technique"}, nil)
 	rnnbench(t, "tune"+with+" --with-rival --cell rnn-tanh -H 5 -B 1 -T 2 --impl naive,example --effort quick --no-wisdom").want(t, exitDone, []string{"| example"}, nil)
-	rnnbench(t, "reproduce rivals-cpu --quick --dry-run"+with).want(t, exitDone, []string{"rivals-cpu: 36 points"}, nil)
+	rnnbench(t, "reproduce rivals-cpu --quick --dry-run"+with).want(t, exitDone, []string{"rivals-cpu: 36 records"}, nil)
 	rnnbench(t, "report -f report.html").want(t, exitDone, nil, nil)
 	rnnbench(t, "plot --y time -f plot.svg").want(t, exitDone, nil, nil)
 

@@ -18,7 +18,7 @@ import (
 func TestDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, "sweep --dry-run --impl naive,cudnnstyle -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
-	o.want(t, exitDone, []string{"6 points = 3 hidden × 2 techniques; 4 skipped (4 memory); about", "memory: at most", "5.00 MiB available"}, nil)
+	o.want(t, exitDone, []string{"6 records = 3 hidden × 2 techniques; 4 skipped (4 memory); about", "memory: at most", "5.00 MiB available"}, nil)
 	if withoutBusy(o.errors) != "" {
 		t.Errorf("stderr: %s", o.errors)
 	}
@@ -34,7 +34,7 @@ func TestDryRun(t *testing.T) {
 	if exists(usualDir) {
 		t.Error("a dry run made a results folder")
 	}
-	rnnbench(t, "reproduce appleyard-table1 --quick --dry-run").want(t, exitDone, []string{"7 points"}, nil)
+	rnnbench(t, "reproduce appleyard-table1 --quick --dry-run").want(t, exitDone, []string{"7 records"}, nil)
 }
 
 // TestHuge holds that sizes far beyond any machine are declined at once, with
@@ -72,7 +72,7 @@ func TestSweep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, tiny+" --label first")
 	o.want(t, exitDone, []string{"naive", "cudnnstyle", "over naive"}, []string{
-		"4 points = 2 hidden × 2 techniques; about", "[1/4] lstm forward H=8 B=2 T=3 L=1 naive", "[4/4]", "4 records in out/", "4 ok"})
+		"4 records = 2 hidden × 2 techniques; about", "[1/4] lstm forward H=8 B=2 T=3 L=1 naive", "[4/4]", "4 records in out/", "4 ok"})
 	if strings.ContainsAny(o.out+o.errors, "\r\x1b") {
 		t.Error("a stream that is no terminal got control characters")
 	}

@@ -56,14 +56,14 @@ func unfinished(networks []plan.Network, recs []results.Record) (n int) {
 func trainingLine(r *results.Record) string {
 	line := fmt.Sprintf("%s %s: ", r.Point, quantity.Label(r))
 	if r.Status != results.OK {
-		return line + fmt.Sprintf("%s: %s", r.Status, *r.Reason)
+		return line + fmt.Sprintf("%s: %s", r.Status, quantity.PlainReason(r.Impl.Name, *r.Reason))
 	}
 	t := r.Training
 	line += fmt.Sprintf("iteration %d, loss %.4f", t.Iterations, t.Loss)
 	if t.HeldOut != nil {
 		line += fmt.Sprintf(", held-out %.4f, top-1 %.1f %%", t.HeldOut.Loss, 100*t.HeldOut.Top1)
 	}
-	line += fmt.Sprintf(", %.4g iterations/s", 1/r.Stats.Median)
+	line += ", " + quantity.SI(1/r.Stats.Median, "iterations/s")
 	if b := t.Beside; b != nil {
 		line += fmt.Sprintf(", %+.1f %% over the pass", 100*(b.Ratio-1))
 	}

@@ -85,7 +85,11 @@ func (s Standing) Headline() string {
 	if 2*s.Noisy <= s.Timed {
 		return ""
 	}
-	noisy := fmt.Sprintf("%d of %d records are noisy: run rnnbench doctor", s.Noisy, s.Timed)
+	records := "records are"
+	if s.Timed == 1 {
+		records = "record is"
+	}
+	noisy := fmt.Sprintf("%d of %d %s noisy: run rnnbench doctor", s.Noisy, s.Timed, records)
 	if s.Winners == 0 {
 		return noisy
 	}

@@ -31,7 +31,7 @@ func TestStanding(t *testing.T) {
 		{"half of them noisy", []*results.Record{timed("naive", 1, 2, 1, 5, noisy), timed("scan", 1, 1, 0.5, 3)}, Standing{1, 0, 1, 2}, ""},
 		{"closer than 1 %", []*results.Record{timed("naive", 1, 1, 1, 1), timed("scan", 1, 1.001, 1.001, 1.001)}, Standing{1, 0, 0, 2}, ""},
 		{"no intervals", []*results.Record{timed("naive", 1, 1, 0, 0), timed("scan", 1, 9, 0, 0)}, Standing{1, 0, 0, 2}, ""},
-		{"no rival", []*results.Record{timed("naive", 1, 1, 0.5, 2, noisy), failed}, Standing{0, 0, 1, 1}, "1 of 1 records are noisy: run rnnbench doctor"},
+		{"no rival", []*results.Record{timed("naive", 1, 1, 0.5, 2, noisy), failed}, Standing{0, 0, 1, 1}, "1 of 1 record is noisy: run rnnbench doctor"},
 		{"one winner", []*results.Record{timed("naive", 1, 1, 0.9, 1.1, noisy), timed("scan", 1, 9, 8, 10, noisy)}, Standing{1, 1, 2, 2}, "1 of 1 winner is clear; 2 of 2 records are noisy: run rnnbench doctor"},
 		{"nothing", nil, Standing{}, ""},
 	} {

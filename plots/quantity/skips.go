@@ -38,7 +38,7 @@ func (s *Skips) Add(r *results.Record, where string) {
 		code = *r.ReasonCode
 	}
 	if r.Reason != nil {
-		reason = plainReason(r.Impl.Name, *r.Reason)
+		reason = PlainReason(r.Impl.Name, *r.Reason)
 	}
 	i := slices.IndexFunc(s.list, func(k *skip) bool { return k.label == label && k.code == code })
 	if i < 0 {
@@ -51,9 +51,9 @@ func (s *Skips) Add(r *results.Record, where string) {
 	}
 }
 
-// plainReason is a reason without what its line has said before: the technique,
+// PlainReason is a reason without what its line has said before: the technique,
 // and that something is unsupported.
-func plainReason(technique, reason string) string {
+func PlainReason(technique, reason string) string {
 	for _, p := range []string{technique + ": ", "unsupported: "} {
 		reason = strings.TrimPrefix(reason, p)
 	}

@@ -338,7 +338,7 @@ func (g *Grid) shapes() []results.Point {
 	return unique(list)
 }
 
-// Summary describes the size of the grid in one line.
+// Summary describes the size of the grid in one line: a record is one technique at one point.
 func (g *Grid) Summary() (string, error) {
 	shapes := g.shapes()
 	all, wanted := len(shapes)*len(g.specs), 0
@@ -369,7 +369,7 @@ func (g *Grid) Summary() (string, error) {
 	if len(g.specs) > 1 || len(factors) > 0 {
 		factors = append(factors, count(len(g.specs), "technique"))
 	}
-	line := count(all, "point")
+	line := count(all, "record")
 	if len(factors) > 0 {
 		line += " = " + strings.Join(factors, " × ")
 	}

@@ -193,17 +193,17 @@ func TestProduct(t *testing.T) {
 		t.Errorf("the order is %v", points)
 	}
 	line, err := mustGrid(t, r).Summary()
-	if want := "72 points = 9 cell × 2 hidden × 2 batch × 2 techniques"; err != nil || line != want {
+	if want := "72 records = 9 cell × 2 hidden × 2 batch × 2 techniques"; err != nil || line != want {
 		t.Errorf("got %q, %v", line, err)
 	}
 	r.Where = []string{"batch<2"}
 	if line, _ := mustGrid(t, r).Summary(); !strings.HasSuffix(line, "techniques; 36 excluded by conditions") {
 		t.Errorf("got %q", line)
 	}
-	if line, _ := mustGrid(t, Request{Impl: []string{"naive"}}).Summary(); line != "1 point" {
+	if line, _ := mustGrid(t, Request{Impl: []string{"naive"}}).Summary(); line != "1 record" {
 		t.Errorf("got %q", line)
 	}
-	if line, _ := mustGrid(t, Request{}).Summary(); line != "5 points = 5 techniques" {
+	if line, _ := mustGrid(t, Request{}).Summary(); line != "5 records = 5 techniques" {
 		t.Errorf("got %q", line)
 	}
 }
@@ -363,7 +363,7 @@ func TestPresets(t *testing.T) {
 		}
 	}
 	line, err := mustGrid(t, Request{Presets: []string{"deepbench-device"}, Impl: []string{"naive,scan"}}).Summary()
-	if want := "6 points = 3 shapes × 2 techniques"; err != nil || line != want {
+	if want := "6 records = 3 shapes × 2 techniques"; err != nil || line != want {
 		t.Errorf("got %q, %v", line, err)
 	}
 }

@@ -27,6 +27,7 @@ const (
 type List struct {
 	rows    [][]table.Cell
 	shares  map[string][]float64 // by match
+	apart   bool                 // at some point, regret is not about the ratio of the times
 	unknown int                  // points at which the choice was not measured
 }
 
@@ -36,6 +37,9 @@ func (g *List) add(p results.Point, choice *results.Choice, pick, best *results.
 		g.shares = map[string][]float64{}
 	}
 	share = max(0, share)
+	if s := best.Seconds(); s > 0 && math.Abs(pick.Seconds()/s-1-share) > 0.05 {
+		g.apart = true
+	}
 	g.shares[choice.Match] = append(g.shares[choice.Match], share)
 	g.rows = append(g.rows, []table.Cell{
 		table.Text(p.String()), table.Text(pick.Label()), table.Text(choice.Match), table.Number(choice.Octaves, fmt.Sprintf("%.2g", choice.Octaves)),
@@ -55,6 +59,9 @@ func (g *List) Table() *table.Table {
 		if s := g.shares[match]; len(s) > 0 {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s: regret %s", match, summary(s)))
 		}
+	}
+	if g.apart {
+		t.Notes = append(t.Notes, "regret compares samples round by round, or their faster halves; times are medians, whose ratio may differ")
 	}
 	if g.unknown > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("%s omitted: auto's choice was not measured", quantity.Plural(g.unknown, "point")))

@@ -76,3 +76,14 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestApart: a table says why regret is not the ratio of the times where it is far from it.
+func TestApart(t *testing.T) {
+	for share, want := range map[float64]bool{0.25: false, 0.1: true} {
+		g := &List{}
+		g.add(results.Point{}, &results.Choice{Match: predicted}, timed("persistent", 8, 1.25), timed("naive", 8, 1), share)
+		if got := strings.Contains(strings.Join(g.Table().Notes, "\n"), "times are medians, whose ratio may differ"); got != want {
+			t.Errorf("a regret of %v beside times of 1.25 s and 1 s is explained: %v", share, got)
+		}
+	}
+}
