@@ -102,7 +102,7 @@ func (p *program) report(err error) int {
 // tell writes a line to stderr, wrapped where that is a terminal.
 func (p *program) tell(line string) {
 	for s := range strings.SplitSeq(safe.Text(line), "\n") {
-		fmt.Fprintln(p.err, table.Paragraph(s, fits(p, p.err), 4))
+		fmt.Fprintln(p.err, table.Sentence(s, fits(p, p.err), 4))
 	}
 }
 

@@ -217,3 +217,23 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+// TestSentence: sentences are wrapped, and paths that are wider than a line stay whole.
+func TestSentence(t *testing.T) {
+	const path = "out/a-long-folder/a-long-name.svg"
+	for _, c := range []struct{ from, want string }{
+		{"wrote " + path, "wrote " + path},
+		{path, path},
+		{"wrote out/short.svg", "wrote out/short.svg"},
+		{"the records are saved in " + path + " and are read again", "the records are\n  saved in " + path + "\n  and are read again"},
+		{"the plots " + path + " and " + path + " are there", "the plots " + path + "\n  and " + path + "\n  are there"},
+		{"some words that go on to another line", "some words that go\n  on to another line"},
+	} {
+		if got := Sentence(c.from, 20, 2); got != c.want {
+			t.Errorf("%q: got\n%s\nwant\n%s", c.from, got, c.want)
+		}
+	}
+	if s := "one " + path + " line"; Sentence(s, 0, 2) != s {
+		t.Error("a sentence was wrapped where there is no terminal")
+	}
+}

@@ -39,7 +39,7 @@ func SkipLines(recs []*results.Record) []string {
 // indented.
 func WriteLines(w io.Writer, lines []string, indent int, o Options) error {
 	for _, s := range lines {
-		if _, err := fmt.Fprintln(w, Paragraph(spell(s, o), o.Width, indent)); err != nil {
+		if _, err := fmt.Fprintln(w, Sentence(spell(s, o), o.Width, indent)); err != nil {
 			return err
 		}
 	}

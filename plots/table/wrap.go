@@ -71,6 +71,29 @@ func Paragraph(s string, width, indent int) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
 
+// Sentence is Paragraph, but for the path of a file, which is never broken: a terminal breaks
+// what is too wide, and copies it whole.
+func Sentence(s string, width, indent int) string {
+	at := 0
+	for _, word := range strings.SplitAfter(s, " ") {
+		path := strings.TrimRight(word, " ")
+		if width <= 0 || !strings.Contains(path, "/") || columns(path) <= width-indent {
+			at += len(word)
+			continue
+		}
+		out := path
+		if head := strings.TrimRight(s[:at], " "); head != "" {
+			out = Paragraph(head, width, indent) + " " + path
+		}
+		if tail := strings.TrimLeft(s[at+len(path):], " "); tail != "" {
+			margin := strings.Repeat(" ", indent)
+			out += "\n" + margin + strings.ReplaceAll(Sentence(tail, width-indent, 0), "\n", "\n"+margin)
+		}
+		return out
+	}
+	return Paragraph(s, width, indent)
+}
+
 // parts wraps a title between its parts, and within one that is longer than a line.
 func parts(s string, width int, o Options) string {
 	if width <= 0 || columns(s) <= width {
