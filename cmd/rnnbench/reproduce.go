@@ -32,9 +32,10 @@ func reproduceCommand(p *program) *cobra.Command {
 		Long: `Reproduce repeats the measurements behind a paper's table or figure, draws the result
 and compares the paper's numbers with this machine's. Without an ID, it lists the
 experiments. Each experiment is a run; its folder also holds the figures and report.md.
-If the budget runs out, the measured points still cover the experiment evenly. --resume
-adds the missing points to the same folder. Networks that an experiment trains share the
-budget; --resume trains them on from their checkpoints, bit for bit.
+
+If the budget runs out, the measured points still cover the experiment evenly. Several
+experiments share the budget, as do the networks that one trains. --resume adds the missing
+points to the same folder. It trains networks on from their checkpoints, bit for bit.
 
 With several experiments, or all, reproduce prints one table of published and measured
 findings at the end. It also writes one HTML page with every table and figure.`,

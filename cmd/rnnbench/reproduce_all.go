@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,11 +24,20 @@ import (
 // and ends with a table and a page of all.
 func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, s *session.Session) error {
 	var outcome error
+	purse := newPurse(s, c.Measure.Budget)
 	for _, x := range s.Entries {
-		if x.Done && exists(x.Folder()) {
+		if finished(x) {
 			p.note("%s: already finished", x.ID)
 			continue
 		}
+		share, ok := purse.share()
+		if !ok {
+			if err := purse.refuse(x); err != nil {
+				return err
+			}
+			continue
+		}
+		c.Measure.Budget = share
 		err := sit(ctx, p, cmd, f, c, x)
 		var bad *failure
 		switch {
@@ -48,7 +58,60 @@ func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if f.dryRun {
 		return outcome
 	}
+	if purse.refused > 0 {
+		p.note("budget of %v exhausted; %s not begun", purse.all, plural(purse.refused, "experiment"))
+	}
 	return errors.Join(outcome, presentAll(p, s, f.format))
+}
+
+// finished reports whether an experiment has all of its records.
+func finished(x *session.Sitting) bool { return x.Done && exists(x.Folder()) }
+
+// notBegun is why an experiment has no run for which no time was left.
+const notBegun = "not begun: budget exhausted"
+
+// A purse is the budget of several experiments. Each may spend an even part of what is left.
+type purse struct {
+	all     time.Duration // 0: no limit
+	begun   time.Time
+	waiting int  // experiments that have had no share yet
+	opened  bool // one has had its share
+	refused int
+}
+
+func newPurse(s *session.Session, all time.Duration) *purse {
+	w := &purse{all: all, begun: time.Now()}
+	for _, x := range s.Entries {
+		if !finished(x) {
+			w.waiting++
+		}
+	}
+	return w
+}
+
+// share is how long the next experiment may take; 0: no limit. The first one always gets some
+// time, others none once all of it is spent.
+func (w *purse) share() (time.Duration, bool) {
+	n := time.Duration(w.waiting)
+	w.waiting--
+	left := w.all - time.Since(w.begun)
+	switch {
+	case w.all == 0:
+		return 0, true
+	case !w.opened:
+		w.opened = true
+		return max((left / n).Round(100*time.Millisecond), 1), true
+	}
+	return max((left / n).Round(100*time.Millisecond), 1), left >= n
+}
+
+// refuse notes that an experiment got no time.
+func (w *purse) refuse(x *session.Sitting) error {
+	w.refused++
+	if x.Run != "" { // which says what it lacks
+		return nil
+	}
+	return x.Skip(notBegun)
 }
 
 // needs is what an experiment lacked that was declined.
@@ -74,9 +137,11 @@ func sit(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c c
 	var before *results.Manifest
 	if x.Run != "" && exists(x.Folder()) {
 		own.resume = x.Folder()
+		share := c.Measure.Budget
 		if c, before, err = own.resumed(p, c.Dir); err != nil {
 			return misused(cmd, err)
 		}
+		c.Measure.Budget = share
 	}
 	return reproduce(ctx, p, cmd, &own, c, e, size, before, x)
 }
@@ -130,7 +195,7 @@ func presentAll(p *program, s *session.Session, format string) error {
 		return err
 	}
 	p.note("wrote %s", page)
-	if slices.ContainsFunc(s.Entries, func(x *session.Sitting) bool { return x.Run != "" && !x.Done }) {
+	if slices.ContainsFunc(s.Entries, func(x *session.Sitting) bool { return x.Run != "" && !x.Done || x.Reason == notBegun }) {
 		p.note("hint: rnnbench reproduce all --resume %s completes unfinished experiments", s.Dir)
 	}
 	return nil

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"rnnbench/experiments/session"
 	"rnnbench/results"
 )
 
@@ -58,4 +60,39 @@ func TestReproduceAll(t *testing.T) {
 	}
 	rnnbench(t, "reproduce all --resume "+filepath.Dir(pages[0])).want(t, exitDone, []string{"Verdict"}, []string{"diamos-barrier: already finished"})
 	rnnbench(t, "reproduce all --resume nowhere").want(t, exitError, nil, []string{"no reproduction of several experiments", "hint: "})
+}
+
+// TestReproduceAllBudget: several experiments share one budget, and those that it is not enough
+// for are begun by --resume.
+func TestReproduceAllBudget(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := "reproduce hwang-graph diamos-barrier --quick --no-verify --no-hostname" + strings.Replace(quickly, "2", "1", 2)
+	rnnbench(t, line+" --budget 1ns").want(t, exitDone, []string{"not begun: budget exhausted"},
+		[]string{"budget of 1ns exhausted; 1 experiment not begun", " completes unfinished experiments", "index.html"})
+	if testing.Short() {
+		t.Skip("the suite without -short goes on")
+	}
+	rnnbench(t, "reproduce all --resume --budget 1h --dry-run").want(t, exitDone, []string{" covers all 15 records"}, []string{"hwang-graph: already finished"})
+	rnnbench(t, "reproduce all --resume --budget 0s").want(t, exitDone, []string{"The paper found"}, []string{"hwang-graph: already finished"})
+}
+
+// TestPurse: what one experiment leaves, others get.
+func TestPurse(t *testing.T) {
+	s := session.New([]string{"a", "b", "c", "d"}, true)
+	w := newPurse(s, 4*time.Hour)
+	for _, want := range []time.Duration{time.Hour, 4 * time.Hour / 3, 2 * time.Hour, 4 * time.Hour} { // none of them spends anything
+		if got, ok := w.share(); !ok || got > want || got < want-time.Hour/2 {
+			t.Errorf("a share is %v, %v, want %v", got, ok, want)
+		}
+	}
+	w = newPurse(s, time.Hour)
+	w.begun = w.begun.Add(-2 * time.Hour)
+	for i := range s.Entries {
+		if got, ok := w.share(); ok != (i == 0) || ok && got <= 0 {
+			t.Errorf("share %d of a budget that is spent is %v, %v", i, got, ok)
+		}
+	}
+	if got, ok := newPurse(s, 0).share(); got != 0 || !ok {
+		t.Errorf("without a budget the limit is %v, %v", got, ok)
+	}
 }
