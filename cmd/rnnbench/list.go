@@ -183,9 +183,7 @@ func axisTable() (*table.Table, error) {
 	for _, a := range grid.Axes() {
 		values := "sizes: 512, 4k, 64,128, 64:512:64, 256:4096:x2"
 		if a.Words {
-			values = map[string]string{
-				"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "direction": strings.Join(rnn.Directions(), ", "), "lengths": "full, uniform:50%, 2*3+5+9, FILE", "onehot": "false, true", "weighted": "false, true",
-			}[a.Name]
+			values = axisWords(a.Name)
 		} else if a.Name == "resets" {
 			values = "whole percentages: 3%, 1%,10%, none"
 		} else if a.Zero != "" {
@@ -195,6 +193,13 @@ func axisTable() (*table.Table, error) {
 	}
 	t.Notes = []string{"Conditions also accept impl, mem (bytes), flops and intensity."}
 	return t, nil
+}
+
+// axisWords are the values of an axis of words.
+func axisWords(axis string) string {
+	return map[string]string{
+		"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "direction": strings.Join(rnn.Directions(), ", "), "lengths": "full, uniform:50%, 2*3+5+9, FILE", "onehot": "false, true", "weighted": "false, true",
+	}[axis]
 }
 
 func metricTable() (*table.Table, error) {

@@ -55,6 +55,12 @@ func (s *settings) add(f *pflag.FlagSet, name, kind, short string) {
 	i := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == name })
 	k := keys[i]
 	doc := k.Doc
+	switch name { // other axes say their values in words
+	case "pass", "precision":
+		doc += ": " + axisWords(name)
+	case "cell", "preset":
+		doc += " (see rnnbench list " + name + "s)"
+	}
 	if len(k.Choices) > 0 {
 		doc += ": " + strings.Join(k.Choices, ", ")
 	}
