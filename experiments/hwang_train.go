@@ -242,7 +242,7 @@ func (s streamsRun) rate(seconds float64) table.Cell {
 }
 
 // runs are those of all numbers of streams that have learnt. Words is how many all have seen, and
-// loss one that all have come to.
+// loss one that all have come to that were evaluated; -Inf: none was.
 func (w wordRuns) runs() (list []streamsRun, words int64, loss float64) {
 	words, loss = math.MaxInt64, math.Inf(-1)
 	all := points(w.learnt)
@@ -264,7 +264,9 @@ func (w wordRuns) runs() (list []streamsRun, words int64, loss float64) {
 		if all := paces(curve(w.learnt, p)); len(all) > 0 {
 			s.unsteady = all[len(all)-1] / s.train
 		}
-		loss = max(loss, s.loss)
+		if !math.IsNaN(s.loss) {
+			loss = max(loss, s.loss)
+		}
 		list = append(list, s)
 	}
 	for i, s := range list {
@@ -284,13 +286,17 @@ func (rep *Report) words(w wordRuns, name string, on Target) {
 	if len(list) == 0 {
 		return
 	}
+	timeTo := "time to that loss"
+	if !math.IsInf(loss, -1) {
+		timeTo = fmt.Sprintf("time to %.3f", loss)
+	}
 	t := &table.Table{
 		Title: fmt.Sprintf("Learning by BPTT(2h; h): %s, %s words", name, quantity.SI(float64(words), "")),
 		Columns: []table.Column{
 			{Name: "N", Key: "batch", Right: true}, {Name: "h", Key: "steps", Right: true},
 			{Name: "baseline", Key: "baseline", Right: true}, {Name: "with parallel steps", Key: "intra", Right: true}, {Name: "×", Key: "speedup", Right: true},
 			{Name: "pass alone", Key: "alone", Right: true}, {Name: "training takes", Key: "takes", Right: true},
-			{Name: "lowest held-out loss", Key: "held_out_loss", Right: true}, {Name: fmt.Sprintf("time to %.3f", loss), Key: "to_loss_s", Right: true},
+			{Name: "lowest held-out loss", Key: "held_out_loss", Right: true}, {Name: timeTo, Key: "to_loss_s", Right: true},
 		},
 	}
 	for _, s := range list {
@@ -376,8 +382,12 @@ func (rep *Report) wordLoss(list []streamsRun, words int64, loss float64, name s
 			slow = s
 		}
 	}
-	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words the lowest held-out loss is from %.3f (N = %d) to %.3f nats (N = %d). All come to %.3f: N = %d after %s, N = %d after %s.",
-		name, quantity.SI(float64(words), ""), low.loss, low.point.Batch, high.loss, high.point.Batch, loss,
+	all := "All"
+	if len(known) < len(list) {
+		all = "All that were evaluated"
+	}
+	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words the lowest held-out loss is from %.3f (N = %d) to %.3f nats (N = %d). %s come to %.3f: N = %d after %s, N = %d after %s.",
+		name, quantity.SI(float64(words), ""), low.loss, low.point.Batch, high.loss, high.point.Batch, all, loss,
 		fast.point.Batch, quantity.Duration(fast.toLoss), slow.point.Batch, quantity.Duration(slow.toLoss)))
 	rep.yardstick(fmt.Sprintf("%s: lowest held-out loss %.3f with N = %d, %.3f with N = %d", name, low.loss, low.point.Batch, high.loss, high.point.Batch))
 }

@@ -98,6 +98,40 @@ func TestWordReport(t *testing.T) {
 	}
 }
 
+// TestWordReportInPart: a network that was not evaluated has no part in the loss that all come to.
+func TestWordReportInPart(t *testing.T) {
+	for unknown, want := range map[int]string{0: ". All come to ", 8: ". All that were evaluated come to ", -1: ""} {
+		var list []results.Record
+		for _, r := range planned(t, "hwang-train", cpu) {
+			one := *r.Training
+			r.Training, r.Stats = &one, stats(1)
+			if one.Wall = float64(r.Seq); one.HeldOut != nil {
+				one.HeldOut = &results.Score{Loss: 10 - float64(r.Seq)}
+			}
+			if r.Point.Batch == unknown || unknown < 0 {
+				one.HeldOut = nil
+			}
+			list = append(list, r)
+		}
+		rep := report(t, "hwang-train", list, cpu)
+		s := about(rep, "held-out loss")
+		if !strings.Contains(s, want) || (s == "") != (want == "") {
+			t.Errorf("%d: %q", unknown, s)
+		}
+		var text strings.Builder
+		for _, table := range rep.Tables {
+			for _, c := range table.Columns {
+				text.WriteString(c.Name + "\n")
+			}
+		}
+		for _, wrong := range []string{"NaN", "Inf", " days"} {
+			if strings.Contains(s+text.String(), wrong) {
+				t.Errorf("%d: %s in %q, %q", unknown, wrong, s, &text)
+			}
+		}
+	}
+}
+
 func stats(seconds float64) *results.Stats {
 	return &results.Stats{N: 1, Min: seconds, Q1: seconds, Median: seconds, Q3: seconds, Max: seconds, Mean: seconds, Level: 0.95, Stop: "max_rounds"}
 }
