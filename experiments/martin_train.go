@@ -216,7 +216,7 @@ func (l learned) reaches(level float64) float64 {
 		if !(now <= level) {
 			continue
 		}
-		if i == 0 || now >= l.heldOut(i-1) {
+		if i == 0 || !(l.heldOut(i-1) > now) { // or was not evaluated
 			return r.Training.Wall
 		}
 		before := l.records[i-1].Training.Wall
@@ -236,9 +236,13 @@ func (l learned) least() float64 {
 	return best
 }
 
-// sooner is by how much sooner a reaches the lowest held-out loss that both a and b reach.
+// sooner is by how much sooner a reaches the lowest held-out loss that both a and b reach; not a
+// number: one of them was not evaluated.
 func sooner(a, b learned) float64 {
 	level := max(a.least(), b.least())
+	if math.IsInf(level, 1) {
+		return math.NaN()
+	}
 	return b.reaches(level) / a.reaches(level)
 }
 

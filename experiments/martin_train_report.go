@@ -113,7 +113,7 @@ func (rep *Report) soonerFindings(ls learned, lstms []learned, on Target) {
 	}
 	var better []string
 	for _, l := range lstms {
-		if ls.least() < l.least() {
+		if ls.least() < l.least() && !math.IsInf(l.least(), 1) {
 			better = append(better, l.label)
 		}
 	}
@@ -133,9 +133,12 @@ func lengthFindings(rep *Report, all []learned, on Target) {
 	// A loss that all reach early: midway between the highest first one and the worst of the lowest.
 	first, last := 0.0, 0.0
 	for _, l := range lstms {
-		first, last = max(first, l.heldOut(0)), max(last, l.least())
+		last = max(last, l.least())
+		if h := l.heldOut(0); !math.IsNaN(h) {
+			first = max(first, h)
+		}
 	}
-	level := (first + last) / 2
+	level := max(last, (first+last)/2)
 	var times, ends []string
 	faster, higher := true, true
 	for i, l := range lstms {
