@@ -277,7 +277,7 @@ func (v *view) barPanels() ([]Group, []string, error) {
 	extra := slices.DeleteFunc(quantity.Left(v.recs, axes...), func(a quantity.Axis) bool { return a.Name == v.X || a.Name == v.Series })
 	chosen, tuned := quantity.Choose(v.recs, append(slices.Clone(axes), extra...)...)
 	if len(chosen) > 120 {
-		return nil, nil, fmt.Errorf("plots: %d bars are too many for a figure (at most 120), because the records also differ in %s: draw fewer records", len(chosen), or(titles(extra), v.Series))
+		return nil, nil, fmt.Errorf("plots: %d bars are too many for a figure (at most 120), because the records also differ in %s: select fewer records with --where", len(chosen), or(titles(extra), v.Series))
 	}
 	var groups []Group
 	var lost []*results.Record

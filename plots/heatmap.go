@@ -17,9 +17,11 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 	if left := slices.DeleteFunc(quantity.Left(v.recs, append(slices.Clone(axes), v.series)...), func(a quantity.Axis) bool {
 		return slices.ContainsFunc(axes, func(u quantity.Axis) bool { return u.Name == a.Name })
 	}); len(left) > 0 {
-		hint := "draw panels by it, or fewer records"
-		if v.panel.Name != "" {
-			hint = "draw fewer records"
+		hint := "select fewer records with --where"
+		if v.panel.Name == "" {
+			hint = "add --panel " + left[0].Name + ", or " + hint
+		} else if v.panel.Name == "impl" { // as of a heatmap that nobody told otherwise
+			hint = "add --panel " + left[0].Name + " and --where impl=NAME, or " + hint
 		}
 		return nil, nil, false, fmt.Errorf("plots: a map shows one value per place, but the records also differ in %s: %s", titles(left), hint)
 	}
@@ -41,7 +43,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 		g.Rows = append(g.Rows, spell(rows, same[0]))
 	}
 	if len(g.Columns) > 40 || len(g.Rows) > 40 {
-		return nil, nil, false, fmt.Errorf("plots: a map of %d by %d places is too large (at most 40 by 40): draw fewer records", len(g.Columns), len(g.Rows))
+		return nil, nil, false, fmt.Errorf("plots: a map of %d by %d places is too large (at most 40 by 40): select fewer records with --where", len(g.Columns), len(g.Rows))
 	}
 	var at [][][][]*results.Record
 	for _, same := range quantity.Split(chosen, v.panel) {
@@ -66,7 +68,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 		at = append(at, cells)
 	}
 	if len(g.Panels) > mostPanels {
-		return nil, nil, false, fmt.Errorf("plots: %d panels are too many for a figure (at most %d): choose an axis other than %s, or draw fewer records", len(g.Panels), mostPanels, v.Panel)
+		return nil, nil, false, fmt.Errorf("plots: %d panels are too many for a figure (at most %d): choose an axis other than %s, or select fewer records with --where", len(g.Panels), mostPanels, v.Panel)
 	}
 	return g, at, tuned, nil
 }
@@ -124,7 +126,7 @@ func Heatmap(recs []results.Record, s Spec) (*Grid, error) {
 					continue
 				case 1:
 				default:
-					return nil, fmt.Errorf("plots: a map shows one value per place, but the records also differ in %s: draw panels by it, or fewer records", v.series.Title)
+					return nil, fmt.Errorf("plots: a map shows one value per place, but the records also differ in %s: add --panel %s, or select fewer records with --where", v.series.Title, v.series.Name)
 				}
 				to := &g.Panels[i].Cells[y][x]
 				if value, ok := v.value(cell[0]); ok {

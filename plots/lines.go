@@ -176,9 +176,9 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 	}
 	switch {
 	case len(panels) > mostPanels:
-		return nil, nil, fmt.Errorf("plots: %d panels are too many for a figure (at most %d): choose an axis other than %s, or draw fewer records", len(panels), mostPanels, v.Panel)
+		return nil, nil, fmt.Errorf("plots: %d panels are too many for a figure (at most %d): choose an axis other than %s, or select fewer records with --where", len(panels), mostPanels, v.Panel)
 	case len(labels) > mostSeries:
-		return nil, nil, fmt.Errorf("plots: %d lines are too many for a figure (at most %d), because the records also differ in %s: draw panels by it, or draw fewer records", len(labels), mostSeries, or(titles(extra), v.Series))
+		return nil, nil, fmt.Errorf("plots: %d lines are too many for a figure (at most %d), because the records also differ in %s: draw panels with --panel, or select fewer records with --where", len(labels), mostSeries, or(titles(extra), v.Series))
 	case drawn == 0 && len(lost) == 0:
 		return nil, nil, fmt.Errorf("plots: no record has a value of %s", v.X)
 	}

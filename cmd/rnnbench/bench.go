@@ -10,6 +10,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cpu"
+	"rnnbench/device/cpu/simd"
 	"rnnbench/impl"
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
@@ -101,7 +102,11 @@ func (s *settings) openCPU(c config.Config) (device.Device, error) {
 	o.Group = s.group
 	d, err := cpu.Open(o)
 	if err != nil {
-		return nil, &failure{exitNoDevice, err, "rnnbench doctor"}
+		hint := "rnnbench doctor"
+		if strings.Contains(err.Error(), simd.Variable) {
+			hint = "unset " + simd.Variable + ", or name a lower set with --simd"
+		}
+		return nil, &failure{exitNoDevice, err, hint}
 	}
 	return d, nil
 }

@@ -95,7 +95,7 @@ func TestSIMDVariable(t *testing.T) {
 		}
 	}
 	if simd.Detect() > simd.Generic {
-		if out, code := under("generic", tiny+" --simd "+simd.Detect().String()); code == exitDone || !strings.Contains(out, "RNNBENCH_SIMD=generic forbids") {
+		if out, code := under("generic", tiny+" --simd "+simd.Detect().String()); code == exitDone || !strings.Contains(out, "RNNBENCH_SIMD=generic forbids") || !strings.Contains(out, "hint: unset RNNBENCH_SIMD") {
 			t.Errorf("exit code %d: %s", code, out)
 		}
 	}

@@ -24,3 +24,11 @@ func TestPlotNothing(t *testing.T) {
 	}
 	rnnbench(t, "plot --y percent "+runs[0]).want(t, exitUsage, nil, []string{"none of the 1 record has a value to draw: share of peak"})
 }
+
+// TestPlotMaps: what a map cannot show ends with the flags that help.
+func TestPlotMaps(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "sweep -H 4,8 -B 1,2 -T 2,3 --impl naive"+quickly).want(t, exitDone, nil, nil)
+	rnnbench(t, "plot -f x.svg --kind heatmap --x hidden --rows batch").want(t, exitUsage, nil, []string{"the records also differ in time steps: add --panel steps and --where impl=NAME, or select fewer records with --where"})
+	rnnbench(t, "plot -f x.svg --kind heatmap --x hidden --rows batch --panel steps").want(t, exitDone, nil, []string{"wrote x.svg"})
+}
