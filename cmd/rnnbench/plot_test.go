@@ -31,4 +31,7 @@ func TestPlotMaps(t *testing.T) {
 	rnnbench(t, "sweep -H 4,8 -B 1,2 -T 2,3 --impl naive"+quickly).want(t, exitDone, nil, nil)
 	rnnbench(t, "plot -f x.svg --kind heatmap --x hidden --rows batch").want(t, exitUsage, nil, []string{"the records also differ in time steps: add --panel steps and --where impl=NAME, or select fewer records with --where"})
 	rnnbench(t, "plot -f x.svg --kind heatmap --x hidden --rows batch --panel steps").want(t, exitDone, nil, []string{"wrote x.svg"})
+	for _, line := range []string{"plot -f x.svg --y tim", "show --pivot hidden,impl --metric tim"} {
+		rnnbench(t, line).want(t, exitUsage, nil, []string{`unknown metric "tim": did you mean "time"?`, "hint: rnnbench list metrics"})
+	}
 }

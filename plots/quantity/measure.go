@@ -168,7 +168,7 @@ func MeasureOf(name string) (Measure, error) {
 		}
 		names[i] = m.Name
 	}
-	return Measure{}, fmt.Errorf("unknown measure %q: %s", name, suggest(name, names))
+	return Measure{}, fmt.Errorf("unknown metric %q: %s", name, suggest(name, names))
 }
 
 // Time is the median time of one run of r; false where r has no valid one.
