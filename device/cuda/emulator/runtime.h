@@ -33,7 +33,7 @@ struct Block { Meeting all, some[16]; unsigned char* shared; unsigned rank; Clus
 struct Warp { Meeting all; unsigned slot[2][32]; unsigned of; };
 struct Bulk { void* to; const void* from; int bytes; };
 struct Copy { void* to; const void* from; int bytes, group; };
-struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; const unsigned* waits; unsigned seen; Bulk written[8]; int writes; Copy* copies; int coming, room, groups; };
+struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; bool apart; const unsigned* waits; unsigned seen; Bulk written[8]; int writes; Copy* copies; int coming, room, groups; };
 
 static Fiber* current;
 static void* scheduler;
@@ -59,7 +59,16 @@ swap_fibers:
   ret
 )");
 
-static void pause() { swap_fibers(&current->sp, scheduler); }
+static void yield() { swap_fibers(&current->sp, scheduler); }
+
+// A lane that has waited by itself is apart from its warp: on a GPU, the lanes of a warp leave such a wait one by one, and
+// go on apart until the warp or its block does something together. A named barrier at which they arrive apart counts the
+// warp once for each part, and its other threads hang or go on too early. A kernel that does so fails.
+static bool parted;
+static void pause() {
+  current->apart = true;
+  yield();
+}
 static void rest() { pause(); }
 
 static void leave(Meeting& m) {
@@ -72,17 +81,25 @@ static void meet(Meeting& m) {
     return;
   }
   current->waits = &m.turn, current->seen = turn; // the scheduler passes this fiber over until the turn is another
-  while (m.turn == turn) pause();
+  while (m.turn == turn) yield();
   current->waits = nullptr;
 }
-static void __syncthreads() { meet(current->in->all); }
-static void __syncwarp() { meet(current->warp->all); }
+static void __syncthreads() {
+  meet(current->in->all);
+  current->apart = false;
+}
+static void __syncwarp() {
+  meet(current->warp->all);
+  current->apart = false;
+}
 static void meet_at(int which, int threads) {
   Meeting& m = current->in->some[which];
   m.of = threads;
   meet(m);
+  current->apart = false;
 }
 static void arrive_at(int which, int threads) {
+  parted |= current->apart;
   Meeting& m = current->in->some[which];
   if (m.of = threads, ++m.come == m.of) m.come = 0, m.turn++;
 }
@@ -94,6 +111,7 @@ static const unsigned* exchange(unsigned v) {
   unsigned* slot = w.slot[current->turn++ % 2];
   slot[current->lane] = v;
   meet(w.all);
+  current->apart = false;
   return slot;
 }
 static unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, 4); return u; }
@@ -159,7 +177,8 @@ static void bar_arrive(shared_t bar, int bytes) {
 }
 static bool bar_try(shared_t bar, int parity) {
   const bool done = ((Bar*)bar)->phase != parity;
-  if (!done) pause();
+  current->apart = true;
+  if (!done) yield();
   return done;
 }
 template <int N> static void push(shared_t to, const float* v, shared_t bar) {
