@@ -33,6 +33,14 @@ func TestGPUScanRows(t *testing.T) {
 		{cell.SRU, [3]int{133, 33, 101}, schedule.FP16, 0, "scanlanes=64:scancut=32"},
 		{cell.Linear, [3]int{67, 401, 51}, schedule.FP32, 0, "scanlanes=128"},
 		{cell.GILR, [3]int{20003, 2, 5}, schedule.FP32, 0, "scancut=128"},
+		{cell.Linear, [3]int{100003, 3, 77}, schedule.FP32, 0, "scanlanes=512"},
+		{cell.GILR, [3]int{12011, 1, 37}, schedule.FP32, 0, "scanlanes=512"},
+		{cell.SRU, [3]int{4003, 1, 229}, schedule.BF16, 0, "scanlanes=512"},
+		{cell.MinGRU, [3]int{4003, 5, 100}, schedule.FP32, 0, "scanlanes=512"},
+		{cell.RGLRU.Scanned, [3]int{4001, 17, 19}, schedule.FP32, 0, "scanlanes=512"},
+		{cell.Linear, [3]int{2999, 7, 333}, schedule.FP32, 0, "scanlanes=256"},
+		{cell.GILR, [3]int{4001, 1, 549}, schedule.FP32, 0, "scanlanes=256"},
+		{cell.SRU, [3]int{2001, 3, 847}, schedule.FP32, 0, "scanlanes=256"},
 		{cell.Linear, [3]int{128, 1, 256}, schedule.FP32, 0, "scansmall=2"},
 		{cell.GILR, [3]int{64, 16, 256}, schedule.FP32, 0, "scansmall=2"},
 		{cell.SRU, [3]int{201, 3, 77}, schedule.BF16, 0, "scansmall=2"},
@@ -193,4 +201,65 @@ func scanCopies(t testing.TB, bytes int64, times int) *schedule.Schedule {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// wholeRows are sizes whose tiles may be whole rows, of all sequences or of one.
+var wholeRows = []struct {
+	size [3]int // batch, channels and steps
+	form string
+}{
+	{[3]int{3, 77, 100003}, "scanlanes=512"}, {[3]int{5, 100, 30011}, "scanlanes=512"}, {[3]int{1, 229, 65521}, "scanlanes=512"},
+	{[3]int{17, 19, 40009}, "scanlanes=512"}, {[3]int{1, 37, 400009}, "scanlanes=512"}, {[3]int{51, 9, 30011}, "scanlanes=512"},
+	{[3]int{7, 333, 2999}, "scanlanes=256"}, {[3]int{1, 549, 30011}, "scanlanes=256"}, {[3]int{3, 847, 7001}, "scanlanes=256"},
+}
+
+// BenchmarkGPUScanWholeRows times these beside the default form and a copy, in turns.
+func BenchmarkGPUScanWholeRows(b *testing.B) {
+	d := openGPU(b, 20*time.Second)
+	type timed struct {
+		name     string
+		schedule *schedule.Schedule
+		forms    []string
+		size     [3]int
+	}
+	var all []timed
+	for _, c := range []*cell.Cell{cell.Linear, cell.GILR, cell.SRU} {
+		for i, test := range wholeRows {
+			if c != cell.Linear && i%3 != 0 {
+				continue
+			}
+			for _, pass := range []string{"inference", "forward", "backward"} {
+				t := timed{fmt.Sprintf("%s/%s/%dx%dx%d", c.Name, pass, test.size[0], test.size[1], test.size[2]), scanningTimes(b, c, pass, test.size, schedule.FP32, 1), nil, test.size}
+				t.forms = taken(t.schedule, []string{"", test.form})
+				for _, form := range t.forms {
+					d.Precompile(t.schedule, with(form))
+				}
+				all = append(all, t)
+			}
+		}
+	}
+	for _, t := range all {
+		b.Run(t.name, func(b *testing.B) { formRates(b, d, t.schedule, t.size, 1, t.forms) })
+	}
+}
+
+// TestGPUScanWholeRows holds tiles of whole rows to their meaning, from few tiles to many.
+func TestGPUScanWholeRows(t *testing.T) {
+	for _, test := range []struct {
+		size  [3]int // steps, batch, hidden
+		knobs string
+	}{
+		{[3]int{520, 2, 20}, "scanlanes=512"}, {[3]int{520, 3, 77}, "scanlanes=512"}, {[3]int{5001, 3, 77}, "scanlanes=512"},
+		{[3]int{20003, 3, 77}, "scanlanes=512"}, {[3]int{5001, 1, 37}, "scanlanes=512"}, {[3]int{2003, 5, 100}, "scanlanes=512"}, {[3]int{1009, 3, 333}, "scanlanes=256"},
+	} {
+		t.Run(fmt.Sprint(test.size, test.knobs), func(t *testing.T) {
+			d := openGPU(t, 4*time.Second)
+			k, err := knob.Parse(test.knobs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			devicetest.HoldScanWith(t, d, cell.Linear, test.size, schedule.FP32, false, k)
+			devicetest.HoldScanWith(t, d, cell.Linear, test.size, schedule.FP32, true, k)
+		})
+	}
 }

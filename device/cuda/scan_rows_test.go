@@ -43,6 +43,21 @@ var rowScans = []rowScan{
 	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, "scanlanes=32"},
 	{cell.GILR, [3]int{1033, 3, 7}, schedule.FP32, 5, "scanlanes=32:scancut=32"},
 	{cell.SRU, [3]int{2003, 1, 5}, schedule.BF16, 3, "scanlanes=32:scancut=128"},
+	// Tiles of whole rows: of one thread in time and of several, with and without idle ones, of more threads than 256, and of
+	// more tiles than have words of their own.
+	{cell.Linear, [3]int{901, 3, 77}, schedule.FP32, 7, "scanlanes=512"},
+	{cell.GILR, [3]int{1033, 5, 29}, schedule.FP32, 3, "scanlanes=512"},
+	{cell.SRU, [3]int{2003, 1, 45}, schedule.BF16, 3, "scanlanes=512"},
+	{cell.MinGRU, [3]int{701, 1, 229}, schedule.FP32, 5, "scanlanes=512"},
+	{cell.RGLRU.Scanned, [3]int{611, 5, 100}, schedule.FP32, 7, "scanlanes=512"},
+	{cell.Linear, [3]int{3001, 1, 37}, schedule.FP16, 2, "scanlanes=512"},
+	{cell.QRNN, [3]int{523, 17, 19}, schedule.FP32, 6, "scanlanes=512"},
+	{cell.LSLSTM.Core, [3]int{801, 3, 33}, schedule.FP32, 4, "scanlanes=512"},
+	// Chains of one sequence's channels, of as many blocks as chains and more.
+	{cell.Linear, [3]int{605, 1, 549}, schedule.FP32, 7, "scanlanes=256:scancut=32"},
+	{cell.GILR, [3]int{523, 2, 333}, schedule.FP32, 9, "scanlanes=256:scancut=32"},
+	{cell.SRU, [3]int{517, 1, 257}, schedule.BF16, 5, "scanlanes=256:scancut=32"},
+	{cell.RGLRU.Scanned, [3]int{601, 2, 301}, schedule.FP32, 12, "scanlanes=256:scancut=64"},
 }
 
 // smallScans have a tile for each chain.
@@ -116,7 +131,13 @@ func TestScanRowsDeclined(t *testing.T) {
 	}{
 		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 128, "scancut": 128}, false, ""},
 		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 128}, true, "capability 9.0"},
-		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 48}, false, "it is 0, 32, 64 or 128"},
+		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 48}, false, "it is 0, 32, 64, 128, 256 or 512"},
+		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 512}, false, "it is for 33 to 512 channels"},
+		{[3]int{100003, 1, 256}, knob.Params{"scanlanes": 512}, false, "whose rows begin anywhere"},
+		{[3]int{1009, 3, 77}, knob.Params{"scanlanes": 512}, false, ""},
+		{[3]int{1009, 3, 77}, knob.Params{"scanlanes": 256}, false, "sequences of more than 256 channels"},
+		{[3]int{1009, 3, 777}, knob.Params{"scanlanes": 256}, false, ""},
+		{[3]int{100003, 3, 77}, knob.Params{"scanlanes": 512, "scancut": 32}, false, "rows of the chain are longer than a line"},
 		{[3]int{1009, 33, 501}, knob.Params{"scanlanes": 32, "scancut": 128}, false, "chains of 32 channels have no room"},
 		{[3]int{1009, 33, 512}, knob.Params{"scancut": 32}, false, "whose rows begin anywhere"},
 		{[3]int{1009, 401, 51}, knob.Params{"scanlanes": 64, "scancut": 32}, false, "a chain has all channels"},
@@ -154,6 +175,11 @@ func TestSpillsScanRows(t *testing.T) {
 		{cell.GILR, [3]int{64, 64, 80}, "scansmall=2"},
 		{cell.MinGRU, [3]int{129, 1023, 127}, "scanlanes=128:scancut=64"},
 		{cell.SRU, [3]int{2, 5, 2097151}, "scancut=128"},
+		{cell.Linear, [3]int{3, 77, 100003}, "scanlanes=512"},
+		{cell.SRU, [3]int{1, 229, 65521}, "scanlanes=512"},
+		{cell.GILR, [3]int{5, 100, 30011}, "scanlanes=512"},
+		{cell.LSLSTM.Core, [3]int{17, 19, 40009}, "scanlanes=512"},
+		{cell.GILR, [3]int{7, 333, 2999}, "scanlanes=256"},
 	}, 2) {
 		for _, pass := range []string{"inference", "forward", "backward"} {
 			t.Run(fmt.Sprint(test.cell, test.size, test.knobs, pass), func(t *testing.T) {

@@ -81,7 +81,7 @@ func TestScanMoves(t *testing.T) {
 
 // A cutting is how a launch cuts a scan, as its arguments and the text of its kernel say.
 type cutting struct {
-	kind                  string // tiles: that blocks draw; a team's: groups, or alone without
+	kind                  string // tiles: that blocks draw; a team's: groups, alone without, or rows, whose walkers are no part of blocks
 	blocks, threads       int
 	width, lanes, chains  int // width: channels of a thread
 	steps, tail           int // of a thread, and in tiles of a team's last turn
@@ -119,6 +119,9 @@ func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p driver.Properties
 		c.regular = c.tiles
 		if strings.Contains(text, "seek_together(g, me") {
 			c.kind, c.regular, c.group = "alone", int(l.Args[5]), 1
+		}
+		if strings.Contains(text, "seek_given(g, me") {
+			c.kind, c.blocks = "rows", c.blocks-int(l.Args[5])
 		}
 		all = append(all, c)
 	}

@@ -110,7 +110,7 @@ func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes in
 		if p.whole || p.lane > 0 {
 			at.at += (l.column - p.column) * s.Hidden() * p.group.Element.Bytes()
 		}
-		if p.whole && s.units > 0 && s.backward {
+		if p.whole && s.units > 0 && skewable(s) {
 			at.skew = fmt.Sprintf("skew%d", of[i])
 		}
 		if p.skewed {
@@ -203,7 +203,11 @@ func (s *writer) tensorParams() string {
 // under tells how many rows of a tile lie ahead of the first one in memory, where the last tile of a backward
 // pass ends. The engine copies from there, and threads without steps read what is there.
 func (s *writer) under() string {
-	if !s.engine || !s.backward {
+	switch {
+	case s.backward && s.engine:
+	case walked(&s.geometry):
+		return skewsOf(s, "g.low(t.time)")
+	default:
 		return ""
 	}
 	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n" + skewsOf(s, backwardLow("t"))

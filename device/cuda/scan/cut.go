@@ -39,7 +39,7 @@ func ask(k knob.Params) asked {
 // rowKnobs are the knobs.
 func rowKnobs() []knob.Knob {
 	return []knob.Knob{
-		{Name: "scanlanes", Doc: "most channels of a chain of a scan's tiles, where rows begin anywhere: 32, 64 or 128; 0: 128 if large", Values: []int{0}, Max: 4 * engineLanes},
+		{Name: "scanlanes", Doc: "most channels of a chain of a scan's tiles, where rows begin anywhere: 32, 64 or 128; 256: by a team; 512: all, in tiles of whole rows; 0: as is fastest", Values: []int{0}, Max: rowsAsked},
 		{Name: "scancut", Doc: "chains of a scan end at multiples of so many bytes, where rows begin anywhere: 32, 64 or 128; 16: with any channel; 0: 32 if large and in training", Values: []int{0}, Max: scanLine},
 		{Name: "scansmall", Doc: "of a small scan; 1: the next kernel begins early; 2: a chain is one tile, too, where it fits", Values: []int{0}, Max: smallSole},
 	}
@@ -50,7 +50,7 @@ func lanesAsked(a asked) int {
 	if a.wide == 0 {
 		return engineLanes
 	}
-	return a.wide
+	return min(a.wide, 4*engineLanes)
 }
 
 // large reports whether the scan moves more than stays in the L2 cache. Smaller ones take narrow chains, which are more.
@@ -128,8 +128,8 @@ func decline(s *Scan, k knob.Params) error {
 	reject := func(name, format string, args ...any) error {
 		return fmt.Errorf("cuda: %s=%d: %w: %s", name, k[name], schedule.ErrKnob, fmt.Sprintf(format, args...))
 	}
-	if !slices.Contains([]int{0, 32, 64, 128}, k["scanlanes"]) {
-		return reject("scanlanes", "it is 0, 32, 64 or 128")
+	if !slices.Contains([]int{0, 32, 64, 128, splitAsked, rowsAsked}, k["scanlanes"]) {
+		return reject("scanlanes", "it is 0, 32, 64, 128, %d or %d", splitAsked, rowsAsked)
 	}
 	if !slices.Contains([]int{0, anywhere, 32, 64, 128}, k["scancut"]) {
 		return reject("scancut", "it is 0, 16, 32, 64 or 128")
@@ -139,7 +139,13 @@ func decline(s *Scan, k knob.Params) error {
 			return reject(name, "it is for scans whose rows begin anywhere, on a GPU of compute capability 9.0 or later")
 		}
 	}
-	if k["scanlanes"] > engineLanes && s.members > 0 {
+	if k["scanlanes"] == rowsAsked && !walked(&s.geometry) {
+		return reject("scanlanes", "it is for 33 to %d channels of all sequences that the copy engine brings in one stretch", rowsAsked)
+	}
+	if k["scanlanes"] == splitAsked && !walked(&s.geometry) {
+		return reject("scanlanes", "it is for sequences of more than %d channels, and fewer chains than multiprocessors", splitAsked)
+	}
+	if k["scanlanes"] > engineLanes && s.members > 0 && !walked(&s.geometry) {
 		return reject("scanlanes", "a scan of so few channels has chains of %d at most", engineLanes)
 	}
 	if k["scancut"] > anywhere && s.over == 0 {
@@ -157,7 +163,7 @@ func decline(s *Scan, k knob.Params) error {
 			return reject("scancut", "chains of %d channels have no room for such an end", most)
 		}
 	}
-	if k["scansmall"] >= smallSole && (s.members > 0 || s.tiles > 1) {
+	if k["scansmall"] == smallSole && (s.members > 0 || s.tiles > 1) {
 		return reject("scansmall", "no tile has room for all steps of its channels")
 	}
 	return nil

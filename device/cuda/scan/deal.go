@@ -230,7 +230,7 @@ func bytesDealt(s *writer, b *strings.Builder, i int, p *contiguous) string {
 		return fmt.Sprintf(" + bytes%d", i)
 	case p.whole:
 		skew := ""
-		if s.backward {
+		if skewable(&s.geometry) {
 			skew = fmt.Sprintf(" + skew%d", i)
 		}
 		fmt.Fprintf(b, "      const int bytes%d = (min(DEEP * K + %d, steps + %d - low) * %d%s + 15) / 16 * 16;\n", i, p.more, p.more, p.pitch, skew)
@@ -250,7 +250,7 @@ func copyDealt(s *writer, b *strings.Builder, i int, p *contiguous) {
 		return
 	case p.whole:
 		skew := ""
-		if s.backward {
+		if skewable(&s.geometry) {
 			skew = fmt.Sprintf(" - skew%d", i)
 		}
 		fmt.Fprintf(b, "      read_bulk(to + %d, (const char*)(%s + (long long)(low + %d) * batch * ld_%s)%s, bytes%d, bar);\n", p.at, name, p.shift-p.more, name, skew, i)
@@ -299,12 +299,12 @@ func offsetsOf(s *writer, chain string) string {
 	return fmt.Sprintf("      const int sides = (hidden + UNITS - 1) / UNITS, at_n = %[1]s / sides * SEQS, at_u = %[1]s %% sides * UNITS;\n", chain) + text
 }
 
-// skewsOf tell how many bytes behind their places stretches of a backward pass begin.
+// skewsOf tell how many bytes behind their places stretches begin.
 func skewsOf(s *writer, low string) string {
 	text := ""
 	all, _, _ := s.pieces()
 	for i, p := range all {
-		if p.whole && s.units > 0 && s.backward {
+		if p.whole && s.units > 0 && skewable(&s.geometry) {
 			text += fmt.Sprintf("      const int skew%d = (%s + %d) %% %d * %d %% 16;\n", i, low, p.shift-p.more, s.repeats(p.group), p.pitch)
 		}
 	}

@@ -17,11 +17,11 @@ func (s *writer) early(b *strings.Builder) {
 	d := body{wait: draw, read: map[string]string{}, write: map[string]string{}, outputs: s.written(false), there: func(v int) bool { return s.late[v] }}
 	d.stages, _ = s.stages(false)
 	for r, at := range loads {
-		d.read[r.String()] = s.place(at, "at", "threadIdx.x")
+		d.read[r.String()] = s.place(at, "at", whoText(s))
 	}
 	switch {
 	case s.members > 0:
-		d.wait, d.young = waitInputs, "[0]"
+		d.wait, d.young = inputsText(s), "[0]"
 	case s.units > 0:
 		d.wait = drawEngine
 	}
@@ -33,7 +33,7 @@ func (s *writer) early(b *strings.Builder) {
 	}
 	for v, at := range keep {
 		if !s.flow.values[v].leaf {
-			d.write[s.flow.name(v)] = s.place(at, "at", "threadIdx.x")
+			d.write[s.flow.name(v)] = s.place(at, "at", whoText(s))
 		}
 	}
 	d.targets = append(slices.Clone(s.kept()), s.goals(false)...)
@@ -71,7 +71,7 @@ func (s *writer) take(b *strings.Builder) {
 	_, keep, _ := s.areas()
 	d := body{read: map[string]string{}, keep: s.kept(), young: "[0]", targets: s.kept(), there: func(v int) bool { return slices.Contains(s.kept(), v) }}
 	for v, at := range keep {
-		d.read[s.flow.name(v)] = s.place(at, "at", "threadIdx.x")
+		d.read[s.flow.name(v)] = s.place(at, "at", whoText(s))
 	}
 	s.loop(b, d)
 }
@@ -83,7 +83,7 @@ func (s *writer) steps(b *strings.Builder) {
 	}}
 	d.stages, _ = s.stages(true)
 	if s.members > 0 {
-		d.wait, d.old = waitState, "[BEHIND - HOLD]"
+		d.wait, d.old = waitText(s), "[BEHIND - HOLD]"
 	}
 	d.wait += untakenText(s)
 	only := ""
@@ -104,4 +104,12 @@ func (s *writer) steps(b *strings.Builder) {
 	}
 	d.text, d.after = text.String(), after.String()
 	s.loop(b, d)
+}
+
+// whoText is the thread whose place in shared memory a thread reads: where some idle, their last neighbour's.
+func whoText(s *writer) string {
+	if walked(&s.geometry) {
+		return "g.who()"
+	}
+	return "threadIdx.x"
 }

@@ -43,7 +43,7 @@ type geometry struct {
 	blocks   int // of a multiprocessor
 	chains   int // columns of tiles, through which states go
 	tiles    int // of a chain
-	carriers int // warps that carry states from tile to tile
+	carriers int // blocks that carry states from tile to tile
 
 	units int // channels of a chain in each of its sequences, if tiles may begin at any byte (deal.go); else 0: chains are so many vectors side by side
 	seqs  int // sequences of such a chain
@@ -308,7 +308,11 @@ func tileAggregates(s *Scan) int64 {
 	if s.carriers == 0 && s.members == 0 {
 		return 0
 	}
-	bytes := 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
+	tiles := s.tiles
+	if walked(&s.geometry) {
+		tiles = ring(&s.geometry)
+	}
+	bytes := 16 * int64(s.chains*tiles) * int64(s.lanes*s.values())
 	if s.over > 0 {
 		bytes += 8 * int64(s.chains*s.lanes) // words of lanes that have been read (taken)
 	}
@@ -350,12 +354,15 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
 	grid, block, shared := min(s.chains*s.tiles+s.carriers, s.blocks*t.Properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
-		grid, block, shared = s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), w.tensorParams(), dealingOf(&s.geometry))
+		grid, block, shared = s.members+s.carriers, s.block(), s.teamShared()
+		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), " ", walked(&s.geometry), " ", ring(&s.geometry), w.tensorParams(), dealingOf(&s.geometry))
 		args = append(args, uint64(s.chains), uint64(s.tiles))
-		if !s.sole() {
+		switch {
+		case walked(&s.geometry):
+			args = append(args, uint64(s.carriers), uint64(s.period()))
+		case !s.sole():
 			args = append(args, uint64(s.group), uint64(s.period()))
-		} else {
+		default:
 			args = append(args, uint64(s.regular), uint64(s.apart()), uint64(s.period()), uint64(s.members/s.chains), uint64(s.members%s.chains))
 		}
 	} else {

@@ -130,7 +130,7 @@ func (s *writer) source(name string) codegen.Source {
 	if s.units > 0 {
 		constants += ", " + codegen.Constants("LANES", s.lanes, "DEEP", s.threads/s.lanes)
 	}
-	fmt.Fprintf(&b, "enum { %s };\n%s%s", constants, file("linear").Text, file("tiles").Text)
+	fmt.Fprintf(&b, "enum { %s };\n%s%s", constants, file("linear").Text, file("walk").Text+file("tiles").Text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
 %s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* status%s) {
@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   const unsigned run = (*drawn >> 32) + 1;
   unsigned now = *drawn, next;
   if (now < walkers) {
-    walk(g, now, memory, run);
+    walk<24>(g, now, memory, run);
     return;
   }
   now -= walkers;

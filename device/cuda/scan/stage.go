@@ -32,6 +32,9 @@ const stagedLanes = 8
 
 // stretch reports whether rows of g are one stretch of memory and vectors a line at most, short whether they are less.
 func (s *geometry) stretch(g *codegen.Group) bool {
+	if walked(s) {
+		return false
+	}
 	if s.units > 0 && s.chains > 1 {
 		return s.seqs > 1 && s.lanes <= 32 // a warp writes whole rows
 	}

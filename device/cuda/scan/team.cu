@@ -9,7 +9,7 @@
 // each time those of all chains. The compute threads of a block lie in lanes, too, and
 // behind one another in time. A thread has K steps of a tile, or TAIL in the last turn.
 //
-// A block has these roles:
+// A block has these roles, and others where its tiles are whole rows (roles_rows.tpl):
 //
 //   compute   threads compose the steps of a tile to its tile aggregate and publish it. They
 //             run the steps BEHIND tiles later. Until HOLD tiles later a tile stays in shared
@@ -29,6 +29,7 @@ enum {
   ROWS = THREADS / 32,     // warps that compute
   SIDES = VALUES < 32 && 32 % VALUES == 0 ? 32 / VALUES : 1, // threads of a seeker that share a value's look-back
   SHARES = SEEKERS * SIDES,                                  // shares of a look-back without groups
+  ROUND = RING > 0 ? RING : 1 << 30,                         // tiles of a chain that have words of their own: those of later ones are in their places
 };
 
 // Named barriers: COMPOSED is of the compute threads. STARTED and SHOWN have one for each of
@@ -57,17 +58,24 @@ struct grid {
   int apart;       // distance to a block's next tile of the same chain, in tiles
   int groups;      // groups of a chain
   unsigned run;
+  int walkers = 0; // blocks that walk, ahead of all others
 
   __device__ __forceinline__ void settle() {
-    times = gridDim.x / chains, over = gridDim.x % chains;
-    apart = (long long)period * gridDim.x / chains;
+    const int members = gridDim.x - walkers;
+    times = members / chains, over = members % chains;
+    apart = (long long)period * members / chains;
     groups = (tiles + group - 1) / group;
   }
 
-  __device__ __forceinline__ int x() const { return threadIdx.x % LANES; }
-  __device__ __forceinline__ bool last() const { return threadIdx.x >= THREADS - LANES; }
+  // who is this thread, or the last one with a lane. Threads behind it idle.
+  __device__ __forceinline__ int who() const { return min((int)threadIdx.x, (int)(DEEP * LANES) - 1); }
+  __device__ __forceinline__ int x() const { return who() % LANES; }
+  __device__ __forceinline__ bool last() const { return threadIdx.x >= (DEEP - 1) * LANES && threadIdx.x < DEEP * LANES; }
 
-  __device__ __forceinline__ turn begin() const { return {(int)blockIdx.x % chains, (int)blockIdx.x / chains}; }
+  __device__ __forceinline__ turn begin() const {
+    const int member = blockIdx.x - walkers;
+    return {member % chains, member / chains};
+  }
   __device__ __forceinline__ bool there(const turn& t) const { return t.time < tiles; }
   __device__ __forceinline__ void next(turn& t) const {
     t.time += times, t.chain += over;
@@ -87,29 +95,50 @@ struct grid {
       t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
       t.inside = column < batch * across;
     }
+    if (DEEP * LANES < THREADS) t.inside = t.inside && who < DEEP * LANES;
     t.each = each(t.time), t.first = low(t.time) + who / LANES * t.each;
     t.steps = t.inside ? max(0, min(t.each, steps - t.first)) : 0;
     return t;
   }
 
   // taken says that a chain's first tile has read the state of a lane.
-  __device__ __forceinline__ word* taken(int chain, int lane) const { return sums + (long long)chains * tiles * (2 * VALUES) + chain * LANES + lane; }
+  __device__ __forceinline__ word* taken(int chain, int lane) const { return sums + (long long)chains * (RING > 0 ? RING : tiles) * (2 * VALUES) + chain * LANES + lane; }
 
   // sum is where a tile of a turn's chain publishes its aggregate; total is where a group does.
   __device__ __forceinline__ word* sum(const turn& t, int time) const { return sums + ((long long)t.chain * tiles + time) * (2 * VALUES); }
   __device__ __forceinline__ word* total(const turn& t, int i) const { return totals + ((long long)t.chain * groups + i) * (2 * VALUES); }
+
+  // What walkers ask for: the values of a chain and which of them belong to channels, where a tile publishes its aggregate
+  // of one, where it finds its exclusive prefix, the place of
+  // that so many tiles behind it, and the number that marks both.
+  __device__ __forceinline__ int values() const { return VALUES; }
+  __device__ __forceinline__ bool has(int chain, int v) const {
+    int n, u;
+    return v < VALUES && dealt(chain, v / N, batch, hidden, n, u);
+  }
+  __device__ __forceinline__ long long at(int chain, int time, int v) const { return ((long long)chain * ROUND + time % (unsigned)ROUND) * VALUES + v; }
+  __device__ __forceinline__ word* sum(int chain, int time, int v) const { return sums + 2 * at(chain, time, v); }
+  __device__ __forceinline__ word* start(int chain, int time, int v) const { return totals + at(chain, time, v); }
+  __device__ __forceinline__ word* further(word* start, int time, int i) const { return start + (i - (time % (unsigned)ROUND + i < (unsigned)ROUND ? 0 : ROUND)) * VALUES; }
+  __device__ __forceinline__ unsigned tag(unsigned run, int time) const { return run + time / (unsigned)ROUND; }
 };
 
 // count_block counts this block once all of its threads have read the number of the run. The
 // last block counted writes the next run's number. Doing so at the end of the kernel would
-// cost one more access to memory.
-__device__ __forceinline__ void count_block(word* ticket) {
-  if (threadIdx.x == blockDim.x - 1 && (unsigned)atomicAdd(ticket, (word)1) == gridDim.x - 1) atomicAdd(ticket, ((word)1 << 32) - gridDim.x);
+// cost one more access to memory. A run may take so many numbers.
+__device__ __forceinline__ void count_block(word* ticket, int runs = 1) {
+  if (threadIdx.x == blockDim.x - 1 && (unsigned)atomicAdd(ticket, (word)1) == gridDim.x - 1) atomicAdd(ticket, ((word)runs << 32) - gridDim.x);
 }
 
 // await waits until a phase of a barrier in shared memory has ended.
 __device__ __forceinline__ void await(shared_t bar, int phase) {
   while (!bar_try(bar, phase & 1)) pause();
+}
+
+// await_all has a warp do so, whose threads go on together by a vote. Where they leave a wait one by one, nothing else
+// brings them together ahead of arrive_at, which would count the warp once for each part of it.
+__device__ __forceinline__ void await_all(shared_t bar, int phase) {
+  while (!__all_sync(0xffffffff, bar_try(bar, phase & 1))) pause();
 }
 
 // write_stretch has a warp write bytes that begin as far behind a multiple of 16 in shared memory
@@ -152,6 +181,21 @@ __device__ __forceinline__ several before(several& p, several* rows) {
     up.factor = __shfl_up_sync(0xffffffff, p.of[i].factor, LANES), up.add = __shfl_up_sync(0xffffffff, p.of[i].add, LANES);
     if (threadIdx.x % 32 >= LANES) earlier.of[i] = up;
   }
+  return earlier;
+}
+
+// before_rows does the same where lanes are more than a warp's threads.
+__device__ __forceinline__ several before_rows(several& p, several* rows) {
+  several earlier = identity();
+  if (DEEP == 1) return earlier;
+  const int row = threadIdx.x / LANES;
+  if (row < DEEP - 1) rows[threadIdx.x] = p;
+  meet_at(COMPOSED, THREADS);
+  rows += threadIdx.x % LANES;
+#pragma unroll
+  for (int i = 0; i < DEEP - 1; i++)
+    if (i < row) earlier = then(earlier, rows[i * LANES]);
+  p = then(earlier, p);
   return earlier;
 }
 
@@ -285,6 +329,38 @@ __device__ __forceinline__ void seek_together(const grid& g, int which, float* s
     }
     __syncwarp();
     arrive_at(STARTED + i % STATES, THREADS + 32);
+  }
+}
+
+// seek_given waits for the prefixes of this block's tiles that walkers find. Its warps have 32 of a tile's values
+// each, and the next ones that no other has.
+__device__ __forceinline__ void seek_given(const grid& g, int which, float* starts) {
+  enum { EACH = (VALUES + 32 * SEEKERS - 1) / (32 * SEEKERS) };
+  const int first = which * 32 + threadIdx.x % 32;
+  bool fine = true;
+  turn t = g.begin();
+  for (int i = 0; g.there(t); g.next(t), i++) {
+    meet_at(SHOWN + i % STATES, THREADS + 32 * SEEKERS);
+    word w[EACH];
+    unsigned missing = 0;
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+      if (fine && t.time > 0 && g.has(t.chain, first + k * 32 * SEEKERS)) missing |= 1u << k;
+    const unsigned all = missing, round = g.tag(g.run, t.time);
+    for (patience left; __any_sync(0xffffffff, missing);) {
+#pragma unroll
+      for (int k = 0; k < EACH; k++)
+        if (missing >> k & 1) w[k] = get_staying(g.start(t.chain, t.time, first + k * 32 * SEEKERS));
+#pragma unroll
+      for (int k = 0; k < EACH; k++)
+        if ((missing >> k & 1) && of(w[k], round)) missing &= ~(1u << k);
+      if (missing && left.over(g.status)) fine = false, missing = 0;
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+      if (all >> k & 1) starts[i % STATES * VALUES + first + k * 32 * SEEKERS] = number(w[k]);
+    __syncwarp();
+    arrive_at(STARTED + i % STATES, THREADS + 32 * SEEKERS);
   }
 }
 #ifdef SAMPLE_TEAM

@@ -48,6 +48,10 @@ const (
 // gather divides the scan among a team of blocks. It reports whether the chains are few
 // enough, and the steps many enough, for that.
 func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
+	if t, ok := rowTeam(s, p); ok && t.cut(p, k) {
+		*s = t
+		return true
+	}
 	if t, ok := cutTeam(s, p); ok && gatherAs(&t, p, k) && t.over > 0 {
 		*s = t
 		return true
@@ -304,7 +308,7 @@ func (s *Scan) meets() bool {
 func (s *Scan) most(p driver.Properties) int {
 	room := anyRegisters
 	if s.hopper {
-		room = computing
+		room, _ = heldOf(&s.geometry)
 	}
 	s.chunk = maxSteps
 	if s.engine {
@@ -326,7 +330,10 @@ func (s *Scan) most(p driver.Properties) int {
 // groupAggregates is the size of the words for group aggregates, in bytes. Without groups
 // there are none.
 func groupAggregates(s *Scan) int64 {
-	if s.sole() {
+	switch {
+	case walked(&s.geometry): // the prefixes of tiles
+		return 8 * int64(s.chains*ring(&s.geometry)) * int64(s.lanes*s.values())
+	case s.sole():
 		return 0
 	}
 	return 16 * int64(s.chains*ints.CeilDiv(s.tiles, s.group)) * int64(s.lanes*s.values())
@@ -338,7 +345,7 @@ func (s *geometry) block() int { return s.threads + 32*teamHelpers }
 // seekers is the number of a block's carry-propagation warps. One helper warp copies
 // tiles; with groups, another composes the group aggregates.
 func (s *geometry) seekers() int {
-	if s.sole() {
+	if s.sole() || walked(s) {
 		return soleSeekers
 	}
 	return soleSeekers - 1
@@ -369,7 +376,7 @@ func (s *geometry) sides() int {
 func (s *Scan) teamShared() int {
 	_, _, bytes := s.areas()
 	values := s.lanes * s.values()
-	bytes = s.places*bytes + s.staged() + 4*teamStates*values + 2*8*s.threads/32*values + 8*ints.CeilDiv(s.period()*values, 2) + 8 + 8*s.places*(s.parts()+1)
+	bytes = s.places*bytes + s.staged() + 4*teamStates*values + 2*8*levels(&s.geometry)*values + 8*ints.CeilDiv(s.period()*values, 2) + 8 + 8*s.places*(s.parts()+1)
 	if s.sole() {
 		bytes += 8 * s.seekers() * s.sides() * values
 	}

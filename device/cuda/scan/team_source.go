@@ -15,19 +15,29 @@ func (s *writer) teamSource(name string) codegen.Source {
 		copiers = 1
 	}
 	more, fewer := "", ""
-	if s.hopper {
-		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", computing), fmt.Sprintf("    fewer_registers<%d>();\n", helping)
+	if compute, help := heldOf(&s.geometry); s.hopper {
+		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", compute), fmt.Sprintf("    fewer_registers<%d>();\n", help)
 	}
 	var b, fetch strings.Builder
 	constants := codegen.Constants(
 		"V", s.width, "K", s.chunk, "TAIL", s.tail, "N", s.values(), "LANES", s.lanes, "THREADS", s.threads,
 		"PLACES", s.places, "PARTS", s.parts(), "BEHIND", s.behind, "HOLD", s.hold, "BUFFER", bytes, "STAGED", s.staged(),
 		"SEEKERS", s.seekers(), "LOOKS", s.looks(), "STATES", teamStates, "COPIERS", copiers,
-		"UNITS", s.units, "SEQS", s.seqs, "OVER", s.over,
+		"UNITS", s.units, "SEQS", s.seqs, "OVER", s.over, "RING", ring(&s.geometry),
 	)
-	fmt.Fprintf(&b, "enum { %s, PACED = %v };\n%s%s", constants, s.inference(), file("linear").Text, file("team").Text)
+	if walked(&s.geometry) {
+		constants += ", " + codegen.Constants("WALKED", walkerLooks)
+	}
+	fmt.Fprintf(&b, "enum { %s, PACED = %v };\n%s", constants, s.inference(), file("linear").Text)
+	if walked(&s.geometry) {
+		b.WriteString(file("walk").Text)
+	}
+	b.WriteString(file("team").Text)
 	roles := codegen.Text(kernels, "roles_grouped.tpl")
-	if s.sole() {
+	switch {
+	case walked(&s.geometry):
+		roles = codegen.Text(kernels, "roles_rows.tpl")
+	case s.sole():
 		roles = codegen.Text(kernels, "roles_sole.tpl")
 	}
 	s.fetch(&fetch)
@@ -102,22 +112,26 @@ func (s *writer) composeTile(b *strings.Builder) {
 	b.WriteString(`      if (begins)
 #pragma unroll
         for (int k = 0; k < N; k++) starts[g.x() * N + k] = initial[k]; // a first tile is its block's first one
-      past[0] = before(row, rows + i % 2 * (ROWS * LANES));
 `)
-	if !s.sole() {
+	b.WriteString(beforeText(s))
+	if !s.sole() && !walked(&s.geometry) {
 		b.WriteString("      if (threadIdx.x == 0) put_here(done, i);\n")
 	} else {
 		b.WriteString("      arrive_at(SHOWN + i % STATES, THREADS + 32 * SEEKERS);\n")
 	}
-	b.WriteString(`      if (g.last()) {
-        word* const to = g.sum(now, now.time) + 2 * N * g.x();
+	to, tag := "g.sum(now, now.time) + 2 * N * g.x()", "g.run"
+	if walked(&s.geometry) {
+		to, tag = "g.sum(now.chain, now.time, N * g.x())", "g.tag(g.run, now.time)"
+	}
+	fmt.Fprintf(b, `      if (g.last()) {
+        word* const to = %[1]s;
 #pragma unroll
         for (int k = 0; k < N; k++)
-          put_staying(to + 2 * k, tagged(begins ? 0 : row.of[k].factor, g.run), tagged(begins ? after(row.of[k], initial[k]) : row.of[k].add, g.run));
+          put_staying(to + 2 * k, tagged(begins ? 0 : row.of[k].factor, %[2]s), tagged(begins ? after(row.of[k], initial[k]) : row.of[k].add, %[2]s));
       }
       g.next(now);
     }
-`)
+`, to, tag)
 }
 
 // held takes a composed tile out of the place that it kept in shared memory, if tiles keep
@@ -149,3 +163,28 @@ const (
       for (int k = 0; k < N; k++) state[k] = after(past[BEHIND].of[k], starts[found_at * VALUES + g.x() * N + k]);
 `
 )
+
+// beforeText composes what threads behind one another have of a tile.
+func beforeText(s *writer) string {
+	if walked(&s.geometry) {
+		return "      __syncwarp();\n      past[0] = before_rows(row, rows + i % 2 * (DEEP * LANES));\n      __syncwarp();\n"
+	}
+	return "      past[0] = before(row, rows + i % 2 * (ROWS * LANES));\n"
+}
+
+// inputsText waits for what a tile reads. Where no other thread has steps of its lanes, nothing stands between that and
+// the arrival that shows the tile composed, so warps leave the wait together.
+func inputsText(s *writer) string {
+	if walked(&s.geometry) {
+		return strings.Replace(waitInputs, "await(", "await_all(", 1)
+	}
+	return waitInputs
+}
+
+// waitText waits for the state of a tile whose steps are next. All warps that seek arrive where each has some values.
+func waitText(s *writer) string {
+	if walked(&s.geometry) {
+		return "      __syncwarp();\n" + strings.Replace(waitState, "THREADS + 32)", "THREADS + 32 * SEEKERS)", 1)
+	}
+	return waitState
+}

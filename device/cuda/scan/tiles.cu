@@ -14,8 +14,6 @@
 // aggregates in the order of time and give each tile its prefix. Either way results do not
 // depend on which block came first.
 
-enum { LOOKS = 24 }; // aggregates that a walker reads at a time
-
 // A tile has the place of this thread in it.
 struct tile {
   bool there = false;
@@ -83,6 +81,10 @@ struct grid {
   // exclusive prefix.
   __device__ __forceinline__ word* sum(int chain, int time, int v) const { return sums + 2 * (((long long)chain * tiles + time) * values() + v); }
   __device__ __forceinline__ word* start(int chain, int time, int v) const { return starts + ((long long)chain * tiles + time) * values() + v; }
+  // further is the start so many tiles behind that of a time, and tag is the number of a tile's words in a run.
+  __device__ __forceinline__ word* further(word* start, int, int i) const { return start + (long long)i * values(); }
+  __device__ __forceinline__ unsigned tag(unsigned run, int) const { return run; }
+
   // taken says that a chain's first tile has read the state of a lane. Its prefix is no word.
   __device__ __forceinline__ word* taken(int chain, int lane) const { return start(chain, 0, lane * N); }
 };
@@ -192,56 +194,6 @@ __device__ __forceinline__ void before(float (&state)[N], const grid& g, const s
     state[i] = after(earlier.of[i], start[g.x() * N + i]);
     const float up = __shfl_up_sync(0xffffffff, after(row.of[i], state[i]), g.lanes() & 31);
     if (threadIdx.x % 32 >= g.lanes()) state[i] = up;
-  }
-}
-
-// walk is the work of walker number first. The chains' values are dealt out to walkers, 32
-// side by side. A warp takes LOOKS tiles of such values, in the order of time, and passes the
-// state on to the warp that has the tiles behind them.
-__device__ __forceinline__ void walk(const grid& g, int first, unsigned char* memory, unsigned run) {
-  const int pieces = (g.values() + 31) / 32, mine = (g.chains * pieces - first + g.walkers - 1) / g.walkers;
-  const int lane = threadIdx.x % 32, batches = (g.tiles - 2 + LOOKS) / LOOKS;
-  int* const done = (int*)memory;
-  float* const states = (float*)(done + mine);
-  for (int i = threadIdx.x; i < mine; i += blockDim.x) done[i] = 0;
-  __syncthreads();
-#pragma unroll 1
-  for (int task = threadIdx.x / 32; task < batches * mine; task += blockDim.x / 32) {
-    const int batch = task / mine, which = task - batch * mine, piece = first + which * g.walkers;
-    const int chain = piece / pieces, v = piece % pieces * 32 + lane, time = batch * LOOKS, count = min((int)LOOKS, g.tiles - 1 - time);
-    const word* const from = g.sum(chain, time, v);
-    word* const to = g.start(chain, time + 1, v);
-    word a[LOOKS], b[LOOKS];
-    unsigned missing = !g.has(chain, v) ? 0 : 0xffffffffu >> 32 - count;
-    int next = missing ? 0 : count;
-    float state = 0;
-    bool begun = false;
-    for (patience left; __ballot_sync(0xffffffff, next < count);) {
-      if (__ballot_sync(0xffffffff, missing)) {
-#pragma unroll
-        for (int i = 0; i < LOOKS; i++)
-          if (missing >> i & 1) get_staying(a[i], b[i], from + (long long)i * 2 * g.values());
-#pragma unroll
-        for (int i = 0; i < LOOKS; i++)
-          if (missing >> i & 1 && of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
-      }
-      if (!begun && !__ballot_sync(0xffffffff, get_here(done + which) < batch)) {
-        begun = true;
-        if (batch > 0) state = states[which * 32 + lane];
-      }
-      const int upto = !begun ? next : missing ? __ffs(missing) - 1 : count;
-#pragma unroll
-      for (int i = 0; i < LOOKS; i++)
-        if (i >= next && i < upto) {
-          state = number(a[i]) * state + number(b[i]);
-          put_staying(to + (long long)i * g.values(), tagged(state, run));
-        }
-      next = upto;
-      if (next < count && left.over(g.status)) missing = 0, next = count;
-    }
-    states[which * 32 + lane] = state;
-    __syncwarp();
-    if (lane == 0) put_here(done + which, batch + 1);
   }
 }
 #ifdef SAMPLE_TILES

@@ -1,4 +1,5 @@
 // What Go puts behind linear.cu for the kernel of sample/linear.cuh.
+#include "../walk.cu"
 #include "../tiles.cu"
 
 extern "C" __global__ void __launch_bounds__(64, 3)
@@ -30,7 +31,7 @@ scan_tiles_linear(int steps, int batch, int hidden, int bits, int chains, int ti
   const unsigned run = (*drawn >> 32) + 1;
   unsigned now = *drawn, next;
   if (now < walkers) {
-    walk(g, now, memory, run);
+    walk<24>(g, now, memory, run);
     return;
   }
   now -= walkers;

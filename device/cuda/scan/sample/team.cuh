@@ -3,5 +3,5 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-enum { V = 1, K = 6, TAIL = 6, N = 1, LANES = 32, THREADS = 256, PLACES = 3, PARTS = 1, BEHIND = 2, HOLD = 1, BUFFER = 7680, STAGED = 0, SEEKERS = 2, LOOKS = 12, STATES = 4, COPIERS = 1, UNITS = 17, SEQS = 1, OVER = 0, PACED = true };
+enum { V = 1, K = 6, TAIL = 6, N = 1, LANES = 32, THREADS = 256, PLACES = 3, PARTS = 1, BEHIND = 2, HOLD = 1, BUFFER = 7680, STAGED = 0, SEEKERS = 2, LOOKS = 12, STATES = 4, COPIERS = 1, UNITS = 17, SEQS = 1, OVER = 0, RING = 0, PACED = true };
 #include "../linear.cu"
