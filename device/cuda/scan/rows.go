@@ -24,7 +24,7 @@ const (
 	rowHelping  = 56      // registers of a helper thread
 	mostHeld    = 240     // most registers of a compute thread
 	allHeld     = 1 << 16 // registers of a multiprocessor
-	walkerLooks = 16      // aggregates that a walker reads at a time, a power of two
+	walkerLooks = 16      // aggregates that a walker reads at a time at most, a power of two
 	walkers     = 4       // warps that have so many tiles each under way of a value, if there is one chain
 )
 
@@ -118,6 +118,14 @@ func ring(s *geometry) int {
 		return 0
 	}
 	return max(walkerLooks, ints.PowerOfTwo(min(s.tiles, s.apart()*(s.behind+2))))
+}
+
+// walkedLooks are the aggregates that a walker reads at a time. Threads of large blocks have no registers for more.
+func walkedLooks(s *geometry) int {
+	if s.block() > 512 {
+		return walkerLooks / 2
+	}
+	return walkerLooks
 }
 
 // levels are the rows of threads whose compositions a block's threads show each other, of one tile.
