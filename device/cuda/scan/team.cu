@@ -60,22 +60,20 @@ struct grid {
   unsigned run;
   int walkers = 0; // blocks that walk, ahead of all others
 
+  __device__ __forceinline__ unsigned members() const { return RING > 0 ? gridDim.x - walkers : gridDim.x; }
+  __device__ __forceinline__ int member() const { return RING > 0 ? blockIdx.x - walkers : blockIdx.x; }
   __device__ __forceinline__ void settle() {
-    const int members = gridDim.x - walkers;
-    times = members / chains, over = members % chains;
-    apart = (long long)period * members / chains;
+    times = members() / chains, over = members() % chains;
+    apart = (long long)period * members() / chains;
     groups = (tiles + group - 1) / group;
   }
 
-  // who is this thread, or the last one with a lane. Threads behind it idle.
-  __device__ __forceinline__ int who() const { return min((int)threadIdx.x, (int)(DEEP * LANES) - 1); }
+  // who is this thread or, where some idle, at most the last one with a lane.
+  __device__ __forceinline__ unsigned who() const { return DEEP * LANES < THREADS ? min((int)threadIdx.x, (int)(DEEP * LANES) - 1) : threadIdx.x; }
   __device__ __forceinline__ int x() const { return who() % LANES; }
-  __device__ __forceinline__ bool last() const { return threadIdx.x >= (DEEP - 1) * LANES && threadIdx.x < DEEP * LANES; }
+  __device__ __forceinline__ bool last() const { return threadIdx.x >= (DEEP - 1) * LANES && (DEEP * LANES == THREADS || threadIdx.x < DEEP * LANES); }
 
-  __device__ __forceinline__ turn begin() const {
-    const int member = blockIdx.x - walkers;
-    return {member % chains, member / chains};
-  }
+  __device__ __forceinline__ turn begin() const { return {member() % chains, member() / chains}; }
   __device__ __forceinline__ bool there(const turn& t) const { return t.time < tiles; }
   __device__ __forceinline__ void next(turn& t) const {
     t.time += times, t.chain += over;
