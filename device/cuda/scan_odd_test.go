@@ -34,7 +34,7 @@ var oddScans = []oddScan{
 	{cell.Linear, [3]int{901, 3, 77}, schedule.FP32, 19, [3]string{"alone", "alone", "groups"}},
 	{cell.GILR, [3]int{601, 5, 100}, schedule.FP32, 41, [3]string{"alone", "alone", "groups"}},
 	{cell.SRU, [3]int{1111, 2, 5}, schedule.FP32, 5, [3]string{"alone", "alone", "groups"}},
-	{cell.QRNN, [3]int{605, 1, 333}, schedule.FP32, 23, [3]string{"alone", "alone", "groups"}},
+	{cell.QRNN, [3]int{605, 1, 333}, schedule.FP32, 23, [3]string{"alone", "rows", "groups"}},
 	{cell.LSLSTM.Core, [3]int{603, 1, 61}, schedule.FP32, 5, [3]string{"alone", "alone", "groups"}},
 	{cell.LSLSTM.Core, [3]int{1033, 1, 3}, schedule.FP32, 3, [3]string{"alone", "alone", "groups"}},
 	{cell.GILR, [3]int{611, 23, 3}, schedule.FP32, 7, [3]string{"alone", "alone", "groups"}},

@@ -20,7 +20,7 @@ NEXT
   __syncthreads();
   count_block(ticket, (tiles + ROUND - 1) / ROUND);
   if (blockIdx.x < walkers) {
-    walk<WALKED, true>(g, blockIdx.x, memory, g.run);
+    walk<WALKED>(g, blockIdx.x, memory, g.run);
     return;
   }
   if (threadIdx.x >= THREADS) {

@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   const unsigned run = (*drawn >> 32) + 1;
   unsigned now = *drawn, next;
   if (now < walkers) {
-    walk<24, false>(g, now, memory, run);
+    walk<24>(g, now, memory, run);
     return;
   }
   now -= walkers;

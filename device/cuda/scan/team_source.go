@@ -26,7 +26,7 @@ func (s *writer) teamSource(name string) codegen.Source {
 		"UNITS", s.units, "SEQS", s.seqs, "OVER", s.over, "RING", ring(&s.geometry),
 	)
 	if walked(&s.geometry) {
-		constants += ", " + codegen.Constants("WALKED", walkedLooks(&s.geometry))
+		constants += ", " + codegen.Constants("WALKED", walkerLooks)
 	}
 	fmt.Fprintf(&b, "enum { %s, PACED = %v };\n%s", constants, s.inference(), file("linear").Text)
 	if walked(&s.geometry) {

@@ -8,10 +8,7 @@
 // walk is the work of walker number first. The chains' values are dealt out to walkers, 32
 // side by side. A warp takes LOOKS tiles of such values, in the order of time, and passes the
 // state on to the warp that has the tiles behind them. Their words are of the same round.
-//
-// Where a single chain's tiles all wait for this way through time, a warp that has all its words passes the state on FIRST,
-// and then tells the tiles theirs.
-template <int LOOKS, bool FIRST, class G> __device__ __forceinline__ void walk(const G& g, int first, unsigned char* memory, unsigned run) {
+template <int LOOKS, class G> __device__ __forceinline__ void walk(const G& g, int first, unsigned char* memory, unsigned run) {
   const int pieces = (g.values() + 31) / 32, mine = (g.chains * pieces - first + g.walkers - 1) / g.walkers;
   const int lane = threadIdx.x % 32, batches = (g.tiles - 2 + LOOKS) / LOOKS;
   int* const done = (int*)memory;
@@ -29,14 +26,7 @@ template <int LOOKS, bool FIRST, class G> __device__ __forceinline__ void walk(c
     unsigned missing = !g.has(chain, v) ? 0 : 0xffffffffu >> 32 - count;
     int next = missing ? 0 : count;
     float state = 0;
-    bool begun = false, passed = false;
-    auto pass = [&] {
-      states[which * 32 + lane] = state;
-      __syncwarp();
-      if (lane == 0) put_here(done + which, batch + 1);
-      passed = true;
-    };
-    auto tell = [&](int i, float state) { put_staying(g.further(to, time + 1, i), tagged(state, g.tag(run, time + 1 + i))); };
+    bool begun = false;
     for (patience left; __ballot_sync(0xffffffff, next < count);) {
       if (__ballot_sync(0xffffffff, missing)) {
 #pragma unroll
@@ -55,19 +45,14 @@ template <int LOOKS, bool FIRST, class G> __device__ __forceinline__ void walk(c
       for (int i = 0; i < LOOKS; i++)
         if (i >= next && i < upto) {
           state = number(a[i]) * state + number(b[i]);
-          if (FIRST) b[i] = __float_as_uint(state);
-          else tell(i, state);
+          put_staying(g.further(to, time + 1, i), tagged(state, g.tag(run, time + 1 + i)));
         }
-      if (FIRST) {
-        if (!__ballot_sync(0xffffffff, upto < count)) pass();
-#pragma unroll
-        for (int i = 0; i < LOOKS; i++)
-          if (i >= next && i < upto) tell(i, number(b[i]));
-      }
       next = upto;
       if (next < count && left.over(g.status)) missing = 0, next = count;
     }
-    if (!passed) pass();
+    states[which * 32 + lane] = state;
+    __syncwarp();
+    if (lane == 0) put_here(done + which, batch + 1);
   }
 }
 #ifdef SAMPLE_WALK

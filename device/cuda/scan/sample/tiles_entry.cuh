@@ -29,7 +29,7 @@ scan_tiles_linear(int steps, int batch, int hidden, int bits, int chains, int ti
   const unsigned run = (*drawn >> 32) + 1;
   unsigned now = *drawn, next;
   if (now < walkers) {
-    walk<24, false>(g, now, memory, run);
+    walk<24>(g, now, memory, run);
     return;
   }
   now -= walkers;
