@@ -238,7 +238,7 @@ func BenchmarkGPUScanWholeRows(b *testing.B) {
 // has a worker of its own: as this form was first, its kernels did not end.
 func TestGPUScanWholeRows(t *testing.T) {
 	for _, test := range []rowScan{
-		{cell.Linear, [3]int{520, 3, 15}, schedule.FP32, 0, "scanlanes=512"},
+		{cell.Linear, [3]int{2003, 3, 15}, schedule.FP32, 0, "scanlanes=512"},
 		{cell.Linear, [3]int{520, 3, 77}, schedule.FP32, 0, "scanlanes=512"},
 		{cell.GILR, [3]int{5001, 3, 77}, schedule.FP32, 0, "scanlanes=512"},
 		{cell.Linear, [3]int{20003, 3, 77}, schedule.FP32, 0, "scanlanes=512"},
