@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +107,17 @@ func TestAutoAdapts(t *testing.T) {
 	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"auto uses ", " at 1 point: predicted to take "})
 }
 
+// predictedPoints is at how many points auto says that it uses what is predicted.
+func predictedPoints(text string) (sum int) {
+	_, said, _ := strings.Cut(text, "auto uses ")
+	said, _, _ = strings.Cut(said, ": predicted")
+	for _, m := range regexp.MustCompile(` at (\d+) points?`).FindAllStringSubmatch(said, -1) {
+		n, _ := strconv.Atoi(m[1])
+		sum += n
+	}
+	return sum
+}
+
 // TestAutoPassesOverWhatIsUnknown: entries whose technique or knobs this program
 // does not have are told of once, and the next choice is taken.
 func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
@@ -122,7 +135,10 @@ func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
 	} {
 		tinyBook(t, func(b *wisdom.Book) { b.Entries[0].Impl, b.Entries[0].Knobs = c.impl, c.knobs })
 		o := rnnbench(t, line)
-		o.want(t, exitDone, nil, []string{warning + c.why, "auto uses ", " at 2 points: predicted to take "})
+		o.want(t, exitDone, nil, []string{warning + c.why, "auto uses ", ": predicted to take "})
+		if n := predictedPoints(o.errors); n != 2 { // by whatever techniques
+			t.Errorf("%d points are predicted, want 2: %s", n, o.errors)
+		}
 		if n := strings.Count(o.errors, "cannot be used"); n != 1 {
 			t.Errorf("told %d times: %s", n, o.errors)
 		}
