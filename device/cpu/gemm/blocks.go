@@ -24,7 +24,7 @@ func (e *Engine) way(p *Product, rows int) way {
 		return widened
 	case p.Packed != nil:
 		return packed
-	case p.B.Trans && !p.A.Trans && rows <= dotRows:
+	case p.B.Trans && !p.A.Trans && rows <= dotRows && dotDepth*rows <= p.K:
 		return byDots
 	case !p.B.Trans && rows <= inPlaceTiles*e.k.MaxRows():
 		return inPlace

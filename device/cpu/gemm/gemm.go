@@ -77,10 +77,12 @@ const (
 	// packedDepths quarters of depth is the most k of a block of weights that were packed ahead, of
 	// which few columns are in use at a time.
 	packedDepths = 9
-	// dotRows is the most rows for which rows of Bᵀ are read in place, and inPlaceTiles the most
-	// tiles of rows for which strips of B are. Beyond, packing pays: on a Xeon of 2023 the
+	// dotRows is the most rows for which rows of Bᵀ are read in place, and dotDepth times as many is the
+	// least k: a dot product of few k mostly adds up the lanes of its vectors. inPlaceTiles is the most
+	// tiles of rows for which strips of B are read in place. Beyond, packing pays: on a Xeon of 2023 the
 	// strips win up to 128 rows with 16 floats to the vector, up to 48 with 8.
 	dotRows      = 32
+	dotDepth     = 8
 	inPlaceTiles = 8
 	// inPlaceDepth is the most k of a block of strips read in place: rows of B are often a power
 	// of two apart, and then more of them evict each other.
