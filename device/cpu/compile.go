@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"rnnbench/device"
-	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -37,9 +36,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	}
 	d = d.limited(k)
 	teams := d.teams(s, f, k)
-	if teams == 1 && f == simd.F32 {
-		s = inPlace(s)
-	}
+	s = asRun(s, f, teams)
 	l := d.layout(s, f)
 	arena, free, err := allocate(l.total)
 	if err != nil {

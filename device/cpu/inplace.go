@@ -1,6 +1,17 @@
 package cpu
 
-import "rnnbench/rnn/schedule"
+import (
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/schedule"
+)
+
+// asRun is s as so many teams run it.
+func asRun(s *schedule.Schedule, f simd.Format, teams int) *schedule.Schedule {
+	if teams == 1 && f == simd.F32 {
+		return inPlace(s)
+	}
+	return s
+}
 
 // inPlace is s, a schedule that runs in program order, with products that read weights as they are
 // stored where each run would pack these for one product alone, as in training, whose runs change

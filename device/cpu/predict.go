@@ -74,8 +74,10 @@ type forecast struct {
 }
 
 func newForecast(pl *planner, s *schedule.Schedule, f simd.Format, k knob.Params, r *rates, c caches) *forecast {
+	teams := pl.teams(s, f, k)
+	s = asRun(s, f, teams)
 	p := &forecast{
-		planner: pl, core: core{r, c}, schedule: s, format: f, knobs: k, teams: pl.teams(s, f, k),
+		planner: pl, core: core{r, c}, schedule: s, format: f, knobs: k, teams: teams,
 		wasRead: make([]int64, len(s.Matrices)), known: map[likeness]float64{},
 	}
 	for _, m := range s.Matrices {
@@ -186,9 +188,9 @@ func (p *forecast) seconds(op schedule.Op, members, pieces, from int) (float64, 
 	case schedule.SumRows:
 		return extra + float64(op.A.Rows)*(p.mapRow+3*p.mapLine*float64(ceil(ceil(op.A.Cols, line), parts))), nil
 	case schedule.Cell:
-		return extra + p.cells(op.Program(), op.Next[0], parts), nil
+		return extra + p.cells(op.Program(), op.Next[0], ofCell(op), parts), nil
 	case schedule.CellBackward:
-		return extra + p.cells(op.Cell.Backward, op.Next[0], parts), nil
+		return extra + p.cells(op.Cell.Backward, op.Next[0], ofGradient(op), parts), nil
 	case schedule.Persistent:
 		return extra + p.persistent(op, parts), nil
 	case schedule.PersistentBackward:

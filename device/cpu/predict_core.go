@@ -10,7 +10,12 @@ type core struct {
 
 // move is a worker's part of so many bytes, read and written.
 func (c core) move(bytes int64, parts int) float64 {
-	return float64(bytes) / float64(parts) / c.stream[c.level(bytes/int64(parts))]
+	return c.moveOf(bytes/int64(parts), bytes/int64(parts))
+}
+
+// moveOf is to read and write so many bytes, which are a part of all those that are gone through.
+func (c core) moveOf(bytes, all int64) float64 {
+	return float64(bytes) / c.stream[c.level(max(bytes, all))]
 }
 
 // instructions are the seconds of a program for one line.
@@ -58,11 +63,11 @@ func (c core) mapped(op cell.Op) float64 {
 // copyLine are the seconds of a line that is copied, by whatever instructions.
 const copyLine = 0.8e-9
 
-// rows are the seconds of a program for so many rows of units.
-func (c core) rows(prog cell.Program, rows, units int) float64 {
+// rows are the seconds of a program for so many rows of units, of all the bytes that it goes through row after row.
+func (c core) rows(prog cell.Program, rows, units int, all int64) float64 {
 	vectors := vectorsOf(prog)
 	compute := float64(rows) * (c.row + c.vector*float64(vectors) + float64(ceil(units, line))*c.instructions(prog))
-	return max(compute, c.move(int64(4*vectors*rows*units), 1))
+	return max(compute, c.moveOf(int64(4*vectors*rows*units), all))
 }
 
 // loop is a scan's program for so many rows of units.

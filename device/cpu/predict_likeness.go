@@ -11,8 +11,9 @@ type likeness struct {
 	maps          uint64      // a hash of operations
 	rows, cols, k int
 	packed, trans bool
-	from          int // the memory that weights come from
-	members       int // of the team
+	from          int   // the memory that weights come from
+	all           int64 // bytes of all steps
+	members       int   // of the team
 }
 
 // likeness is that of the kinds of operations that schedules have many of; ok is false for others. It takes
@@ -26,6 +27,7 @@ func (p *forecast) likeness(op schedule.Op, members int) (l likeness, ok bool) {
 		if l.packed {
 			l.from = p.from(&op.B, members)
 		}
+		l.all = every(op.C)
 		p.touched += 4 * int64(l.rows*l.k+l.rows*l.cols)
 	case schedule.Map:
 		l.maps = hash(hashStart, &op)
@@ -39,10 +41,10 @@ func (p *forecast) likeness(op schedule.Op, members int) (l likeness, ok bool) {
 		l.rows, l.cols = op.Steps[0].Out.Rows, op.Steps[0].Out.Cols
 		p.touched += 4 * int64(len(op.Steps)) * int64(l.rows*l.cols)
 	case schedule.Cell:
-		l.program, l.rows, l.cols = &op.Program()[0], op.Next[0].Rows, op.Next[0].Cols
+		l.program, l.rows, l.cols, l.all = &op.Program()[0], op.Next[0].Rows, op.Next[0].Cols, ofCell(op)
 		p.touched += 4 * int64(len(op.Cell.Gates)*2*l.rows*l.cols)
 	case schedule.CellBackward:
-		l.program, l.rows, l.cols = &op.Cell.Backward[0], op.Next[0].Rows, op.Next[0].Cols
+		l.program, l.rows, l.cols, l.all = &op.Cell.Backward[0], op.Next[0].Rows, op.Next[0].Cols, ofGradient(op)
 		p.touched += 4 * int64(len(op.Cell.Gates)*2*l.rows*l.cols)
 	case schedule.Pack:
 		p.touched += schedule.Bytes(op)

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -15,13 +17,34 @@ func (p *forecast) packed(op schedule.Pack, parts int) float64 {
 	return p.call + float64(bytes)/float64(parts)/p.prepare[p.level(int64(2*bytes/parts))]
 }
 
-// cells is a cell of a number of rows.
-func (p *forecast) cells(prog cell.Program, state schedule.View, parts int) float64 {
+// cells is a cell of a number of rows, a step of all those that are in as many bytes.
+func (p *forecast) cells(prog cell.Program, state schedule.View, all int64, parts int) float64 {
+	all /= int64(parts)
 	if state.Rows == 1 {
-		return p.rows(prog, 1, largest(state.Cols, line, parts))
+		return p.rows(prog, 1, largest(state.Cols, line, parts), all)
 	}
 	perRow := ceil(state.Cols, block)
-	return p.rows(prog, state.Rows, state.Cols) * float64(largest(state.Rows*perRow, 1, parts)) / float64(state.Rows*perRow)
+	return p.rows(prog, state.Rows, state.Cols, all) * float64(largest(state.Rows*perRow, 1, parts)) / float64(state.Rows*perRow)
+}
+
+// every is how many bytes the matrices of views have. An operation of one step goes through a part of them, and those
+// of other steps go through the rest before it comes back.
+func every(views ...schedule.View) int64 {
+	var bytes int64
+	for i, v := range views {
+		if !v.Empty() && !slices.ContainsFunc(views[:i], func(w schedule.View) bool { return w.M == v.M }) {
+			bytes += 4 * int64(v.M.Rows) * int64(v.M.Cols)
+		}
+	}
+	return bytes
+}
+
+// ofCell are the bytes of all steps of op but its gates, which the product before it has just written.
+func ofCell(op schedule.Cell) int64 { return every(append([]schedule.View{op.Saved}, op.Next...)...) }
+
+// ofGradient are those of all steps of a gradient.
+func ofGradient(op schedule.CellBackward) int64 {
+	return every(append([]schedule.View{op.DOut, op.Saved, op.DX, op.DR}, op.Next...)...)
 }
 
 // maps are point-wise operations of one shape, one after the other on each row, or on all

@@ -46,12 +46,13 @@ func (p *forecast) persistent(op schedule.Persistent, parts int) float64 {
 // steps are all steps of w.
 func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 	steps := float64(w.steps)
+	all := p.gone(prog, w.steps, w.batch, w.hidden, parts)
 	if w.apart {
 		rows := ceil(w.batch, parts)
 		if w.oneByOne(rows) {
-			return steps * float64(rows) * p.called(w, prog, w.hidden)
+			return float64(rows)*(p.sequence+steps*p.called(w, prog, w.hidden)) + p.moveOf(all, all)
 		}
-		return steps * (p.bandProducts(len(w.weights), rows, w.hidden, w.hidden) + p.rows(prog, rows, w.hidden))
+		return steps * (p.bandProducts(len(w.weights), rows, w.hidden, w.hidden) + p.rows(prog, rows, w.hidden, all))
 	}
 	size := min(w.size, parts)
 	_, _, bands := w.own(0, size)
@@ -60,14 +61,19 @@ func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 		return steps * (p.called(w, prog, units) + p.met(bands))
 	}
 	rows := ceil(w.batch, parts/size)
-	return steps * (p.bandProducts(len(w.weights), rows, units, w.hidden) + p.rows(prog, rows, units) + p.met(bands))
+	return steps * (p.bandProducts(len(w.weights), rows, units, w.hidden) + p.rows(prog, rows, units, all) + p.met(bands))
+}
+
+// gone are the bytes of a worker's part of the vectors of all steps.
+func (p *forecast) gone(prog cell.Program, steps, batch, units, parts int) int64 {
+	return 4 * int64(vectorsOf(prog)) * int64(steps) * int64(ceil(batch*units, parts))
 }
 
 // bandProducts are a step's products of a band, by as many matrices of weights, which stay in the memory
 // that holds them all.
 func (p *forecast) bandProducts(count, batch, units, depth int) float64 {
 	elements := int64(count) * int64(depth) * int64(ceil(units, line)*line)
-	return float64(count) * p.weighted(batch, units, depth, p.format, p.level(elements*bytesOf(p.format)))
+	return float64(count) * p.weighted(batch, units, depth, p.format, p.level(elements*bytesOf(p.format)), 0)
 }
 
 // called is a step of so many units of one sequence, where one call runs all steps.
@@ -106,8 +112,8 @@ func (p *forecast) formed(g schedule.Gemm, op schedule.Persistent, block, member
 	}
 	m, n, k := g.Sizes()
 	first := min(m, firstBlock(m, block))
-	ahead := p.weighted(first, largest(n, line, members), k, p.format, 1)
-	rest := p.weighted(m-first, n, k, p.format, 1)
+	ahead := p.weighted(first, largest(n, line, members), k, p.format, 1, 0)
+	rest := p.weighted(m-first, n, k, p.format, 1, 0)
 	if helped {
 		w.most = bands
 		return p.handover + ahead + max(p.steps(w, programOf(op.Cell, op.Train), members), rest/float64(members-bands)), true
@@ -126,5 +132,6 @@ func (p *forecast) persistentBackward(op schedule.PersistentBackward, parts int)
 		_, _, bands = b.own(0, parts/groups)
 		rows, units = ceil(rows, groups), b.largest(bands)
 	}
-	return float64(op.Steps) * (p.bandProducts(1, rows, units, op.R.Rows) + p.rows(op.Cell.Backward, rows, units) + p.met(bands))
+	all := p.gone(op.Cell.Backward, op.Steps, op.Batch(), op.Hidden(), parts)
+	return float64(op.Steps) * (p.bandProducts(1, rows, units, op.R.Rows) + p.rows(op.Cell.Backward, rows, units, all) + p.met(bands))
 }

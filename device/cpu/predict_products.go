@@ -10,7 +10,8 @@ import (
 func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 	m, n, k := op.Sizes()
 	if op.B.M.Packed {
-		return p.weighted(m, largest(n, line, parts), k, p.format, from)
+		cols := largest(n, line, parts)
+		return p.weighted(m, cols, k, p.format, from, p.moveOf(4*int64(m)*int64(cols), every(op.C)/int64(parts)))
 	}
 	wide := float64(m) * float64(ceil(n, line)*line) / float64(parts)
 	rate := p.peak
@@ -20,7 +21,7 @@ func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 	}
 	sec := p.call + 2*wide*float64(k)/rate + p.tile*wide/float64(line*p.kernels.MaxRows())
 	sec += p.pack * float64(k) * float64(m+n) / float64(parts)
-	return sec + wide*8/p.stream[p.level(int64(4*wide))]
+	return sec + wide*4/p.stream[p.level(max(every(op.C)/int64(parts), int64(4*wide)))]
 }
 
 // from is the memory that packed weights come from: the nearest that holds all that was touched since they were
@@ -43,12 +44,13 @@ func (p *forecast) packing(op schedule.Gemm, parts int) float64 {
 }
 
 // weighted is a product by packed weights by one worker: the longer of its multiply-adds and of reading the
-// weights.
-func (p *forecast) weighted(m, n, k int, f simd.Format, from int) float64 {
+// weights. The results take so many seconds to write.
+func (p *forecast) weighted(m, n, k int, f simd.Format, from int, results float64) float64 {
 	g := bandProduct(m, n, k, f)
 	if blocks, ok := gemm.Rounds(p.gemm, &g); ok {
 		wide := float64(ceil(n, line) * line)
-		return 2*p.call + p.block*float64(blocks) + p.round*float64(m)*float64(k) + wide*float64(k)*max(2*float64(m)/p.half, float64(bytesOf(f))/p.load[from])
+		results = max(results, p.store*float64(ceil(n, line)*ceil(m, line)))
+		return 2*p.call + results + p.block*float64(blocks) + p.round*float64(m)*float64(k) + wide*float64(k)*max(2*float64(m)/p.half, float64(bytesOf(f))/p.load[from])
 	}
 	rows := p.kernels.MaxRows()
 	tiles := ceil(m, rows)
@@ -61,15 +63,15 @@ func (p *forecast) weighted(m, n, k int, f simd.Format, from int) float64 {
 	if f != simd.F32 && tiles > 2 {
 		sec += p.widen * elements * float64(ceil(tiles, widenedTiles))
 	}
-	least := float64(bytesOf(f)) / p.read[from]
-	if f != simd.F32 {
-		least = max(least, p.narrow)
+	if f != simd.F32 && tiles <= 2 { // each tile widens elements among its multiply-adds
+		sec += p.narrow * elements * min(1, 2/float64(m))
 	}
+	least := float64(bytesOf(f)) / p.read[from]
 	more := 0.0
 	if from > 1 {
 		more = unhidden * min(sec, elements*least)
 	}
-	return p.call + max(sec, elements*least) + more
+	return p.call + results + max(sec, elements*least) + more
 }
 
 // unhidden is the part of reading weights from a memory that all share, or of the multiply-adds where that takes

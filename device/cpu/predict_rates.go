@@ -8,7 +8,7 @@ type rates struct {
 	// Products.
 	peak    float64    // operations per second
 	read    [4]float64 // bytes of weights per second in products of one row, from each memory
-	narrow  float64    // of an element of 16 bits in a product of one row, at least
+	narrow  float64    // of an element of 16 bits in a product of one or two rows, besides
 	widen   float64    // of an element of 16 bits in products of many rows
 	tile    float64    // of a tile besides
 	call    float64    // of a product besides
@@ -16,6 +16,7 @@ type rates struct {
 	half    float64    // operations per second of BF16 multiplied as it is
 	load    [4]float64 // bytes of weights per second in such products of few rows, from each memory
 	block   float64    // of a block of tiles besides
+	store   float64    // of a tile of results
 	round   float64    // of a float that is rounded to BF16 as the product goes
 	prepare [4]float64 // bytes of weights packed ahead per second, by the memory they come from
 
@@ -32,6 +33,7 @@ type rates struct {
 	mapFar      float64    // and of one outside of a worker's own caches
 
 	// Persistent layers.
+	sequence          float64 // of a sequence whose steps one call runs
 	step              float64 // of a step where one call runs all
 	latency           float64 // and of the sigmoids or tanhs that the next such step waits for
 	nearLine, farLine float64 // of a line of weights in such a step, in the nearest cache and outside, at least
@@ -56,14 +58,14 @@ func ratesOf(l simd.Level) *rates {
 		tile: 6e-9, call: 25e-9, pack: 0.15e-9, prepare: [4]float64{20e9, 28e9, 15e9, 8e9},
 		stream: [4]float64{200e9, 60e9, 40e9, 20e9}, function: 5.8e-9, line: 0.5e-9, row: 8e-9, vector: 2.5e-9, scanRow: 3e-9,
 		mapFunction: 5.8e-9, mapLine: 0.4e-9, mapRow: 7e-9, mapFar: 50e-9,
-		step: 22e-9, nearLine: 0.4e-9, farLine: 0.61e-9, forming: 0.9, meeting: 0.35e-6,
+		sequence: 0.25e-6, step: 22e-9, nearLine: 0.4e-9, farLine: 0.61e-9, forming: 0.9, meeting: 0.35e-6,
 		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
 	}
-	r.half, r.load, r.round, r.block = 2*r.peak, r.read, 0.1e-9, 60e-9
+	r.half, r.load, r.round, r.block, r.store = 2*r.peak, r.read, 0.1e-9, 60e-9, 20e-9
 	switch l {
 	case simd.AMX: // as measured on two cores of a Sapphire Rapids
-		r.peak, r.half, r.load = 200e9, 1700e9, [4]float64{150e9, 150e9, 60e9, 29e9}
-		r.read, r.narrow = [4]float64{150e9, 105e9, 65e9, 29e9}, 0.018e-9
+		r.peak, r.half, r.load = 200e9, 1900e9, [4]float64{150e9, 150e9, 60e9, 29e9}
+		r.read, r.narrow = [4]float64{150e9, 105e9, 65e9, 29e9}, 0.008e-9
 		r.function, r.mapFunction = 6.5e-9, 6.5e-9
 		r.step, r.latency, r.nearLine, r.farLine = 7e-9, 11e-9, 0.26e-9, 0.43e-9
 	case simd.AVX2:

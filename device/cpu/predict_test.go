@@ -99,6 +99,46 @@ func TestPredictedProducts(t *testing.T) {
 	}
 }
 
+// TestPredictedWidening holds predictions of products by weights of 16 bits to what a core took with AVX2. Elements are
+// widened among the multiply-adds, so that of one or two rows both take their time.
+func TestPredictedWidening(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k int
+		micros  float64
+	}{{1, 152, 152, 0.94}, {1, 603, 87, 2.57}, {2, 87, 603, 3.3}, {2, 603, 87, 3.1}} {
+		s := products(t, 1, 1, 100, c.m, c.n, c.k)
+		s.Precision = schedule.BF16
+		sec, err := plan(t, 1).predict(s, simd.BF16, nil, ratesOf(simd.AVX2), zen)
+		if got := 1e6 * sec / 100; err != nil || got > 1.25*c.micros || got < c.micros/1.25 {
+			t.Errorf("%d×%d×%d: %.2f µs, measured %.2f, %v", c.m, c.n, c.k, got, c.micros, err)
+		}
+	}
+}
+
+// TestPredictedResults: results that no cache of a core's own holds take time to write.
+func TestPredictedResults(t *testing.T) {
+	row := func(rows int) float64 { return seconds(t, 1, products(t, 1, 1, 4, rows, 128, 8), nil) / float64(rows) }
+	if near, far := row(200), row(20000); far < 1.05*near {
+		t.Errorf("a row takes %.3g s of 200, and %.3g s of 20,000", near, far)
+	}
+}
+
+// TestPredictedInPlace: training packs weights as products go, and no pack is predicted where none runs.
+func TestPredictedInPlace(t *testing.T) {
+	b := schedule.NewBuilder(1)
+	w, p, a, c := b.Matrix("w", 512, 512), b.Packed("p", 512, 512), b.Matrix("a", 4, 512), b.Matrix("c", 4, 512)
+	b.Do(0, schedule.Pack{Src: w.All(), Dst: p.All()})
+	b.Do(0, schedule.Gemm{A: a.All(), B: p.All(), C: c.All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newForecast(plan(t, 1), s, simd.F32, nil, ratesOf(simd.Generic), zen)
+	if n := len(f.schedule.Nodes); n != 1 {
+		t.Errorf("%d operations are predicted, not the product alone", n)
+	}
+}
+
 // TestPredictedMemory: weights that were read long ago come from further away.
 func TestPredictedMemory(t *testing.T) {
 	each := func(weights int) float64 {
