@@ -101,6 +101,15 @@ func (e rounder) block(p *Product, m, n int) (b roundedBlock) {
 	return b
 }
 
+// lower is b with fewer rows where it has all n columns of weights that were packed ahead: its results then take an eighth
+// of L2. Tiles write lines of many rows, and the last of an odd number of k is added to them.
+func (b roundedBlock) lower(e rounder, p *Product, n int) roundedBlock {
+	if p.Packed != nil && b.n >= n {
+		b.m = min(b.m, max(tallRows, e.blockA/2/n/tallRows*tallRows))
+	}
+	return b
+}
+
 // scratch is how many floats a share of m×n takes.
 func (e rounder) scratch(p *Product, m, n int) int {
 	b := e.block(p, m, n)
@@ -117,7 +126,7 @@ func (e rounder) scratch(p *Product, m, n int) int {
 // run computes a rectangle of p.
 func (e rounder) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch) {
 	r := &s.rounding
-	*r = rounding{rounder: e, product: p, scratch: s, next: next, roundedBlock: e.block(p, m1-m0, n1-n0)}
+	*r = rounding{rounder: e, product: p, scratch: s, next: next, roundedBlock: e.block(p, m1-m0, n1-n0).lower(e, p, n1-n0)}
 	r.stride = roundedStride(r.k)
 	words, rest := r.m*r.stride, s.buf
 	r.words, rest = rest[:words], rest[words:]

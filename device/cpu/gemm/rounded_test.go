@@ -56,7 +56,7 @@ func TestSmallProductsAreWidened(t *testing.T) {
 			t.Errorf("%+v: rounded is %v", c, ok)
 		}
 	}
-	for _, m := range []int{1, 17, 40} {
+	for _, m := range []int{1, 17, 40, 700} {
 		for k := 2; k < 200; k += 31 {
 			all := e.ScratchLen(&Product{M: m, N: 512, K: k, Packed: []float32{}, Format: simd.BF16}, 1)
 			for n := 1; n < 512; n += 13 {
