@@ -32,6 +32,8 @@ func (c core) instruction(op cell.Op) float64 {
 	switch {
 	case op == cell.Zero || op == cell.Copy:
 		return 0
+	case op == cell.Tanh:
+		return c.tanh
 	case function(op):
 		return c.function
 	case op == cell.SigmoidGrad || op == cell.TanhGrad:
@@ -54,6 +56,8 @@ func (c core) mapped(op cell.Op) float64 {
 	switch {
 	case op == cell.Zero || op == cell.Copy:
 		return copyLine
+	case op == cell.Tanh:
+		return c.mapTanh
 	case function(op):
 		return c.mapFunction
 	}

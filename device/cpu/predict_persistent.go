@@ -50,7 +50,11 @@ func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 	if w.apart {
 		rows := ceil(w.batch, parts)
 		if w.oneByOne(rows) {
-			return float64(rows)*(p.sequence+steps*p.called(w, prog, w.hidden)) + p.moveOf(all, all)
+			calls := float64(rows) * (p.sequence + steps*p.called(w, prog, w.hidden))
+			if p.level(all) > 1 { // steps of a sequence are rows apart, which no prefetcher follows
+				calls += p.moveOf(all, all)
+			}
+			return calls
 		}
 		return steps * (p.bandProducts(len(w.weights), rows, w.hidden, w.hidden) + p.rows(prog, rows, w.hidden, all))
 	}
@@ -78,7 +82,11 @@ func (p *forecast) bandProducts(count, batch, units, depth int) float64 {
 
 // called is a step of so many units of one sequence, where one call runs all steps.
 func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
-	lines := float64(ceil(units, line))
+	lanes := line
+	if p.kernels.Level() == simd.AVX2 {
+		lanes /= 2
+	}
+	lines := float64(ceil(units, lanes)*lanes) / line
 	weights := int64(4 * len(w.weights) * w.hidden * ceil(units, line) * line)
 	each := p.nearLine
 	switch level := p.level(weights); {
@@ -91,7 +99,7 @@ func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
 	if slices.ContainsFunc([]cell.Instr(prog), func(in cell.Instr) bool { return function(in.Op) }) {
 		step += p.latency
 	}
-	return step + lines*(float64(len(w.weights)*w.hidden)*each+p.instructions(prog))
+	return step + lines*float64(len(w.weights)*w.hidden)*each + (1+p.beside*max(0, lines-1))*p.instructions(prog)
 }
 
 // met is a meeting of so many workers. It was measured with two; see moves.

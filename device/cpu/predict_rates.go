@@ -22,12 +22,14 @@ type rates struct {
 
 	// Point-wise operations.
 	stream      [4]float64 // bytes per second, from each memory
-	function    float64    // of a sigmoid or tanh of a line of a cell,
+	function    float64    // of a sigmoid of a line of a cell,
+	tanh        float64    // of a tanh,
 	line        float64    // of another operation of a line
 	row         float64    // of a row
 	vector      float64    // and of each vector of it
 	scanRow     float64    // of a row of a scan
-	mapFunction float64    // of a sigmoid or tanh of a line of a map
+	mapFunction float64    // of a sigmoid of a line of a map
+	mapTanh     float64    // of a tanh
 	mapLine     float64    // and of each vector of a line of another map
 	mapRow      float64    // of a row of a map
 	mapFar      float64    // and of one outside of a worker's own caches
@@ -36,6 +38,7 @@ type rates struct {
 	sequence          float64 // of a sequence whose steps one call runs
 	step              float64 // of a step where one call runs all
 	latency           float64 // and of the sigmoids or tanhs that the next such step waits for
+	beside            float64 // part of a line's instructions that take time beside another line's
 	nearLine, farLine float64 // of a line of weights in such a step, in the nearest cache and outside, at least
 	forming           float64 // of a product formed among steps, times what it takes by itself
 	meeting           float64 // of two workers at a step
@@ -58,7 +61,7 @@ func ratesOf(l simd.Level) *rates {
 		tile: 6e-9, call: 25e-9, pack: 0.15e-9, prepare: [4]float64{20e9, 28e9, 15e9, 8e9},
 		stream: [4]float64{200e9, 60e9, 40e9, 20e9}, function: 5.8e-9, line: 0.5e-9, row: 8e-9, vector: 2.5e-9, scanRow: 3e-9,
 		mapFunction: 5.8e-9, mapLine: 0.4e-9, mapRow: 7e-9, mapFar: 50e-9,
-		sequence: 0.25e-6, step: 22e-9, nearLine: 0.4e-9, farLine: 0.61e-9, forming: 0.9, meeting: 0.35e-6,
+		sequence: 0.25e-6, step: 22e-9, beside: 1, nearLine: 0.4e-9, farLine: 0.61e-9, forming: 0.9, meeting: 0.35e-6,
 		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
 	}
 	r.half, r.load, r.round, r.block, r.store = 2*r.peak, r.read, 0.1e-9, 60e-9, 20e-9
@@ -66,16 +69,21 @@ func ratesOf(l simd.Level) *rates {
 	case simd.AMX: // as measured on two cores of a Sapphire Rapids
 		r.peak, r.half, r.load = 200e9, 1900e9, [4]float64{150e9, 150e9, 60e9, 29e9}
 		r.read, r.narrow = [4]float64{150e9, 105e9, 65e9, 29e9}, 0.008e-9
-		r.function, r.mapFunction = 6.5e-9, 6.5e-9
-		r.step, r.latency, r.nearLine, r.farLine = 7e-9, 11e-9, 0.26e-9, 0.43e-9
+		r.function, r.mapFunction = 7.3e-9, 7.3e-9
+		r.step, r.latency, r.beside, r.nearLine, r.farLine = 7e-9, 11e-9, 0.5, 0.26e-9, 0.43e-9
 	case simd.AVX2:
 		r.peak, r.tile = 110e9, 10e-9
-		r.function, r.mapFunction, r.line, r.step = 9e-9, 9e-9, 0.8e-9, 8e-9
+		r.function, r.mapFunction, r.line = 10e-9, 10e-9, 0.8e-9
+		r.step, r.beside, r.nearLine, r.farLine = 8e-9, 0.5, 0.44e-9, 0.46e-9 // as measured on one core of a Sapphire Rapids
 	case simd.Generic:
 		r.peak, r.read = 4.3e9, [4]float64{12e9, 12e9, 12e9, 12e9}
 		r.widen, r.narrow, r.pack, r.prepare = 1e-9, 0.3e-9, 1e-9, [4]float64{5e9, 5e9, 5e9, 5e9}
 		r.function, r.line, r.vector = 280e-9, 25e-9, 10e-9
 		r.mapFunction, r.mapLine = 150e-9, 4e-9
+	}
+	r.tanh, r.mapTanh = r.function, r.mapFunction
+	if l == simd.AMX || l == simd.AVX2 {
+		r.tanh, r.mapTanh = 0.7*r.tanh, 0.6*r.mapTanh
 	}
 	return &r
 }
