@@ -82,6 +82,6 @@ func (c core) loop(l *loop, rows, units int) float64 {
 			steps++
 		}
 	}
-	compute := float64(rows) * (c.scanRow + float64(ceil(units, line))*c.instructions(l.Program()))
+	compute := float64(rows) * (c.scanRow + c.scanned*float64(ceil(units, line))*c.instructions(l.Program()))
 	return max(compute, c.move(int64(4*steps*rows*units), 1))
 }

@@ -28,6 +28,7 @@ type rates struct {
 	row         float64    // of a row
 	vector      float64    // and of each vector of it
 	scanRow     float64    // of a row of a scan
+	scanned     float64    // part of a line's instructions that take time in a scan, where no step waits for them
 	mapFunction float64    // of a sigmoid of a line of a map
 	mapTanh     float64    // of a tanh
 	mapLine     float64    // and of each vector of a line of another map
@@ -59,7 +60,7 @@ func ratesOf(l simd.Level) *rates {
 	r := rates{
 		peak: 115e9, read: [4]float64{110e9, 105e9, 90e9, 30e9}, narrow: 0.024e-9, widen: 0.15e-9,
 		tile: 6e-9, call: 25e-9, pack: 0.15e-9, prepare: [4]float64{20e9, 28e9, 15e9, 8e9},
-		stream: [4]float64{200e9, 60e9, 40e9, 20e9}, function: 5.8e-9, line: 0.5e-9, row: 8e-9, vector: 2.5e-9, scanRow: 3e-9,
+		stream: [4]float64{200e9, 60e9, 40e9, 20e9}, function: 5.8e-9, line: 0.5e-9, row: 8e-9, vector: 2.5e-9, scanRow: 3e-9, scanned: 1,
 		mapFunction: 5.8e-9, mapLine: 0.4e-9, mapRow: 7e-9, mapFar: 50e-9,
 		sequence: 0.25e-6, step: 22e-9, beside: 1, nearLine: 0.4e-9, farLine: 0.61e-9, forming: 0.9, meeting: 0.35e-6,
 		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
@@ -68,12 +69,12 @@ func ratesOf(l simd.Level) *rates {
 	switch l {
 	case simd.AMX: // as measured on two cores of a Sapphire Rapids
 		r.peak, r.half, r.load = 200e9, 1900e9, [4]float64{150e9, 150e9, 60e9, 29e9}
-		r.read, r.narrow = [4]float64{150e9, 105e9, 65e9, 29e9}, 0.008e-9
-		r.function, r.mapFunction = 7.3e-9, 7.3e-9
+		r.read, r.narrow = [4]float64{240e9, 165e9, 65e9, 29e9}, 0.008e-9
+		r.function, r.mapFunction, r.scanned = 7.3e-9, 7.3e-9, 0.65
 		r.step, r.latency, r.beside, r.nearLine, r.farLine = 7e-9, 11e-9, 0.5, 0.26e-9, 0.43e-9
 	case simd.AVX2:
 		r.peak, r.tile = 110e9, 10e-9
-		r.function, r.mapFunction, r.line = 10e-9, 10e-9, 0.8e-9
+		r.function, r.mapFunction, r.line, r.scanned = 10e-9, 10e-9, 0.8e-9, 0.85
 		r.step, r.beside, r.nearLine, r.farLine = 8e-9, 0.5, 0.44e-9, 0.46e-9 // as measured on one core of a Sapphire Rapids
 	case simd.Generic:
 		r.peak, r.read = 4.3e9, [4]float64{12e9, 12e9, 12e9, 12e9}
