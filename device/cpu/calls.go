@@ -30,10 +30,12 @@ func (w *persistent) calls(units int) bool {
 }
 
 // oneByOne reports whether a worker runs each of so many sequences in one call, rather than steps of all of
-// them: where the nearest cache holds the weights, or there are few sequences to read them for.
+// them: where the nearest cache holds the weights, or there are few sequences to read them for. To start one takes as
+// long as a step or two.
 func (w *persistent) oneByOne(rows int) bool {
+	const few = 4
 	switch {
-	case w.recurrence == nil:
+	case w.recurrence == nil || rows > 1 && w.steps < few:
 		return false
 	case w.near(w.hidden):
 		return true

@@ -7,6 +7,7 @@ import (
 
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -111,6 +112,20 @@ func TestSequencesThatMakeUpForWeights(t *testing.T) {
 	} {
 		if got := enough(test.bytes, test.f, test.level); got != test.want {
 			t.Errorf("%+v: %d sequences", test, got)
+		}
+	}
+}
+
+// TestFewStepsAreProducts: steps of several sequences are products of all of them where there are few, as in each part of
+// a batch of many lengths: to start a call for each sequence would take as long.
+func TestFewStepsAreProducts(t *testing.T) {
+	for _, c := range []struct {
+		steps, rows int
+		want        bool
+	}{{3, 2, false}, {1, 40, false}, {3, 1, true}, {4, 2, true}, {100, 40, true}} {
+		w := &persistent{band: band{steps: c.steps, batch: c.rows, hidden: line}, weights: make([][]float32, 4), recurrence: &fused.Recurrence{}}
+		if got := w.oneByOne(c.rows); got != c.want {
+			t.Errorf("%d steps of %d sequences: one by one is %v", c.steps, c.rows, got)
 		}
 	}
 }
