@@ -31,15 +31,19 @@ func (w *persistent) calls(units int) bool {
 
 // oneByOne reports whether a worker runs each of so many sequences in one call, rather than steps of all of
 // them: where the nearest cache holds the weights, or there are few sequences to read them for. To start one takes as
-// long as a step or two.
+// long as a step or two. With AVX-512, tiles of several sequences are faster than any that reads weights of more than
+// three lines of units, or four of one gate, for each.
 func (w *persistent) oneByOne(rows int) bool {
-	const few = 4
+	const few, lines = 4, 3
+	wide := w.program.device.kernels.Level() >= simd.AVX512
 	switch {
 	case w.recurrence == nil || rows > 1 && w.steps < few:
 		return false
+	case wide && rows >= some && (w.hidden > (lines+1)*line || w.hidden > lines*line && len(w.weights) > 1):
+		return false
 	case w.near(w.hidden):
 		return true
-	case w.program.device.kernels.Level() >= simd.AVX512:
+	case wide:
 		return rows == 1 || rows <= some && w.near(w.hidden*2/3)
 	}
 	return rows == 1 && len(w.weights) > 1 && w.calls(w.hidden)

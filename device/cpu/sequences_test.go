@@ -116,16 +116,20 @@ func TestSequencesThatMakeUpForWeights(t *testing.T) {
 	}
 }
 
-// TestFewStepsAreProducts: steps of several sequences are products of all of them where there are few, as in each part of
-// a batch of many lengths: to start a call for each sequence would take as long.
-func TestFewStepsAreProducts(t *testing.T) {
+// TestSequencesOneByOne: steps of several sequences are products of all of them where there are few, as in each part of
+// a batch of many lengths: to start a call for each sequence would take as long. So they are of many units with AVX-512.
+func TestSequencesOneByOne(t *testing.T) {
+	p := &program{device: &Device{planner: planner{kernels: simd.Model(simd.AMX)}}}
 	for _, c := range []struct {
-		steps, rows int
-		want        bool
-	}{{3, 2, false}, {1, 40, false}, {3, 1, true}, {4, 2, true}, {100, 40, true}} {
-		w := &persistent{band: band{steps: c.steps, batch: c.rows, hidden: line}, weights: make([][]float32, 4), recurrence: &fused.Recurrence{}}
+		steps, rows, units, gates int
+		want                      bool
+	}{
+		{3, 2, 16, 4, false}, {1, 40, 16, 4, false}, {3, 1, 16, 4, true}, {4, 2, 16, 4, true}, {100, 40, 16, 4, true}, // few steps
+		{50, 8, 50, 1, true}, {50, 8, 65, 1, false}, {50, 3, 60, 1, true}, {50, 8, 33, 3, true}, {50, 8, 49, 3, false}, // many units
+	} {
+		w := &persistent{band: band{program: p, steps: c.steps, batch: c.rows, hidden: c.units}, weights: make([][]float32, c.gates), recurrence: &fused.Recurrence{}}
 		if got := w.oneByOne(c.rows); got != c.want {
-			t.Errorf("%d steps of %d sequences: one by one is %v", c.steps, c.rows, got)
+			t.Errorf("%+v: one by one is %v", c, got)
 		}
 	}
 }
