@@ -74,6 +74,22 @@ func (c core) rows(prog cell.Program, rows, units int, all int64) float64 {
 	return max(compute, c.moveOf(int64(4*vectors*rows*units), all))
 }
 
+// stepwise is how many vectors of a program each step has of its own, in memory. States before a step are those after
+// the one before it.
+func stepwise(p cell.Program) int {
+	own := map[cell.Ref]bool{}
+	reads, writes := p.Vectors()
+	for _, r := range append(reads, writes...) {
+		switch r.Kind {
+		case cell.Prev, cell.Next:
+			own[cell.Ref{Kind: cell.Next, Index: r.Index}] = true
+		case cell.X, cell.Saved, cell.DOut, cell.DX, cell.DR:
+			own[r] = true
+		}
+	}
+	return len(own)
+}
+
 // loop is a scan's program for so many rows of units.
 func (c core) loop(l *loop, rows, units int) float64 {
 	steps := 0

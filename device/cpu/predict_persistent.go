@@ -70,7 +70,7 @@ func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 
 // gone are the bytes of a worker's part of the vectors of all steps.
 func (p *forecast) gone(prog cell.Program, steps, batch, units, parts int) int64 {
-	return 4 * int64(vectorsOf(prog)) * int64(steps) * int64(ceil(batch*units, parts))
+	return 4 * int64(stepwise(prog)) * int64(steps) * int64(ceil(batch*units, parts))
 }
 
 // bandProducts are a step's products of a band, by as many matrices of weights, which stay in the memory
