@@ -14,6 +14,9 @@ type staged struct {
 	state   []byte // of the source after it
 }
 
+// Overlaps reports whether an iteration of t begins before the one ahead of it ends.
+func Overlaps(t *Trainer) bool { return fedAll(t) }
+
 // fedAll reports whether all devices can be fed while they train.
 func fedAll(t *Trainer) bool {
 	return !slices.ContainsFunc(t.replicas, func(r replica) bool {

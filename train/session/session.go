@@ -26,7 +26,7 @@ type Session struct {
 	Emit       func(*results.Record) error
 
 	// Over, where set, reports whether the time for this part of the training is over. It is
-	// asked after each block of iterations.
+	// asked after each iteration, or some of them where a device overlaps them.
 	Over func() bool
 
 	// Reference is where each loss may lie, without a curve, if the plan compares them.
@@ -90,10 +90,10 @@ func (s *Session) Run(ctx context.Context) error {
 	return nil
 }
 
-// block is how many iterations are next made without looking at anything between them: a device is
-// slower if it waits for the host after each.
+// block is how many iterations are next made without looking at anything between them: a device that
+// overlaps them is slower if it waits for the host after each.
 func (s *Session) block() int {
-	if s.Reference != nil {
+	if s.Reference != nil || !train.Overlaps(s.Trainer) {
 		return 1
 	}
 	n, made := runsIn(s.each), s.Trainer.Iterations()

@@ -35,12 +35,13 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	}
 	single, _ := backwardBlocks(c, l, unitRegisters(of))
 	all = slices.Concat(all, more, single)
-	if r := c.Knobs["resident"]; len(all) == 0 || r == byStreaming { // weights exceed the chip
+	r, beyond := c.Knobs["resident"], len(all) == 0 // the weights exceed the chip
+	if beyond || r == byStreaming {
 		all = append(all, backwardStreams(c, l, unitRegisters(of), len(carried(of)))...)
-		if r == asExpected || r == inWideProducts {
-			wides, _ := backwardWides(c, l, len(carried(of)))
-			all = append(all, wides...)
-		}
+	}
+	if (r == asExpected || r == inWideProducts) && (beyond || l.gates > 1) { // nobody timed one gate on the chip
+		wides, _ := backwardWides(c, l, len(carried(of)))
+		all = append(all, wides...)
 	}
 	slices.SortStableFunc(all, cheaper)
 	return all, why

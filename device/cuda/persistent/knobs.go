@@ -51,7 +51,7 @@ func KnobDocs(gradient bool) []knob.Knob {
 		{Name: "kept", Doc: "copies of a warp that the L2 cache is asked to keep, where all are more than it holds; 0: chosen", Values: []int{0}, Max: 128},
 		{Name: "look", Doc: "pieces of 64 bytes of a sequence's states that a warp of such a layer looks at until they have come; 0: chosen", Values: []int{0}, Max: 8},
 		{Name: "ahead", Doc: "portions of so many pieces that it then reads at the same time, 2 at least; 0: chosen", Values: []int{0}, Max: 8},
-		{Name: widebackKnob, Doc: "1: warpgroups multiply a gradient for up to 256 sequences at once, in 16 bits (backward-wide); 0: where that is expected to be the fastest of weights that exceed the chip", Values: wideback},
+		{Name: widebackKnob, Doc: "1: warpgroups multiply a gradient for up to 256 sequences at once, in 16 bits (backward-wide); 0: where that is expected to be the fastest", Values: wideback},
 		{Name: "back", Doc: "how the gradient is divided: so many places behind what is expected to be the fastest", Values: back, Max: 4096},
 	}
 }

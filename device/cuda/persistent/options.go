@@ -142,7 +142,7 @@ func (q question) passedOver(v *Variant, t, form Config) string {
 		return fmt.Sprintf("halves do not hold the states of %v, which may grow; tensor=1 takes it all the same", q.cell)
 	}
 	if v == backwardWideVariant {
-		return "it is chosen where weights exceed the chip; wideback=1 asks for it"
+		return "it is not expected to be the fastest; wideback=1 asks for it"
 	}
 	if v == streamVariant || v == backwardStreamVariant {
 		return "all weights stay on chip by other kernels"

@@ -11,7 +11,7 @@ import (
 
 // TestWideBackChosen: of gradients whose weights exceed the chip those of many sequences in
 // 16 bits are by backward-wide, in the order that an H100 measured. Nobody timed fp32 or
-// fewer than 16 sequences. Weights that fit stay with other kernels unless the knob asks.
+// fewer than 16 sequences. Weights that fit have it where an H100 found it faster, too.
 func TestWideBackChosen(t *testing.T) {
 	for _, l := range []struct {
 		cell          *cell.Cell
@@ -27,8 +27,13 @@ func TestWideBackChosen(t *testing.T) {
 		{cell.GRU, 3072, 96, driver.Half, nil, "backward-wide"},
 		{cell.LSTM, 2304, 8, driver.Brain, nil, "backward-stream"},
 		{cell.LSTM, 2304, 32, driver.Brain, knob.Params{"resident": 7}, "backward-stream"},
-		{cell.LSTM, 1696, 96, driver.Brain, nil, "backward-bulk"},
-		{cell.LSTM, 1696, 96, driver.Brain, knob.Params{"wideback": 1}, "backward-wide"},
+		{cell.LSTM, 1696, 96, driver.Brain, nil, "backward-wide"},
+		{cell.LSTM, 1536, 24, driver.Brain, nil, "backward-wide"},
+		{cell.LSTM, 640, 100, driver.Brain, nil, "backward-wide"},
+		{cell.GRU, 1280, 128, driver.Brain, nil, "backward-wide"},
+		{cell.LSTM, 512, 64, driver.Brain, nil, "backward-bulk"},
+		{cell.GRU, 768, 33, driver.Brain, nil, "backward-bulk"},
+		{cell.LSTM, 512, 64, driver.Brain, knob.Params{"wideback": 1}, "backward-wide"},
 		{cell.LSTM, 2304, 32, driver.Single, nil, "backward-stream"},
 	} {
 		all := persistent.BackwardCandidates(l.cell, l.hidden, l.batch, l.weights, l.knobs, h200())
