@@ -127,9 +127,40 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 		rep.Findings = append(rep.Findings, "cuDNN runs here only layers without "+without+", and cells that it has.")
 		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	}
-	rep.add("production", overSlowest(recs, names, on), nil)
+	if on.GPU {
+		besideVendor(rep, recs)
+	}
+	drawn := fastestForms(recs) // a figure has room for few series
+	rep.add("production", overSlowest(drawn, labels(drawn), on), nil)
 	ragged(rep, recs, on)
 	return rep, nil
+}
+
+// besideVendor says how many times as fast as cuDNN's fastest form ours is, by the width of the precision.
+func besideVendor(rep *Report, recs []results.Record) {
+	theirs := vendorsOf(recs)
+	own := slices.DeleteFunc(labels(recs), quantity.Vendor)
+	for _, wide := range []bool{true, false} {
+		var ratios []float64
+		slower := 0
+		for _, p := range points(recs) {
+			here := func(q results.Point) bool { return q == p }
+			a, b := fastest(recs, own, here), fastest(recs, theirs, here)
+			if a == nil || b == nil || wide != (p.Precision == "fp32") {
+				continue
+			}
+			ratios = append(ratios, b.Seconds()/a.Seconds())
+			if a.Seconds() > b.Seconds() {
+				slower++
+			}
+		}
+		if ratios == nil {
+			continue
+		}
+		precision := map[bool]string{true: "fp32", false: "16 bits"}[wide]
+		rep.Findings = append(rep.Findings, fmt.Sprintf("In %s, rnnbench's fastest technique is %.2f× as fast as cuDNN's fastest form (geometric mean of %d layers; range %.2f× to %.2f×; slower at %d).",
+			precision, geomean(ratios), len(ratios), slices.Min(ratios), slices.Max(ratios), slower))
+	}
 }
 
 // seconds is the time of a record as a cell.

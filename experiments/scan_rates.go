@@ -171,7 +171,33 @@ func reportScanRates(recs []results.Record, on Target) (*Report, error) {
 			"forward": "Inference: bytes per second of a scan over channels, one sequence", "train": "Training: bytes per second of a scan over channels, one sequence"}[pass]})
 		rep.add("scan-rates-"+pass, fig, err)
 	}
+	if fig := oddFigure(rates, on); len(fig.Panels) > 0 {
+		rep.add("scan-rates-odd", fig, nil)
+	}
 	return rep, nil
+}
+
+// oddFigure draws the share of a copy that odd shapes reach over their channels, a panel for each pass.
+func oddFigure(rates []scanRate, on Target) *plots.Chart {
+	ch := &plots.Chart{Title: "Scans of odd shapes: share of a copy's rate", Subtitle: on.Name,
+		Notes: []string{fmt.Sprintf("One mark per shape, drawn at random from seed %d. Sequences and steps differ as well.", scanSeed)},
+		X:     plots.Axis{Title: "Channels", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Share of a copy's rate", Format: share}}
+	for _, way := range scanPasses {
+		panel := plots.Panel{Title: way.scan, Guides: []plots.Guide{{Y0: scanGoal, Y1: scanGoal}}}
+		for _, name := range scanCells() {
+			s := plots.Series{Label: name, Scatter: true}
+			for _, r := range rates {
+				if r.way == way && r.odd() && r.scan.Point.Cell == name {
+					s.Points = append(s.Points, plots.Point{X: float64(r.scan.Point.Hidden), Y: r.share})
+				}
+			}
+			panel.Series = append(panel.Series, s)
+		}
+		if slices.ContainsFunc(panel.Series, func(s plots.Series) bool { return len(s.Points) > 0 }) {
+			ch.Panels = append(ch.Panels, panel)
+		}
+	}
+	return ch
 }
 
 // sharesOf are the shares of a pass, of odd shapes or of the others, and the scan with the lowest.
@@ -266,3 +292,6 @@ func tableOfRates(rates []scanRate) *table.Table {
 	}
 	return t
 }
+
+// share formats a part of one.
+func share(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }

@@ -87,13 +87,18 @@ func fastestForms(recs []results.Record) []results.Record {
 		return slices.Clone(recs)
 	}
 	for _, p := range points(recs) {
-		if r := fastest(recs, forms, func(q results.Point) bool { return q == p }); r != nil {
+		if r := fastest(recs, vendorsOf(recs), func(q results.Point) bool { return q == p }); r != nil {
 			one := *r
 			one.Impl.Label = fastestForm
 			out = append(out, one)
 		}
 	}
 	return out
+}
+
+// vendorsOf are the labels of all forms of NVIDIA's library that recs have, padded ones as well.
+func vendorsOf(recs []results.Record) []string {
+	return slices.DeleteFunc(labels(recs), func(l string) bool { return !quantity.Vendor(l) })
 }
 
 // vendorFinding sets one technique beside the vendor's library, over all points.
