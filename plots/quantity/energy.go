@@ -24,7 +24,7 @@ func energies() []Measure {
 		energy("energy", "energy per run", "energy_j", func(results.Point) float64 { return 1 }),
 		energy("energy-step", "energy per cell step", "energy_step_j", func(p results.Point) float64 { return float64(p.Reads()) * float64(p.Steps) }),
 		energy("energy-sequence", "energy per sequence", "energy_sequence_j", func(p results.Point) float64 { return float64(p.Batch) }),
-		{Name: "power", Title: "mean power", Unit: "W", Key: "power_w", of: func(r, _ *results.Record) (Interval, bool) {
+		{Name: "power", Title: "mean power", Unit: "W", Key: "power_w", Less: true, of: func(r, _ *results.Record) (Interval, bool) {
 			if r.Energy == nil || r.Energy.Watts == nil || r.Status != results.OK {
 				return Interval{}, false
 			}
