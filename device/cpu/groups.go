@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/knob"
@@ -35,20 +34,25 @@ func groupsOf(pl *planner, op schedule.Op, f simd.Format, k knob.Params, members
 	if n := k["groups"]; n > 0 {
 		return n
 	}
-	best, least := 1, stepTime(pl, op, f, members, 1)
-	for n := 2; n <= min(members/2, batch); n++ {
+	return cheapest(pl, op, f, members, nearL2())
+}
+
+// cheapest is how many groups a step of op takes least by, on processors with so many bytes of second cache.
+func cheapest(pl *planner, op schedule.Op, f simd.Format, members, l2 int) int {
+	best, least := 1, stepTime(pl, op, f, members, 1, l2)
+	for n := 2; n <= min(members/2, sequences(op)); n++ {
 		if members%n > 0 {
 			continue
 		}
-		if took := stepTime(pl, op, f, members, n); took < least {
+		if took := stepTime(pl, op, f, members, n, l2); took < least {
 			best, least = n, took
 		}
 	}
 	return best
 }
 
-// stepTime is about how long a step of op takes by so many groups of workers.
-func stepTime(pl *planner, op schedule.Op, f simd.Format, members, groups int) float64 {
+// stepTime is about how long a step of op takes by so many groups of workers, in nanoseconds.
+func stepTime(pl *planner, op schedule.Op, f simd.Format, members, groups, l2 int) float64 {
 	weights, units := pl.weights(op, f), units(op)
 	size := members / groups
 	strips := ceil(units, line)
@@ -67,7 +71,7 @@ func stepTime(pl *planner, op schedule.Op, f simd.Format, members, groups int) f
 	if f == simd.BF16 && pl.kernels.Level() == simd.AMX {
 		multiplied, far, each = ceil(rows, tileRows)*tileRows, farTiles, tileTime
 	}
-	if 4*weights/bands > 3*gemm.DetectL2() {
+	if 4*weights/bands > 3*l2 {
 		multiplied = max(multiplied, far)
 	}
 	took := 2*float64(multiplied)*float64(elements)*float64(own)/float64(units)*each + float64(rows)*(rowTime+cellTime*float64(own))

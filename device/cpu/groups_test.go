@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -78,11 +77,8 @@ func TestGroupsByCost(t *testing.T) {
 		a := newLayer(t, cell.LSTM, false, 16, test.hidden, test.batch, 8, []int{0, 0}, nil)
 		pl := d.planner
 		pl.kernels = simd.Model(test.level)
-		if gemm.DetectL2() < 1<<20 || gemm.DetectL2() > 4<<20 {
-			t.Skipf("the cases are of about 2 MiB of L2, and this processor has %d KiB", gemm.DetectL2()>>10)
-		}
 		op := a.s.Nodes[1].Op.(schedule.Persistent)
-		if n := groupsOf(&pl, op, test.f, nil, test.workers); n < test.least || n > test.greatest || test.workers%n > 0 {
+		if n := cheapest(&pl, op, test.f, test.workers, 2<<20); n < test.least || n > test.greatest || test.workers%n > 0 {
 			t.Errorf("%+v: %d groups", test, n)
 		}
 	}

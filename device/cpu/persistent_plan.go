@@ -40,7 +40,7 @@ func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 		return false
 	}
 	weights := pl.weights(op, f)
-	if weights <= nearest() || weights <= gemm.DetectL2() && batch >= enough(weights, f, pl.kernels.Level())*pl.workers {
+	if weights <= nearest() || weights <= gemm.DetectL2() && batch >= enough(weights, nearL2(), f, pl.kernels.Level())*pl.workers {
 		return true
 	}
 	_, forward := op.(schedule.Persistent)
@@ -53,15 +53,23 @@ const some = 4
 // enough is how many sequences of a worker make up for weights from L2: a step reads them once for all. Tiles
 // multiply sixteen sequences in the time of one, so few leave most of a tile empty. Weights that leave L2 no room for
 // anything else come from further away.
-func enough(weights int, f simd.Format, level simd.Level) int {
+func enough(weights, l2 int, f simd.Format, level simd.Level) int {
 	n := some
 	if f == simd.BF16 && level == simd.AMX {
 		n = 8
 	}
-	if 4*weights > 3*gemm.DetectL2() {
+	if 4*weights > 3*l2 {
 		n *= 4
 	}
 	return n
+}
+
+// nearL2 is the size of a processor's second cache, or a usual one where it is not known.
+func nearL2() int {
+	if n := gemm.DetectL2(); n > 0 {
+		return n
+	}
+	return 1 << 20
 }
 
 // sequences is how many a persistent operation or its gradient has; 0: op is another.

@@ -96,7 +96,7 @@ func TestNearWeightsGiveWorkersOwnSequences(t *testing.T) {
 // TestSequencesThatMakeUpForWeights: tiles need more sequences than vectors, and weights that fill L2 more than those
 // that leave room.
 func TestSequencesThatMakeUpForWeights(t *testing.T) {
-	room, full := gemm.DetectL2()/2, gemm.DetectL2()
+	const l2, room, full = 2 << 20, 1 << 20, 2 << 20
 	for _, test := range []struct {
 		level simd.Level
 		f     simd.Format
@@ -110,7 +110,7 @@ func TestSequencesThatMakeUpForWeights(t *testing.T) {
 		{simd.AMX, simd.BF16, room, 8},
 		{simd.AMX, simd.BF16, full, 32},
 	} {
-		if got := enough(test.bytes, test.f, test.level); got != test.want {
+		if got := enough(test.bytes, l2, test.f, test.level); got != test.want {
 			t.Errorf("%+v: %d sequences", test, got)
 		}
 	}
