@@ -28,10 +28,10 @@ const (
 // divides the members.
 func groupsOf(pl *planner, op schedule.Op, f simd.Format, k knob.Params, members int) int {
 	batch := sequences(op)
-	if batch < 2 || k["bands"] > 0 || k["sequences"] > 0 || k["groups"] == 0 && pl.apart(op, f, k) {
+	if batch < 2 || k["bands"] > 0 || k["sequences"] > 0 || k["crews"] == 0 && pl.apart(op, f, k) {
 		return 1
 	}
-	if n := k["groups"]; n > 0 {
+	if n := k["crews"]; n > 0 {
 		return n
 	}
 	return cheapest(pl, op, f, members, nearL2())

@@ -32,7 +32,7 @@ func TestGroupsAgree(t *testing.T) {
 					defer d.Close()
 					var k knob.Params
 					if way.threads > 1 {
-						k = knob.Params{"groups": way.groups, "teams": 1}
+						k = knob.Params{"crews": way.groups, "teams": 1}
 					}
 					got, _ := a.run(t, d, k)
 					if want == nil {
@@ -92,7 +92,7 @@ func TestGroupsDeclined(t *testing.T) {
 	}
 	defer d.Close()
 	a := newLayer(t, cell.LSTM, false, 5, 64, 3, 19, []int{0, 0}, nil)
-	for _, k := range []knob.Params{{"groups": 3}, {"groups": 4}, {"groups": 2, "bands": 2}, {"groups": 2, "sequences": 1}} {
+	for _, k := range []knob.Params{{"crews": 3}, {"crews": 4}, {"crews": 2, "bands": 2}, {"crews": 2, "sequences": 1}} {
 		if _, err := d.Compile(a.s, k); !errors.Is(err, schedule.ErrKnob) {
 			t.Errorf("%v: %v", k, err)
 		}

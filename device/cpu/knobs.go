@@ -29,7 +29,7 @@ func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) 
 				return fmt.Errorf("cpu: scansplit=%d: %w: it must divide the %d workers of the scan", w.cut, schedule.ErrKnob, w.most)
 			}
 		}
-		if hidden == 0 || k["bands"] == 0 && k["groups"] == 0 {
+		if hidden == 0 || k["bands"] == 0 && k["crews"] == 0 {
 			continue
 		}
 		if k["bands"] > 0 && pl.apart(n.Op, f, k) {
@@ -69,15 +69,15 @@ func banded(bands, hidden, members int) error {
 
 // divided declines groups that the members of a team, or so many sequences, do not make.
 func divided(k knob.Params, batch, members int) error {
-	switch n := k["groups"]; {
+	switch n := k["crews"]; {
 	case n == 0:
 		return nil
 	case k["bands"] > 0 || k["sequences"] > 0:
-		return fmt.Errorf("cpu: groups=%d: %w: bands and sequences say the same in another way: omit them", n, schedule.ErrKnob)
+		return fmt.Errorf("cpu: crews=%d: %w: bands and sequences say the same in another way: omit them", n, schedule.ErrKnob)
 	case n > batch:
-		return fmt.Errorf("cpu: groups=%d: %w: there are %d sequences", n, schedule.ErrKnob, batch)
+		return fmt.Errorf("cpu: crews=%d: %w: there are %d sequences", n, schedule.ErrKnob, batch)
 	case members%n > 0:
-		return fmt.Errorf("cpu: groups=%d: %w: it must divide the %d workers", n, schedule.ErrKnob, members)
+		return fmt.Errorf("cpu: crews=%d: %w: it must divide the %d workers", n, schedule.ErrKnob, members)
 	}
 	return nil
 }

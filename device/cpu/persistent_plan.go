@@ -36,7 +36,7 @@ func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 		return false
 	case n > 0:
 		return n == 2
-	case k["bands"] > 0 || k["groups"] > 0:
+	case k["bands"] > 0 || k["crews"] > 0:
 		return false
 	}
 	weights := pl.weights(op, f)

@@ -31,7 +31,7 @@ func Vocabulary() []knob.Knob {
 			Doc: "workers that share a layer's units in a persistent operation; 0: one if its nearest cache holds the weights (two from half of that cache on, if one call runs all steps), else all workers that get units"},
 		{Name: "sequences", Values: []int{0}, Max: 2,
 			Doc: "how workers share a persistent operation; 1: each runs some units of all sequences; 2: each runs all units of some sequences; 0: 2 if the nearest cache holds the weights, or if L2 does and each worker has enough sequences (four, with tiles eight, and four times as many where weights fill L2); else 1"},
-		{Name: "groups", Values: []int{0}, Max: MaxThreads,
+		{Name: "crews", Values: []int{0}, Max: MaxThreads,
 			Doc: "groups of workers in a persistent operation of many sequences; each group has sequences of its own, and its workers share the units; 0: by what a step takes"},
 		{Name: "ahead", Values: []int{0}, Max: any,
 			Doc: "time steps per input product that a persistent operation computes ahead; 0: 16 to 64 if bands wait for weights from L2 or L3 or a worker has no band, else none ahead; all steps: none ahead"},
@@ -51,7 +51,7 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 		knobs = append(knobs, offer("sequences", 2, 0, 1, 2))
 	}
 	if d.workers >= 4 && slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool { return sequences(n.Op) > 1 }) {
-		knobs = append(knobs, offer("groups", d.workers, groupings(d.workers)...))
+		knobs = append(knobs, offer("crews", d.workers, groupings(d.workers)...))
 	}
 	if steps := d.formed(s); steps > 0 {
 		values := slices.Compact([]int{0, min(aheadBlock, steps), min(4*aheadBlock, steps), steps})
