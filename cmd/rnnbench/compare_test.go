@@ -84,10 +84,7 @@ func TestCompare(t *testing.T) {
 	} {
 		rnnbench(t, "compare "+c.line).want(t, c.code, c.out, c.errors)
 	}
-	var rows []struct {
-		Verdict string
-		Ratio   *float64
-	}
+	var rows []struct{ Ratio *float64 }
 	o := rnnbench(t, "compare base.jsonl slow.jsonl -o json")
 	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 4 || *rows[0].Ratio < 1.19 {
 		t.Errorf("%v: %s", err, o.out)
