@@ -11,7 +11,8 @@ import (
 // of its workers some of the units. Larger groups read fewer weights a worker; in smaller ones fewer meet at each step,
 // less is fetched from others, and cells run over longer rows.
 
-// What a step takes about, in nanoseconds, measured on Sapphire Rapids. Only their ratios matter.
+// What a step takes about, in nanoseconds: estimates from profiles on Sapphire Rapids. Only their ratios matter. The
+// choice by them was held to times of one to eight groups of 16 workers: see docs/notebook/many-cores.md.
 const (
 	flopTime   = 1 / 150.  // of products by vectors
 	tileTime   = 1 / 1500. // by tiles, which multiply tileRows sequences in the time of one
