@@ -198,12 +198,17 @@ func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 }
 
 // match pairs what was measured, and counts the pairs of which one has a result.
-// Those where both have are left without a verdict.
+// Those where both have are left without a verdict. A point that one side skipped and the
+// other does not have is neither new nor gone.
 func match(before, after places) (c Comparison, both int) {
 	for _, key := range before.keys {
 		b, a := before.at[key], after.at[key]
 		ch := Change{Base: b.record, Ratio: unknown(), P: math.NaN(), Spread: math.NaN(), before: b.runs}
-		if a == nil {
+		switch {
+		case a == nil && skipped(b):
+			c.Unknown++
+			continue
+		case a == nil:
 			ch.Verdict = Gone
 			c.Changes = append(c.Changes, ch)
 			continue
@@ -223,8 +228,12 @@ func match(before, after places) (c Comparison, both int) {
 		c.Changes = append(c.Changes, ch)
 	}
 	for _, key := range after.keys {
-		if before.at[key] == nil {
-			c.Changes = append(c.Changes, Change{Verdict: New, New: after.at[key].record, Ratio: unknown(), P: math.NaN(), Spread: math.NaN()})
+		switch a := after.at[key]; {
+		case before.at[key] != nil:
+		case skipped(a):
+			c.Unknown++
+		default:
+			c.Changes = append(c.Changes, Change{Verdict: New, New: a.record, Ratio: unknown(), P: math.NaN(), Spread: math.NaN()})
 		}
 	}
 	return c, both

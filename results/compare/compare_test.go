@@ -258,13 +258,16 @@ func TestVerdicts(t *testing.T) {
 	lost := func(h int) results.Record {
 		return fail(good(h), results.Failed, results.ReasonLost, "the worker was killed")
 	}
+	declined := func(h int) results.Record {
+		return fail(good(h), results.Skipped, results.ReasonShape, "it is not made for this")
+	}
 	slower := m.record(1, "naive", 1.5e-3, 12)
 	slower.Warnings = []string{results.WarnDrift}
-	base := results.Set{Label: "base", Records: []results.Record{good(1), good(2), bad(3), bad(4), good(5), good(7), good(8), lost(9)}}
+	base := results.Set{Label: "base", Records: []results.Record{good(1), good(2), bad(3), bad(4), good(5), good(7), good(8), lost(9), declined(10)}}
 	run := results.Set{Label: "run", Records: []results.Record{
 		slower, bad(2), good(3), bad(4), good(6),
 		fail(good(7), results.Failed, results.ReasonInterrupted, "interrupted"),
-		lost(8), good(9),
+		lost(8), good(9), declined(11),
 	}}
 	list, err := compared(base, run, Usual())
 	if err != nil {
@@ -290,7 +293,7 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 	}
-	if len(want) > 0 || c.Unknown != 1 {
+	if len(want) > 0 || c.Unknown != 3 {
 		t.Errorf("missing: %v, unknown %d", want, c.Unknown)
 	}
 }

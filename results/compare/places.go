@@ -11,6 +11,9 @@ import (
 // ok says whether r has a time.
 func ok(r *results.Record) bool { return r.Seconds() > 0 }
 
+// skipped says whether p was declined, so that nothing is lost where the other side lacks it.
+func skipped(p *place) bool { return p.record.Status == results.Skipped }
+
 func reason(r *results.Record) string {
 	s := string(r.Status)
 	if r.Reason != nil && *r.Reason != "" {
