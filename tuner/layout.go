@@ -146,11 +146,23 @@ func (l *Layout) weigh(d device.Device) error {
 	return err
 }
 
-// CheckKnobs finds settings of spec that its technique does not take at p,
-// without laying anything out.
-func CheckKnobs(techniques []rnn.Technique, p results.Point, spec grid.Spec) error {
-	_, err := settle(techniques, p, spec, false)
-	return err
+// CheckKnobs finds settings of spec that neither its technique takes at p nor any device of d's
+// kind, without laying anything out.
+func CheckKnobs(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) error {
+	l, err := settle(techniques, p, spec, launches(d))
+	if err != nil {
+		return err
+	}
+	vocabulary := l.host(d).Vocabulary()
+	for _, name := range slices.Sorted(maps.Keys(l.rest)) {
+		switch known, v := knob.Find(vocabulary, name), l.rest[name]; {
+		case known == nil:
+			return fmt.Errorf("%s: %w", spec.Name, unknownKnob(name, knobNames(l.offered, vocabulary)))
+		case !known.Accepts(v):
+			return fmt.Errorf("%s: %w", spec.Name, known.Reject(v))
+		}
+	}
+	return nil
 }
 
 // settle finds problem and technique and the settings of the latter's knobs.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"rnnbench/device"
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -14,12 +13,7 @@ func tellEnergy(p *program, b *bench, m config.Measure) {
 	if !m.Energy {
 		return
 	}
-	meter, ok := b.Device.(device.PowerMeter)
-	if !ok {
-		p.warn("no energy will be counted: device %s has no meter", b.info.Name)
-		return
-	}
-	if _, err := meter.Power(); err != nil {
+	if err := tuner.NeedsMeter(b.Device); err != nil {
 		p.warn("no energy will be counted: %v", err)
 	}
 }
@@ -35,13 +29,17 @@ func (s *settings) objective() string {
 	return ""
 }
 
-// canCount finds that a tune for energy has no counter. A dry run needs none.
-func (f *tuneFlags) canCount(b *bench) error {
-	if f.objective() == "" || f.dryRun {
+// canCount finds that a tune for energy has no counter. A dry run needs none, and says so.
+func (f *tuneFlags) canCount(p *program, b *bench) error {
+	if f.objective() == "" {
 		return nil
 	}
 	err := tuner.NeedsMeter(b.Device)
 	if err == nil {
+		return nil
+	}
+	if f.dryRun {
+		p.warn("this tune cannot run here, since energy cannot be counted: %v", err)
 		return nil
 	}
 	return &failure{exitNoDevice, fmt.Errorf("--objective energy: energy cannot be counted: %w", err), "omit --objective to tune for time"}

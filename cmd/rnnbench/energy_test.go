@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"rnnbench/results"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
+	"rnnbench/tuner/config"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -158,12 +160,34 @@ func TestTuneEnergyWithoutCounter(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, line+" --dry-run").want(t, exitDone, []string{"candidates"}, []string{"least energy wins"})
+	dry := rnnbench(t, line+" --dry-run")
+	dry.want(t, exitDone, []string{"candidates"}, []string{"least energy wins"})
+	if told := strings.Contains(dry.errors, "warning: this tune cannot run here"); told != (counts != nil) {
+		t.Errorf("with a counter: %t, but a dry run says %q", counts == nil, dry.errors)
+	}
 	if counts == nil {
 		t.Skip("this processor counts its energy")
 	}
 	rnnbench(t, line).want(t, exitNoDevice, nil, []string{"--objective energy: energy cannot be counted: ", "hint: omit --objective to tune for time"})
 	if _, err := os.Stat("out"); err == nil {
 		t.Error("a run was made")
+	}
+}
+
+// TestEnergyTakesNoTimeUncounted: an estimate has no time for energy that no counter counts.
+func TestEnergyTakesNoTimeUncounted(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, c := range []struct {
+		on   device.Device
+		want bool
+	}{{struct{ device.Device }{d}, false}, {&metered{Device: d, start: time.Now()}, true}} {
+		b := &bench{Device: c.on, info: d.Info()}
+		if got := b.estimator(config.Measure{Energy: true}).Measure.Energy; got != c.want {
+			t.Errorf("%T: time for energy: %t, want %t", c.on, got, c.want)
+		}
 	}
 }

@@ -29,6 +29,9 @@ func misused(cmd *cobra.Command, err error) error {
 			hint = "rnnbench list " + w.list
 		}
 	}
+	if strings.Contains(err.Error(), ": knob ") {
+		hint = "rnnbench list knobs"
+	}
 	return usage(err, hint)
 }
 

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
 )
 
@@ -33,15 +36,32 @@ func planFor(p *program, c config.Config, b *bench) (plan.Plan, error) {
 	if err == nil {
 		err = tuner.CheckCalls(q.Tasks(), c.Measure)
 	}
+	if err == nil {
+		err = b.checkKnobs(q)
+	}
 	return q, err
+}
+
+// checkKnobs finds settings of knobs that are mistakes, before anything is measured.
+func (b *bench) checkKnobs(q plan.Plan) error {
+	techniques := b.techniques()
+	return q.Each(func(at results.Point, specs []grid.Spec) error {
+		for _, s := range specs {
+			if err := tuner.CheckKnobs(b.Device, techniques, at, s); err != nil {
+				return fmt.Errorf("%v: %w", at, err)
+			}
+		}
+		return nil
+	})
 }
 
 // patience is for how long measuring looks ahead; a dry run looks all the way.
 const patience = 500 * time.Millisecond
 
-// estimator estimates what measuring takes.
+// estimator estimates what measuring takes. Energy that cannot be counted takes no time.
 func (b *bench) estimator(m config.Measure) *plan.Estimator {
-	return &plan.Estimator{Device: b.info, Limits: b.limits, Free: b.free(), Techniques: b.techniques(), Measure: m, LayOut: b.layOut}
+	m.Energy = m.Energy && tuner.NeedsMeter(b.Device) == nil
+	return &plan.Estimator{Device: b.info, Limits: b.limits, Free: b.free(), Measure: m, LayOut: b.layOut}
 }
 
 // forecast looks ahead for a moment, as measuring does.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/results"
@@ -59,6 +60,25 @@ func TestKnobsMeanTheSameEverywhere(t *testing.T) {
 	}
 	if skipped != 2 { // one of each cell, since naive has one stream
 		t.Errorf("%d skipped for their knob", skipped)
+	}
+}
+
+// TestKnobsBeforePeaks: a wrong knob is told before the peaks of the machine are measured.
+func TestKnobsBeforePeaks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	usual := limitsOf
+	t.Cleanup(func() { limitsOf = usual })
+	limitsOf = func(device.Meter, device.Info) (device.Limits, error) {
+		t.Error("peaks were measured")
+		return device.Limits{}, nil
+	}
+	for _, command := range []string{"sweep", "sweep --dry-run", "tune --no-wisdom", "train", "verify"} {
+		for impl, want := range map[string]string{
+			"naive:foo=1": `naive: unknown knob "foo": choose among workers`, "naive,cudnnstyle:fused=9": "knob fused cannot be 9", "scan:bands=-1": "knob bands cannot be -1",
+		} {
+			o := rnnbench(t, command+" --threads 2 --impl "+impl)
+			o.want(t, exitUsage, nil, []string{want, "hint: rnnbench list knobs"})
+		}
 	}
 }
 

@@ -271,7 +271,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume: rnnbench tune reuses earlier runs anyway")
 		}
 	}
-	if err := f.canCount(b); err != nil {
+	if err := f.canCount(p, b); err != nil {
 		return err
 	}
 	if err := measureBench(p, b); err != nil {

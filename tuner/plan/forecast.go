@@ -71,21 +71,19 @@ func (f *Forecast) Records() []*results.Record {
 
 // An Estimator lays plans out ahead of measuring them.
 type Estimator struct {
-	Device     device.Info
-	Limits     device.Limits // what is not known is guessed
-	Free       int64         // memory that a technique may take; 0: unknown
-	Techniques []rnn.Technique
-	Measure    config.Measure
+	Device  device.Info
+	Limits  device.Limits // what is not known is guessed
+	Free    int64         // memory that a technique may take; 0: unknown
+	Measure config.Measure
 
 	// LayOut lays out one entry. Only mistakes of the user's are errors.
 	LayOut func(results.Point, grid.Spec) (*tuner.Layout, error)
 }
 
 // Forecast lays out what the plan names, for as long as limit allows (0: any
-// time), and estimates how long measuring takes. Settings of knobs are checked
-// at every point whatever the limit. Two techniques whose settings come to the
-// same are refused: one's records would take the place of the other's. Before
-// each, tell is told how many are done.
+// time), and estimates how long measuring takes. Two techniques whose settings
+// come to the same are refused: one's records would take the place of the
+// other's. Before each, tell is told how many are done.
 func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, tell func(done int)) (*Forecast, error) {
 	f := &Forecast{Whole: true}
 	start := time.Now()
@@ -102,9 +100,6 @@ func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, t
 				e := Entry{Point: at, Spec: s}
 				if late := limit > 0 && time.Since(start) > limit; late && first[s.Label] {
 					f.Whole = false
-					if err := tuner.CheckKnobs(x.Techniques, at, s); err != nil {
-						return nil, fmt.Errorf("%v: %w", at, err)
-					}
 					f.Entries = append(f.Entries, e)
 					continue
 				}

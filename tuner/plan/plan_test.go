@@ -99,7 +99,7 @@ func TestForecast(t *testing.T) {
 	}
 	defer d.Close()
 	x := &Estimator{
-		Device: d.Info(), Techniques: impl.All(), Measure: config.Default(), Free: 1 << 20,
+		Device: d.Info(), Measure: config.Default(), Free: 1 << 20,
 		LayOut: func(p results.Point, s grid.Spec) (*tuner.Layout, error) { return tuner.LayOut(d, impl.All(), p, s) },
 	}
 	p, err := New(request("8,512", "naive,scan"), target())
