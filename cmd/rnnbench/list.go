@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -28,7 +29,13 @@ import (
 // A catalogue is something that can be listed.
 type catalogue struct {
 	name, doc string
-	table     func() (*table.Table, error)
+	table     func(l lister) (*table.Table, error)
+}
+
+// A lister is who lists, with what its flags say.
+type lister struct {
+	*program
+	rivals []string // files of --rival
 }
 
 func catalogues() []catalogue {
@@ -40,6 +47,7 @@ func catalogues() []catalogue {
 		{"axes", "dimensions of a point", axisTable},
 		{"metrics", "values of a record, for plot --y and show --metric", metricTable},
 		{"knobs", "settings of techniques and devices, for --impl NAME:KNOB=VALUE", knobTable},
+		{"rivals", "other programs as techniques, for --rival, and what they lack to run here", rivalTable},
 	}
 }
 
@@ -49,12 +57,13 @@ func listCommand(p *program) *cobra.Command {
 		names = append(names, c.name)
 	}
 	cmd := &cobra.Command{
-		Use:     "list [" + strings.Join(names, "|") + "] [flags]",
+		Use:     "list [WHAT] [flags]",
 		Short:   "List " + strings.Join(names, ", "),
 		GroupID: "manage",
 		Example: `  rnnbench list
   rnnbench list presets
   rnnbench list knobs
+  rnnbench list rivals --rival mine.toml
   rnnbench list techniques -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && !slices.Contains(names, args[0]) {
@@ -76,17 +85,24 @@ func listCommand(p *program) *cobra.Command {
 			return list, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	format := "table"
+	format, l := "table", lister{program: p}
+	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) {
+		f.StringArrayVar(&l.rivals, "rival", nil, "list rivals of this TOML `FILE` as well; repeatable")
+	})
+	_ = cmd.MarkFlagFilename("rival", "toml") // the flag is there
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
 	})
 	return p.verb(cmd, func(_ context.Context, _ *cobra.Command, args []string) error {
+		if l.rivals != nil && !slices.Equal(args, []string{"rivals"}) {
+			return usage(errors.New("--rival is for list rivals alone"), "rnnbench list rivals --rival "+l.rivals[0])
+		}
 		t := words("list", "of")
 		for _, c := range catalogues() {
 			t.Rows = append(t.Rows, row(c.name, c.doc))
 			if len(args) > 0 && args[0] == c.name {
 				var err error
-				if t, err = c.table(); err != nil {
+				if t, err = c.table(l); err != nil {
 					return err
 				}
 				break
@@ -113,7 +129,7 @@ func row(cells ...string) []table.Cell {
 	return r
 }
 
-func techniqueTable() (*table.Table, error) {
+func techniqueTable(lister) (*table.Table, error) {
 	t := words("technique", "idea")
 	for _, x := range impl.All() {
 		t.Rows = append(t.Rows, row(x.Name(), x.Doc()))
@@ -121,7 +137,7 @@ func techniqueTable() (*table.Table, error) {
 	return t, nil
 }
 
-func cellTable() (*table.Table, error) {
+func cellTable(lister) (*table.Table, error) {
 	t := words("cell", "gates", "states", "equations")
 	for _, c := range cell.All() {
 		t.Rows = append(t.Rows, row(c.Name, strings.Join(c.Gates, " "), strings.Join(c.States, " "), c.Doc))
@@ -129,7 +145,7 @@ func cellTable() (*table.Table, error) {
 	return t, nil
 }
 
-func deviceTable() (*table.Table, error) {
+func deviceTable(lister) (*table.Table, error) {
 	var s settings
 	t := words("device", "model", "key", "workers", "memory", "libraries")
 	t.Columns[3].Right, t.Columns[4].Right, t.Columns[4].Key = true, true, "mem_bytes"
@@ -159,7 +175,7 @@ func deviceTable() (*table.Table, error) {
 	}
 }
 
-func presetTable() (*table.Table, error) {
+func presetTable(lister) (*table.Table, error) {
 	t := words("preset", "points", "what", "source")
 	t.Columns[1].Right = true
 	for _, x := range grid.Presets() {
@@ -178,7 +194,7 @@ func presetTable() (*table.Table, error) {
 	return t, nil
 }
 
-func axisTable() (*table.Table, error) {
+func axisTable(lister) (*table.Table, error) {
 	t := words("axis", "letter", "default", "values", "what")
 	for _, a := range grid.Axes() {
 		values := "sizes: 512, 4k, 64,128, 64:512:64, 256:4096:x2"
@@ -202,7 +218,7 @@ func axisWords(axis string) string {
 	}[axis]
 }
 
-func metricTable() (*table.Table, error) {
+func metricTable(lister) (*table.Table, error) {
 	t := words("metric", "unit", "better", "what")
 	for _, m := range quantity.Measures() {
 		better := "more"
@@ -216,7 +232,7 @@ func metricTable() (*table.Table, error) {
 
 // knobTable lists the knobs of techniques, as for a network that each of them has
 // a meaning for, and those that devices of each kind have.
-func knobTable() (*table.Table, error) {
+func knobTable(lister) (*table.Table, error) {
 	t := words("of", "knob", "default", "values", "what")
 	t.Columns[2].Right = true
 	problem, err := tuner.Problem(example())

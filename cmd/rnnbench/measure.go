@@ -177,12 +177,14 @@ func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error
 	return exitDone, nil
 }
 
-// reasons lists the different reasons of what failed, the first few of them.
-func reasons(recs []results.Record) []string {
+// reasons joins the different reasons of what failed, the first few of them. Where format is one
+// for people, its table has said why points were skipped.
+func reasons(recs []results.Record, format string) string {
+	told := format == "table" || format == "markdown"
 	var list []string
 	for i := range recs {
 		r := &recs[i]
-		if r.Status == results.OK || r.Reason == nil || len(list) == 3 {
+		if r.Status == results.OK || r.Status == results.Skipped && told || r.Reason == nil || len(list) == 3 {
 			continue
 		}
 		reason := *r.Reason
@@ -193,5 +195,5 @@ func reasons(recs []results.Record) []string {
 			list = append(list, reason)
 		}
 	}
-	return list
+	return strings.Join(list, "; ")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -79,7 +80,7 @@ func TestRival(t *testing.T) {
 		{"sweep -H 3 --impl example:fast=1" + with, exitUsage, `unknown knob "fast"`},
 		{"sweep -H 3 --impl absent --rival " + absent, exitNoDevice, "absent cannot be started"},
 		{"tune -H 3 --impl example" + with, exitUsage, "example is a rival: add --with-rival to race it"},
-		{"export -H 3 --impl example" + with, exitUsage, "has no flag --rival: it belongs to reproduce, sweep, tune, verify"},
+		{"export -H 3 --impl example" + with, exitUsage, "has no flag --rival: it belongs to list, reproduce, sweep, tune, verify"},
 	} {
 		rnnbench(t, c.line).want(t, c.code, nil, []string{c.message})
 	}
@@ -92,6 +93,43 @@ func TestRival(t *testing.T) {
 		t.Fatal(err)
 	}
 	rnnbench(t, tinyGrid+" --rival taken.toml").want(t, exitUsage, nil, []string{"a rival is called naive, as a technique is: give it another name"})
+}
+
+// TestListRivals: each rival is listed with its file and with what it lacks, and none is an error.
+func TestListRivals(t *testing.T) {
+	file, absent := exampleRival(t)
+	t.Chdir(t.TempDir())
+	rnnbench(t, "list rivals").want(t, exitDone, []string{"This folder has no rivals/*.toml: name a file with --rival FILE"}, nil)
+	var rows []struct {
+		Rival, File, Version string
+		Missing              string `json:"missing_here"`
+	}
+	o := rnnbench(t, "list rivals -o json --rival "+file+" --rival "+absent)
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 2 || o.code != exitDone {
+		t.Fatalf("%v: %+v", err, o)
+	}
+	if r := rows[0]; r.Rival != "example" || r.File != file || r.Version == "" || r.Missing != "nothing" {
+		t.Errorf("%+v", r)
+	}
+	if r := rows[1]; r.Rival != "absent" || !strings.Contains(r.Missing, "absent cannot be started: ") {
+		t.Errorf("%+v", r)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("rivals", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, more := range map[string]string{"rivals/here.toml": "", "rivals/gpu.toml": "devices = ['cuda']\n"} {
+		if err := os.WriteFile(name, append(text, more...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rnnbench(t, "list rivals -o csv --rival rivals/here.toml").want(t, exitDone,
+		[]string{"example,rivals/gpu.toml,1,\"a device that it runs on, which cpu is not\"\nexample,rivals/here.toml,1,nothing\n"}, nil)
+	rnnbench(t, "list rivals --rival nothere.toml").want(t, exitUsage, nil, []string{"nothere.toml"})
+	rnnbench(t, "list cells --rival "+file).want(t, exitUsage, nil, []string{"--rival is for list rivals alone"})
 }
 
 // TestCompareRivals: runs with a rival are compared as others are, also in turns, and a new

@@ -252,6 +252,7 @@ func carryOut(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 		if err := records(p, e.records, f.format, f.baseline); err != nil {
 			return err
 		}
+		e.format = f.format
 	}
 	return conclude(p, e, c, "rnnbench sweep --resume "+run.Dir())
 }
@@ -263,6 +264,7 @@ type ending struct {
 	missing int              // of these
 	lacks   string           // what missing counts
 	spent   bool             // the budget, before the run was complete
+	format  string           // in which the records were printed; "": they were not
 	code    int              // to exit with
 	outcome error            // that says why it is not 0
 }
@@ -347,7 +349,7 @@ func conclude(p *program, e *ending, c config.Config, again string) error {
 		return nil
 	}
 	if hint == "" {
-		hint = strings.Join(reasons(e.records), "; ")
+		hint = reasons(e.records, e.format)
 	}
 	return &failure{e.code, e.outcome, hint}
 }

@@ -275,3 +275,18 @@ func TestExitCode(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonsOnce: where nothing succeeds, what the table says of skipped points is not said again.
+func TestReasonsOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const why = "lstm is not a linear recurrence"
+	for _, command := range []string{"sweep" + quickly, "verify", "train --data adding --iterations 2"} {
+		line := command + " --cell lstm -H 8 -B 2 -T 12 --impl scan"
+		o := rnnbench(t, line)
+		o.want(t, exitError, []string{why}, []string{"no point succeeded: 1 skipped"})
+		if strings.Contains(o.errors, "hint: ") {
+			t.Errorf("%s: the hint repeats the table: %s", line, o.errors)
+		}
+	}
+	rnnbench(t, "sweep --cell lstm -H 8 -B 2 -T 12 --impl scan -o csv"+quickly).want(t, exitError, nil, []string{"hint: scan: " + why})
+}

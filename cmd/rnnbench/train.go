@@ -40,7 +40,8 @@ func trainCommand(p *program) *cobra.Command {
 		Long: `Train trains a network by each technique on a task, from the same first weights
 and on the same minibatches. It records the loss, and that on held-out data, against
 iterations and time. A checkpoint is kept with each record. Ctrl-C loses nothing;
---resume goes on from the checkpoint bit for bit.
+--resume goes on from the checkpoint bit for bit. The column time is the median of an
+iteration: forward pass, backward pass and update.
 
 text and words carry states from minibatch to minibatch. With --history, errors flow back
 through so many steps of earlier minibatches as well; technique scc alone keeps them.
@@ -355,7 +356,7 @@ func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j *traini
 	if outcome == nil {
 		return nil
 	}
-	hint := strings.Join(reasons(last), "; ")
+	hint := reasons(last, f.format)
 	if code == exitInterrupted {
 		hint = "rnnbench train --resume " + j.Run.Dir() + " resumes the run"
 	}

@@ -201,8 +201,8 @@ func (t *tuneRun) finish(err error, took time.Duration) error {
 		}
 		return nil
 	}
-	if why := reasons(recs); hint == "" && len(why) > 0 {
-		hint = strings.Join(why, "; ")
+	if hint == "" {
+		hint = reasons(recs, "")
 	}
 	return &failure{code, outcome, hint}
 }

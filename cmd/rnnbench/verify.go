@@ -102,7 +102,7 @@ func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 		return &failure{code, outcome, ""}
 	}
 	if outcome != nil {
-		return &failure{code, outcome, strings.Join(reasons(recs), "; ")}
+		return &failure{code, outcome, reasons(recs, format)}
 	}
 	return nil
 }
