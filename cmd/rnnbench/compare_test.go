@@ -90,3 +90,24 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%v: %s", err, o.out)
 	}
 }
+
+// TestRunsByLabel: the label of a run names it, and of several the latest, unless a path or an id does.
+func TestRunsByLabel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, hidden := range []string{"5", "6", "7"} {
+		label := "first"
+		if hidden == "7" {
+			label = "then"
+		}
+		rnnbench(t, "sweep -q -B 1 -T 2 --impl naive,cudnnstyle -H "+hidden+quickly+" --label "+label).want(t, exitDone, nil, nil)
+	}
+	rnnbench(t, "show first").want(t, exitDone, []string{"H=6"}, nil)
+	rnnbench(t, "show then").want(t, exitDone, []string{"H=7"}, nil)
+	rnnbench(t, "compare first then").want(t, exitChanged, nil, []string{"first and then: nothing overlaps"})
+	rnnbench(t, "compare a=first,then b=first").want(t, exitDone, []string{"b against a", "GONE"}, nil)
+	rnnbench(t, "sweep --resume first").want(t, exitDone, []string{"H=6"}, nil)
+	rnnbench(t, "show nobody").want(t, exitError, nil, []string{"nothing to read at nobody", "hint: runs in out are named by id or label"})
+	rnnbench(t, "sweep -q -B 1 -T 2 --impl naive -H 9 --out first"+quickly).want(t, exitDone, nil, nil)
+	rnnbench(t, "show first").want(t, exitDone, []string{"H=9"}, nil)
+	rnnbench(t, "merge then first").want(t, exitUsage, nil, []string{"is no shard: its plan was not divided", "hint: to put whole runs together, name them all"})
+}

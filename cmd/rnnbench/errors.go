@@ -47,6 +47,9 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &missing) && missing.GetSpecifiedShortnames() != "":
+		if axis := axisOf(missing.GetSpecifiedName()); axis != "" && cmd.Flags().Lookup(axis) != nil {
+			return usage(fmt.Errorf("%s has no flag -%s: did you mean --%s?", cmd.Name(), missing.GetSpecifiedName(), axis), hint)
+		}
 		return usage(fmt.Errorf("%s has no flag -%s", cmd.Name(), missing.GetSpecifiedName()), hint)
 	case errors.As(err, &missing):
 		name := missing.GetSpecifiedName()
@@ -76,6 +79,16 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("--%s: %w", invalid.GetFlag().Name, cause), hint)
 	}
 	return usage(err, hint)
+}
+
+// axisOf is the axis whose letter in points that is; "": none.
+func axisOf(letter string) string {
+	for _, a := range grid.Axes() {
+		if a.Letter == letter {
+			return a.Name
+		}
+	}
+	return ""
 }
 
 // firstWord is what stands where a command should: the first word after flags of

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"syscall"
 
 	"rnnbench/plots/quantity"
@@ -130,14 +131,34 @@ func environment(hideHost bool) results.Environment {
 	return results.Capture(results.Options{Version: version(), HideHostname: hideHost})
 }
 
-// runPath finds the run that a word names: a path, or the id of a run in dir.
+// runPath finds the run that a word names: a path, or the id of a run in dir, or its label.
 func runPath(word, dir string) string {
-	if _, err := os.Stat(word); err != nil && !strings.ContainsRune(word, filepath.Separator) {
-		if at := filepath.Join(dir, word); exists(at) {
-			return at
-		}
+	if exists(word) || word == "" || strings.ContainsRune(word, filepath.Separator) {
+		return word
+	}
+	if at := filepath.Join(dir, word); exists(at) {
+		return at
+	}
+	if at := labelled(word, dir); at != "" {
+		return at
 	}
 	return word
+}
+
+// labelled is the folder of the latest run in dir with that label; "": there is none.
+func labelled(label, dir string) string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	latest, began := "", time.Time{}
+	for _, e := range entries {
+		at := filepath.Join(dir, e.Name())
+		if m, err := results.ReadManifest(at); err == nil && m.Label == label && !m.Started.Before(began) {
+			latest, began = at, m.Started
+		}
+	}
+	return latest
 }
 
 func exists(path string) bool {

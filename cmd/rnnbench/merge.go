@@ -77,6 +77,9 @@ type mergeOptions struct {
 
 func mergeShards(p *program, cmd *cobra.Command, paths []string, o mergeOptions) error {
 	g, err := merge.Read(paths)
+	if err != nil && strings.Contains(err.Error(), "is no shard") {
+		return usage(err, "to put whole runs together, name them all: rnnbench show RUN RUN, or report, plot or compare")
+	}
 	if err != nil {
 		return misused(cmd, err)
 	}

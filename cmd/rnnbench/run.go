@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/impl"
 	"rnnbench/internal/safe"
 	"rnnbench/plots/table"
+	"rnnbench/rnn/cell"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/progress"
 )
@@ -230,6 +232,22 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		}
 	} else if slices.Contains(grid.AxisNames(), args[0]) && cmd.Flags().Lookup(args[0]) != nil {
 		return usage(fmt.Errorf("%w: did you mean --%s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
+	} else if flag := flagOf(args[0]); flag != "" && cmd.Flags().Lookup(flag) != nil {
+		return usage(fmt.Errorf("%w: did you mean --%s %s?", err, flag, args[0]), "rnnbench "+cmd.Name()+" --help")
 	}
 	return usage(err, "rnnbench "+cmd.Name()+" --help; separate list items by commas, without spaces")
+}
+
+// flagOf is the flag whose value a bare word may have been meant as; "": none.
+func flagOf(word string) string {
+	isPreset := func(x grid.Preset) bool { return x.Name == word }
+	switch {
+	case cell.Lookup(word) != nil:
+		return "cell"
+	case impl.Lookup(word) != nil || word == autoName:
+		return "impl"
+	case slices.ContainsFunc(grid.Presets(), isPreset):
+		return "preset"
+	}
+	return ""
 }

@@ -23,8 +23,9 @@ type selection struct {
 	filter string
 }
 
-const runArgs = `A RUN is a run's folder, its id, a results folder (its latest run), or - for records
-on standard input. Write label=RUN to name it in tables. The default is the latest run.`
+const runArgs = `A RUN is a run's folder, its id or label, a results folder (its latest run), or - for
+records on standard input. The latest run with a label counts. Write label=RUN to name a
+run in tables. The default is the latest run.`
 
 func (s *selection) flags(cmd *cobra.Command) {
 	addGroup(cmd, "Record selection", func(f *pflag.FlagSet) {
@@ -154,7 +155,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 		p.warn("omitted similar warnings about %s", plural(more, "line"))
 	}
 	if err != nil {
-		return nil, &failure{exitError, err, "runs are folders in " + dir + "; without a name, the command reads the latest"}
+		return nil, &failure{exitError, err, "runs in " + dir + " are named by id or label; without a name, the command reads the latest"}
 	}
 	if !slices.ContainsFunc(sets, func(s results.Set) bool { return len(s.Records) > 0 || computed(s) }) {
 		return sets, noRecords(args)

@@ -5,6 +5,7 @@ package data
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,6 +142,9 @@ func parse(spec string) (kind, settings, error) {
 		var names []string
 		for _, k := range all {
 			names = append(names, k.name)
+		}
+		if info, err := os.Stat(spec); err == nil && info.Mode().IsRegular() {
+			return kind{}, nil, fmt.Errorf("there is no task %q, which is a file: write text:%s to learn its characters, or words:%s", name, spec, spec)
 		}
 		return kind{}, nil, fmt.Errorf("there is no task %q: choose one of %s", name, strings.Join(names, ", "))
 	}
