@@ -41,7 +41,8 @@ func sweepCommand(p *program) *cobra.Command {
 		Long: `Sweep measures every technique at every point of a grid. It checks each answer
 against the float64 reference, then times the techniques in shuffled, interleaved
 rounds. Each run has its own folder. Sweep saves records there as it measures them
-and prints them as a table at the end. Ctrl-C loses no finished record; --resume
+and prints them as a table at the end. A line below it names the fastest technique;
+rnnbench explain shows why it is fast. Ctrl-C loses no finished record; --resume
 continues the run.
 
 With --calls, sweep measures latency as a server sees it: each call writes an input of
@@ -399,6 +400,9 @@ func records(p *program, recs []results.Record, format, baseline string) error {
 	t, err := table.Records(recs, baseline)
 	if err != nil {
 		return err
+	}
+	if line := quantity.Fastest(quantity.Latest(recs)); line != "" {
+		t.Notes = append([]string{line}, t.Notes...)
 	}
 	return t.Write(p.out, format, p.style())
 }

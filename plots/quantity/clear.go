@@ -7,12 +7,15 @@ import (
 	"rnnbench/results"
 )
 
+// leastLead is the least ratio of times that is a lead.
+const leastLead = 1.01
+
 // Clear says whether a is faster than b by more than 1 % and by more than their
 // confidence intervals tell.
 func Clear(a, b *results.Record) bool {
 	x, okx := Time(a)
 	y, oky := Time(b)
-	return okx && oky && y.Value >= 1.01*x.Value && x.Known() && y.Known() && x.Hi < y.Lo
+	return okx && oky && y.Value >= leastLead*x.Value && x.Known() && y.Known() && x.Hi < y.Lo
 }
 
 // Races sorts records by point, and at each point by time, the fastest first. Of
