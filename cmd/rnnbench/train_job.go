@@ -16,7 +16,7 @@ import (
 func (b *bench) newTraining(p *program, networks []plan.Network, seed uint64, run *results.Run, before []results.Record) *training.Job {
 	return &training.Job{
 		Device: b.Device, LayOut: b.layOut, Networks: networks, Seed: seed, Run: run, Before: before,
-		Replicas: b.replicas, Tell: func(r *results.Record) { p.note("%s", trainingLine(r)) },
+		Replicas: b.replicas, Tell: func(r *results.Record) { p.note("%s", trainingLine(r, len(networks) == 1)) },
 	}
 }
 
@@ -52,9 +52,12 @@ func unfinished(networks []plan.Network, recs []results.Record) (n int) {
 	return n
 }
 
-// trainingLine is a line on how far a network is.
-func trainingLine(r *results.Record) string {
-	line := fmt.Sprintf("%s %s: ", r.Point, quantity.Label(r))
+// trainingLine is a line on how far a network is, by name unless it is alone.
+func trainingLine(r *results.Record, alone bool) string {
+	line := ""
+	if !alone {
+		line = fmt.Sprintf("%s %s: ", r.Point, quantity.Label(r))
+	}
 	if r.Status != results.OK {
 		return line + fmt.Sprintf("%s: %s", r.Status, quantity.PlainReason(r.Impl.Name, *r.Reason))
 	}
@@ -63,9 +66,17 @@ func trainingLine(r *results.Record) string {
 	if t.HeldOut != nil {
 		line += fmt.Sprintf(", held-out %.4f, top-1 %.1f %%", t.HeldOut.Loss, 100*t.HeldOut.Top1)
 	}
-	line += ", " + quantity.SI(1/r.Stats.Median, "iterations/s")
+	line += ", " + rate(1/r.Stats.Median) + " iterations/s"
 	if b := t.Beside; b != nil {
 		line += fmt.Sprintf(", %+.1f %% over the pass", 100*(b.Ratio-1))
 	}
 	return line
+}
+
+// rate spells a rate by three digits, and by all before the point.
+func rate(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
 }

@@ -135,3 +135,24 @@ func TestTrainBeside(t *testing.T) {
 		t.Errorf("%d records: %v", len(recs), err)
 	}
 }
+
+// TestTrainingLine: a line on a network names it, unless it is the only one.
+func TestTrainingLine(t *testing.T) {
+	r := &results.Record{
+		Point: results.Point{Cell: "gru", Pass: "train", Hidden: 8, Input: 8, Batch: 2, Steps: 3, Layers: 1, Precision: "fp32"},
+		Impl:  results.Impl{Name: "naive", Label: "naive"}, Status: results.OK, Stats: &results.Stats{Median: 1 / 1234.5},
+		Training: &results.Training{Iterations: 40, Loss: 1.5},
+	}
+	const line = "iteration 40, loss 1.5000, 1234 iterations/s"
+	if got := trainingLine(r, true); got != line {
+		t.Errorf("%q, want %q", got, line)
+	}
+	if got, want := trainingLine(r, false), "gru train H=8 B=2 T=3 L=1 naive: "+line; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for v, want := range map[float64]string{0.05432: "0.0543", 17.26: "17.3", 99.4: "99.4", 12345.6: "12346"} {
+		if got := rate(v); got != want {
+			t.Errorf("rate %v is %s, want %s", v, got, want)
+		}
+	}
+}
