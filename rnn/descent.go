@@ -36,10 +36,6 @@ func NewDescent(d *Data, o Optimizer) *Descent {
 	return s
 }
 
-// Runs is how many minibatches are to be seen before the first Step, so that all steps of the
-// history are of one.
-func (s *Descent) Runs() int { return s.Data.Problem.Runs() }
-
 // See computes a minibatch and changes no parameter.
 func (s *Descent) See() { s.answer() }
 

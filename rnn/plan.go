@@ -125,22 +125,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
-	if _, ok := t.(Keeper); p.History > 0 && !ok {
-		return nil, fmt.Errorf("%s: %w: it keeps no steps of the previous minibatch, but history is %d", t.Name(), schedule.ErrHistory, p.History)
-	}
-	if err := cmp.Or(p.declineHeads(), declineProjection(p), declineResets(p)); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Name(), err)
-	}
-	if p.OneHot && p.Cell.Window > 1 {
-		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but one-hot input supports only one", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
-	}
-	if p.Symbols > 0 && p.History > 0 {
-		return nil, fmt.Errorf("%s: %w: kept steps are computed ahead of a run, but embeddings in each run: set history to 0", t.Name(), schedule.ErrHistory)
-	}
-	if p.Calls > 0 && p.Cell.Window > 1 {
-		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but from call to call only states are kept", t.Name(), schedule.ErrCalls, p.Cell, p.Cell.Window)
-	}
-	if err := canTurn(t, p); err != nil {
+	if err := declined(t, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
 	plan := newPlan(p, max(1, k["streams"]), k[sizesName])
@@ -165,6 +150,22 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	return plan, nil
 }
 
+// declined says why t cannot run p, for the reasons that techniques share; nil: none of them.
+func declined(t Technique, p Problem) error {
+	_, keeps := t.(Keeper)
+	switch c := p.Cell; {
+	case p.History > 0 && !keeps:
+		return fmt.Errorf("%w: it keeps no steps of the previous minibatch, but history is %d", schedule.ErrHistory, p.History)
+	case p.OneHot && c.Window > 1:
+		return fmt.Errorf("%w: %v reads %d time steps of its input, but one-hot input supports only one", schedule.ErrInput, c, c.Window)
+	case p.Symbols > 0 && p.History > 0:
+		return fmt.Errorf("%w: kept steps are computed ahead of a run, but embeddings in each run: set history to 0", schedule.ErrHistory)
+	case p.Calls > 0 && c.Window > 1:
+		return fmt.Errorf("%w: %v reads %d time steps of its input, but from call to call only states are kept", schedule.ErrCalls, c, c.Window)
+	}
+	return cmp.Or(p.declineHeads(), declineProjection(p), declineResets(p), canTurn(t, p))
+}
+
 // by has t lay the pass out, between the embedding and its gradient.
 func (p *Plan) by(t Technique, k knob.Params) error {
 	embed(p)
@@ -187,81 +188,98 @@ func newPlan(p Problem, streams, sizes int) *Plan {
 	plan := &Plan{Matrices: Matrices{Problem: p, Batches: batchesOf(p, sizes), resets: newResets(p)}, Builder: schedule.NewBuilder(streams)}
 	plan.SetPrecision(p.Precision)
 	train := p.Pass == Train
-	rows, h := plan.Batches.Before(p.Frames()), p.Hidden
+	rows := plan.Batches.Before(p.Frames())
 	fresh := rows - p.History*p.Batch
 	if p.Lengths != "" {
 		plan.uneven = &uneven{}
-	}
-	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
-	when := func(cond bool, name string, rows, cols int) *schedule.Matrix {
-		if !cond {
-			return nil
-		}
-		return plan.Matrix(name, rows, cols)
 	}
 	plan.X = plan.Matrix("x", rows, p.Given())
 	plan.Given = plan.X
 	if p.Symbols > 0 {
 		plan.X = plan.Matrix("embedded", rows, p.Input)
-		plan.Embed = &Embedding{Table: plan.Matrix("E", p.Symbols, p.Embedding), Grad: when(train, "dE", p.Symbols, p.Embedding)}
+		plan.Embed = &Embedding{Table: plan.Matrix("E", p.Symbols, p.Embedding), Grad: matrixIf(plan, train, "dE", p.Symbols, p.Embedding)}
 	}
-	plan.DX = when(train && !p.OneHot, "dx", rows, p.Input)
+	plan.DX = matrixIf(plan, train && !p.OneHot, "dx", rows, p.Input)
 	for i := range p.Reads() {
-		l, mark := i/p.Ways(), ""
-		if i%p.Ways() == 1 {
-			mark = "r" // from the last step
-		}
-		name := func(s string) string { return fmt.Sprintf("%s%d%s", s, l, mark) }
-		wr, wc := gh, p.FanIn(l)
-		if l == 0 && p.OneHot {
-			wr, wc = wc, wr
-		}
-		peeps, saved := len(p.Cell.Peeps), p.Cell.Saved
-		layer := Layer{
-			W:     plan.Matrix(name("W"), wr, wc),
-			R:     when(rh > 0, name("R"), rh, p.HeadUnits()),
-			BX:    plan.Matrix(name("bx"), 1, gh),
-			BR:    when(rh > 0, name("br"), 1, rh),
-			Peep:  when(peeps > 0, name("p"), 1, peeps*h),
-			Saved: when(train && saved > 0, name("saved"), rows, saved*h),
-		}
-		for i, s := range p.Cell.States {
-			if i == 0 && p.Projection > 0 {
-				s = "u" // not yet projected
-			}
-			layer.State = append(layer.State, newState(plan, name(s), rows))
-		}
-		layer.Projection = newProjection(plan, name, layer.State[0])
-		if train {
-			layer.Grad = LayerGrad{
-				W:    plan.Matrix(name("dW"), wr, wc),
-				R:    when(rh > 0, name("dR"), rh, p.HeadUnits()),
-				BX:   plan.Matrix(name("dbx"), 1, gh),
-				BR:   when(rh > 0, name("dbr"), 1, rh),
-				Peep: when(peeps > 0, name("dp"), 1, peeps*h),
-			}
-			for i, s := range p.Cell.States {
-				if i == 0 && p.Projection > 0 {
-					s = "u" // stays 0
-				}
-				layer.Grad.State = append(layer.Grad.State, plan.Matrix(name("d"+s), p.Batch, h))
-			}
-		}
-		plan.Layer = append(plan.Layer, layer)
+		plan.Layer = append(plan.Layer, newLayer(plan, i, rows))
 	}
-	if v := p.Output; v > 0 {
-		plan.Head = &Head{
-			W: plan.Matrix("Wout", v, p.Out()), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", fresh, 1), Weight: when(p.Weighted, "weight", fresh, 1),
-			Prob: plan.Matrix("prob", fresh, v), Loss: plan.Matrix("loss", fresh, 1),
-			DW: when(train, "dWout", v, p.Out()), DB: when(train, "dbout", 1, v), DY: when(train, "dy", fresh, p.Out()),
-		}
-		if plan.uneven != nil && !p.Weighted {
-			plan.uneven.weight = plan.Matrix("share", fresh, 1)
-		}
+	if p.Output > 0 {
+		plan.Head = newHead(plan, fresh)
 	} else {
-		plan.DY = when(train, "dy", fresh, p.Out())
+		plan.DY = matrixIf(plan, train, "dy", fresh, p.Out())
 	}
 	return plan
+}
+
+// matrixIf is a matrix of the plan where cond holds, else nil.
+func matrixIf(plan *Plan, cond bool, name string, rows, cols int) *schedule.Matrix {
+	if !cond {
+		return nil
+	}
+	return plan.Matrix(name, rows, cols)
+}
+
+// newLayer makes the matrices of layer i, counting both ways, whose states have so many rows behind
+// the first ones.
+func newLayer(plan *Plan, i, rows int) Layer {
+	p, h := plan.Problem, plan.Hidden
+	train, gh, rh := p.Pass == Train, len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	l, mark := i/p.Ways(), ""
+	if i%p.Ways() == 1 {
+		mark = "r" // from the last step
+	}
+	name := func(s string) string { return fmt.Sprintf("%s%d%s", s, l, mark) }
+	wr, wc := gh, p.FanIn(l)
+	if l == 0 && p.OneHot {
+		wr, wc = wc, wr
+	}
+	peeps, saved := len(p.Cell.Peeps), p.Cell.Saved
+	layer := Layer{
+		W:     plan.Matrix(name("W"), wr, wc),
+		R:     matrixIf(plan, rh > 0, name("R"), rh, p.HeadUnits()),
+		BX:    plan.Matrix(name("bx"), 1, gh),
+		BR:    matrixIf(plan, rh > 0, name("br"), 1, rh),
+		Peep:  matrixIf(plan, peeps > 0, name("p"), 1, peeps*h),
+		Saved: matrixIf(plan, train && saved > 0, name("saved"), rows, saved*h),
+	}
+	for i, s := range p.Cell.States {
+		if i == 0 && p.Projection > 0 {
+			s = "u" // not yet projected
+		}
+		layer.State = append(layer.State, newState(plan, name(s), rows))
+	}
+	layer.Projection = newProjection(plan, name, layer.State[0])
+	if !train {
+		return layer
+	}
+	layer.Grad = LayerGrad{
+		W:    plan.Matrix(name("dW"), wr, wc),
+		R:    matrixIf(plan, rh > 0, name("dR"), rh, p.HeadUnits()),
+		BX:   plan.Matrix(name("dbx"), 1, gh),
+		BR:   matrixIf(plan, rh > 0, name("dbr"), 1, rh),
+		Peep: matrixIf(plan, peeps > 0, name("dp"), 1, peeps*h),
+	}
+	for i, s := range p.Cell.States {
+		if i == 0 && p.Projection > 0 {
+			s = "u" // stays 0
+		}
+		layer.Grad.State = append(layer.Grad.State, plan.Matrix(name("d"+s), p.Batch, h))
+	}
+	return layer
+}
+
+// newHead makes the matrices of the output layer, which has so many rows.
+func newHead(plan *Plan, rows int) *Head {
+	p, v, train := plan.Problem, plan.Output, plan.Pass == Train
+	h := &Head{
+		W: plan.Matrix("Wout", v, p.Out()), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", rows, 1), Weight: matrixIf(plan, p.Weighted, "weight", rows, 1),
+		Prob: plan.Matrix("prob", rows, v), Loss: plan.Matrix("loss", rows, 1),
+		DW: matrixIf(plan, train, "dWout", v, p.Out()), DB: matrixIf(plan, train, "dbout", 1, v), DY: matrixIf(plan, train, "dy", rows, p.Out()),
+	}
+	if plan.uneven != nil && !p.Weighted {
+		plan.uneven.weight = plan.Matrix("share", rows, 1)
+	}
+	return h
 }
 
 // Loss is the operation that turns the logits in Head.Prob at steps [t, t+n)

@@ -207,7 +207,8 @@ func (p Problem) FanIn(l int) int { return p.Cell.Window * p.Width(l) }
 // FLOPs is the number of operations that the problem asks for: two per weight,
 // step and sequence that exist, and for training twice that again for the gradients of
 // inputs and weights. Point-wise operations and look-ups are not counted, as in
-// the papers, nor zeros between the blocks of heads, nor what a window reads before the first step. Of kept steps only the gradients are computed. Every technique is
+// the papers. Neither are zeros between the blocks of heads, nor what a window reads
+// before the first step. Of kept steps only the gradients count. Every technique is
 // rated by this number, so extra work never looks like speed.
 func (p Problem) FLOPs() int64 { return int64(p.flops()) }
 

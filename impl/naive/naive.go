@@ -76,21 +76,24 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 	return nil
 }
 
+// A network is a plan with what each step computes in. The steps of both passes share it.
 type network struct {
 	*rnn.Plan
-	gates, recurrent int
-	x, r, temp       *schedule.Matrix
-	dpeep            *schedule.Matrix
-	anew             *rnn.Anew // nil: no sequence does
+	gates, recurrent int              // that the input, and that the state is multiplied for
+	x, r             *schedule.Matrix // products of a step, B × gates·H and B × recurrent·H; r is nil if there are none
+	temp             *schedule.Matrix // values between point-wise operations, B × temps·H
+	dpeep            *schedule.Matrix // gradients of peepholes by sequence, B × peepholes·H; nil: none
+	anew             *rnn.Anew        // begins sequences anew; nil: the problem has no resets
 }
 
 func (n *network) do(op schedule.Op) { n.Do(0, op) }
 
-// gate narrows columns of v to those of one gate; band does so with rows.
+// gate narrows v to the columns of gate g.
 func (n *network) gate(v schedule.View, g int) schedule.View {
 	return v.Columns(g*n.Hidden, n.Hidden)
 }
 
+// band narrows v to the rows of gate g.
 func (n *network) band(v schedule.View, g int) schedule.View {
 	return v.Band(g*n.Hidden, n.Hidden)
 }
@@ -100,6 +103,7 @@ func (n *network) rows(m *schedule.Matrix, t int) schedule.View {
 	return n.Batches.Last(rnn.Maybe(m), t)
 }
 
+// forward runs layer l at step t.
 func (n *network) forward(l, t int) {
 	y := n.Layer[l]
 	taps, prev := n.Taps(l, t, 1), n.Through(l, t, 1)
@@ -131,6 +135,7 @@ func (n *network) forward(l, t int) {
 	}
 }
 
+// head runs the output layer at step t.
 func (n *network) head(t int) {
 	logits := n.Rows(n.Head.Prob, t, 1)
 	n.do(schedule.Gemm{A: n.Outputs(t, 1), B: n.Head.W.All(), TransB: true, C: logits})
@@ -138,6 +143,7 @@ func (n *network) head(t int) {
 	n.do(n.Loss(t, 1))
 }
 
+// headBack is the gradient of head.
 func (n *network) headBack(t int) {
 	grad, more := n.Rows(n.Head.Prob, t, 1), t > 0
 	n.do(schedule.Gemm{A: grad, B: n.Head.W.All(), C: n.Rows(n.Head.DY, t, 1)})
@@ -149,6 +155,20 @@ func (n *network) headBack(t int) {
 // the gradients of the layer's output and input over all steps; below is nil
 // where the input is one-hot.
 func (n *network) backward(l int, above, below *schedule.Matrix) {
+	n.startBack(l, below)
+	if j := n.Layer[l].Projection; j != nil {
+		n.do(j.Receive(0, n.Steps, above.All()))
+	}
+	for t := n.Steps - 1; t >= 0; t-- {
+		n.stepBack(l, t, above, below)
+	}
+	if n.dpeep != nil {
+		n.do(schedule.SumRows{A: n.dpeep.All(), Out: n.Layer[l].Grad.Peep.All()})
+	}
+}
+
+// startBack sets to zero what the steps of layer l add to.
+func (n *network) startBack(l int, below *schedule.Matrix) {
 	y := n.Layer[l]
 	n.ZeroTaps(0, l)
 	for _, m := range y.Grad.State {
@@ -157,64 +177,69 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 	if n.dpeep != nil {
 		n.do(schedule.Map{Op: cell.Zero, Out: n.dpeep.All()})
 	}
-	oneHot := l == 0 && n.OneHot
-	if oneHot {
+	if l == 0 && n.OneHot {
 		n.do(schedule.Map{Op: cell.Zero, Out: y.Grad.W.All()})
 	}
-	zeroed := !n.Batches.Even() && n.Cell.Window > 1 // a step may have fewer rows than those before it
-	if zeroed && below != nil {
+	if n.addsInputs() && below != nil {
 		n.do(schedule.Map{Op: cell.Zero, Out: below.All()})
 	}
+}
+
+// addsInputs says that the gradient of the input begins with zeros: a window reaches over steps
+// of which some have fewer sequences, so that no one step writes all rows first.
+func (n *network) addsInputs() bool { return !n.Batches.Even() && n.Cell.Window > 1 }
+
+// stepBack is the gradient of layer l at step t.
+func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
+	y, more := n.Layer[l], t < n.Steps-1 // more: later steps have been added up
+	dx := n.rows(n.x, t)                 // the forward pass no longer needs the place of its products
+	dr := n.FromInput(dx)
+	if n.Cell.SplitGrad {
+		dr = n.rows(n.r, t)
+	}
+	dout := n.Rows(above, t, 1)
 	if j := y.Projection; j != nil {
-		n.do(j.Receive(0, n.Steps, above.All()))
+		back := j.Back(t)
+		n.do(back)
+		n.do(j.Weights(t, 1, more))
+		dout = back.C
 	}
-	for t := n.Steps - 1; t >= 0; t-- {
-		dx := n.rows(n.x, t) // the forward pass is over: its products' place is free
-		dr := n.FromInput(dx)
-		if n.Cell.SplitGrad {
-			dr = n.rows(n.r, t)
-		}
-		dout := n.Rows(above, t, 1)
-		if j := y.Projection; j != nil {
-			back := j.Back(t)
-			n.do(back)
-			n.do(j.Weights(t, 1, t < n.Steps-1))
-			dout = back.C
-		}
-		taps, prev, more := n.Taps(l, t, 1), n.Through(l, t, 1), t < n.Steps-1
-		step := n.StepBack(l, t, dout, dx, dr, rnn.Maybe(n.dpeep))
-		if n.anew != nil {
-			n.anew.Back(&step, 0, l, t)
-			prev = step.Prev[n.Cell.Through]
-		}
-		for _, m := range step.Maps(n.rows(n.temp, t)) {
-			n.do(m)
-		}
-		carry, written := n.CarryInto(l, t)
-		for g := range n.gates {
-			if g < n.recurrent {
-				for _, b := range n.Blocks(g) {
-					n.do(schedule.Gemm{A: b.Of(dr), B: b.Weights(y.R.All()), C: b.State(carry), Accumulate: g > 0 || written})
-					n.do(schedule.Gemm{A: b.Of(dr), TransA: true, B: b.State(prev), C: b.Weights(y.Grad.R.All()), Accumulate: more})
-				}
-			}
-			if oneHot {
-				n.do(schedule.Scatter{Index: n.InputOf(l, t, 1), Src: n.gate(dx, g), Table: n.gate(y.Grad.W.All(), g)})
-				continue
-			}
-			for k, tap := range taps {
-				begun := zeroed || more && k+1 < n.Cell.Window // by the step after
-				in := below.Band(n.Batches.Earlier(k, rnn.Run{T: t, N: 1}), dx.Rows)
-				n.do(schedule.Gemm{A: n.gate(dx, g), B: n.band(tap.W, g), C: in, Accumulate: g > 0 || begun})
-				n.do(schedule.Gemm{A: n.gate(dx, g), TransA: true, B: tap.In, C: n.band(tap.DW, g), Accumulate: more})
-			}
-		}
-		n.do(schedule.SumRows{A: dx, Out: y.Grad.BX.All(), Accumulate: more})
-		if n.recurrent > 0 {
-			n.do(schedule.SumRows{A: dr, Out: y.Grad.BR.All(), Accumulate: more})
-		}
+	taps, prev := n.Taps(l, t, 1), n.Through(l, t, 1)
+	step := n.StepBack(l, t, dout, dx, dr, rnn.Maybe(n.dpeep))
+	if n.anew != nil {
+		n.anew.Back(&step, 0, l, t)
+		prev = step.Prev[n.Cell.Through]
 	}
-	if n.dpeep != nil {
-		n.do(schedule.SumRows{A: n.dpeep.All(), Out: y.Grad.Peep.All()})
+	for _, m := range step.Maps(n.rows(n.temp, t)) {
+		n.do(m)
+	}
+	carry, written := n.CarryInto(l, t)
+	for g := range n.gates {
+		if g < n.recurrent {
+			for _, b := range n.Blocks(g) {
+				n.do(schedule.Gemm{A: b.Of(dr), B: b.Weights(y.R.All()), C: b.State(carry), Accumulate: g > 0 || written})
+				n.do(schedule.Gemm{A: b.Of(dr), TransA: true, B: b.State(prev), C: b.Weights(y.Grad.R.All()), Accumulate: more})
+			}
+		}
+		n.inputBack(l, t, g, dx, taps, below)
+	}
+	n.do(schedule.SumRows{A: dx, Out: y.Grad.BX.All(), Accumulate: more})
+	if n.recurrent > 0 {
+		n.do(schedule.SumRows{A: dr, Out: y.Grad.BR.All(), Accumulate: more})
+	}
+}
+
+// inputBack takes gate g's gradient at step t to the input of layer l, by its taps, and to its weights.
+func (n *network) inputBack(l, t, g int, dx schedule.View, taps []rnn.Tap, below *schedule.Matrix) {
+	if l == 0 && n.OneHot {
+		n.do(schedule.Scatter{Index: n.InputOf(l, t, 1), Src: n.gate(dx, g), Table: n.gate(n.Layer[l].Grad.W.All(), g)})
+		return
+	}
+	more := t < n.Steps-1
+	for k, tap := range taps {
+		begun := n.addsInputs() || more && k+1 < n.Cell.Window // step t+1 has written these rows already
+		in := below.Band(n.Batches.Earlier(k, rnn.Run{T: t, N: 1}), dx.Rows)
+		n.do(schedule.Gemm{A: n.gate(dx, g), B: n.band(tap.W, g), C: in, Accumulate: g > 0 || begun})
+		n.do(schedule.Gemm{A: n.gate(dx, g), TransA: true, B: tap.In, C: n.band(tap.DW, g), Accumulate: more})
 	}
 }

@@ -24,8 +24,8 @@ func aloneKnob() knob.Knob {
 		Doc: "time the whole pass (0), its forward (1) or backward scan (2) alone, or a copy of as many bytes as 1 (3) or 2 (4)"}
 }
 
-// canBeAlone declines what has more than one block: blocks and layers share memory, so that
-// the scans of all but the last would find what is not theirs.
+// canBeAlone declines what cannot be timed alone. Blocks and layers share memory, so only the
+// last of several would find its own values in a later run.
 func (n *network) canBeAlone() error {
 	backward := n.alone == backwardScan || n.alone == backwardCopy
 	switch {

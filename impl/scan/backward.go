@@ -36,6 +36,7 @@ func (n *network) packBackward() {
 	}
 }
 
+// startBackward makes the matrices of the backward pass, and sets to zero what blocks add to.
 func (n *network) startBackward() {
 	rows := n.block * n.Batch
 	reach := (n.Cell.Window - 1) * n.Batch
@@ -46,7 +47,7 @@ func (n *network) startBackward() {
 	for i := range min(2, n.Layers-1) {
 		n.dy[i] = n.Matrix(fmt.Sprintf("dy below%d", i), rows, n.Hidden)
 	}
-	if n.recurrent > 0 { // what a whole block of products says nothing of
+	if n.recurrent > 0 { // the rows of a whole block's last output, which no product writes
 		n.do(schedule.Map{Op: cell.Zero, Out: n.ds.Band(rows, n.Batch)})
 	}
 	for l, y := range n.Layer {
@@ -72,8 +73,9 @@ func (n *network) backward(l, t, steps int, more bool) {
 	surrogate, core := n.parts()
 	n.scanBackward(s, g, core)
 	if surrogate.cell != nil {
-		// What the products say of the states before each step is, but for the
-		// first, of the states after the step before it. The last goes into no product.
+		// The products give the gradients of the states before each step. The state before a
+		// step is the output of the step before it, so the scan reads them one step later. The
+		// last output of the block is in none of its products: its gradient is 0 here.
 		ds := n.ds.Band(0, (steps+1)*batch)
 		for i, b := range n.blocks {
 			n.do(schedule.Gemm{A: b.Of(n.FromInput(dx)), B: n.layers[l].rBack[i].All(), C: b.State(ds.Band(0, steps*batch)), Accumulate: i >= max(1, n.Heads)})

@@ -29,13 +29,13 @@ func (Technique) Doc() string {
 	return "linear recurrences as a parallel scan over time (Martin & Cundy 2017)"
 }
 
-// rows is how many rows of products a block has unless told otherwise: enough
+// usualRows is how many rows of products a block has unless told otherwise: enough
 // for a product at full speed, few enough for the caches.
-const rows = 512
+const usualRows = 512
 
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
-	usual := min(max(1, rows/max(1, p.Batch)), p.Steps)
+	usual := min(max(1, usualRows/max(1, p.Batch)), p.Steps)
 	values := []int{usual}
 	if usual < p.Steps {
 		values = append(values, 0)
@@ -48,12 +48,11 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	return append([]knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; a GPU takes all unless told otherwise", Values: values, Min: 0, Max: math.MaxInt32}, aloneKnob()}, rnn.SizesKnob(p, 16, 4, 1, 0)...)
 }
 
-// most is how many bytes the products of a block may take, with their gradients, where all
-// steps are one block unless told otherwise.
-const most = 4 << 30
+// mostBytes is how many bytes the products of a launched block may take, with their gradients.
+const mostBytes = 4 << 30
 
-// LaunchedKnobs implements rnn.Launcher: all steps at once, as far as memory goes. A launch takes as
-// long as many rows, and no cache holds a block's products in any case.
+// LaunchedKnobs implements rnn.Launcher: by default a block is all steps, as far as memory goes. A
+// launch costs the time of many rows, and no cache would hold a smaller block's products.
 func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	k := rnn.LaunchedSizes(t.Knobs(p))
 	step := 4 * p.Batch * p.Hidden * (len(p.Cell.Gates) + p.Cell.Recurrent)
@@ -64,8 +63,8 @@ func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	if k[0].Values[0] == p.Steps {
 		return k
 	}
-	if p.Steps > most/step {
-		first = max(1, most/step)
+	if p.Steps > mostBytes/step {
+		first = max(1, mostBytes/step)
 	}
 	values := slices.DeleteFunc(k[0].Values, func(v int) bool { return v == first })
 	k[0].Values = slices.Insert(values, 0, first)
@@ -125,13 +124,14 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	return nil
 }
 
+// A network is a plan with what a block of steps computes in.
 type network struct {
 	*rnn.Plan
-	blocks           []rnn.Block // of R
-	block            int         // steps
+	blocks           []rnn.Block // of R, by head: all gates together where there is one head
+	block            int         // steps of a block of time
 	alone            int         // what of the pass is timed; see aloneKnob
-	values           int64       // that a copy stands for
-	gates, recurrent int         // columns of the products
+	values           int64       // that scans read and write where a copy is timed in their place
+	gates, recurrent int         // columns of the products of the input and of the state
 
 	x, r *schedule.Matrix // products of a block: of the input and, for a surrogate, of its states
 
@@ -187,6 +187,7 @@ func packRecurrent(n *network, r schedule.View, trans bool) []*schedule.Matrix {
 	return list
 }
 
+// layout makes the matrices of a block and packs weights.
 func (n *network) layout() {
 	rows := n.block * n.Batch
 	n.x = n.Matrix("x·W", rows, n.gates)
@@ -244,7 +245,7 @@ func (n *network) parts() (surrogate, core part) {
 	return surrogate, part{c.Core, 0, c.Recurrent, c.Surrogate.Saved, states}
 }
 
-// columns narrows v, a vector per gate or saved value, to n of them from i.
+// columns narrows v, which has H columns per gate or saved value, to k of these from i on.
 func (n *network) columns(v schedule.View, i, k int) schedule.View {
 	return v.Columns(i*n.Hidden, k*n.Hidden)
 }

@@ -5,7 +5,6 @@ package tomlfile
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -111,10 +110,4 @@ func (l Lines) At(offset int) (line, column int) {
 		i--
 	}
 	return i + 1, offset - l[i] + 1
-}
-
-// IsLimit reports whether err is about the size or the shape of a file.
-func IsLimit(err error) bool {
-	var limit *LimitError
-	return errors.Is(err, errSize) || errors.As(err, &limit)
 }

@@ -17,15 +17,6 @@ var progressAxes = []struct {
 	{"frames", "frames: steps of all sequences", func(t *results.Training) float64 { return float64(t.Frames) }},
 }
 
-// ProgressAxes names the axes of training.
-func ProgressAxes() []string {
-	var names []string
-	for _, a := range progressAxes {
-		names = append(names, a.name)
-	}
-	return names
-}
-
 func progressAxis(name string) (Axis, bool) {
 	for _, a := range progressAxes {
 		if a.name != name {
