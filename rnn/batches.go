@@ -35,7 +35,7 @@ type LongestFirst interface {
 	LongestFirst()
 }
 
-// batchesOf are those of p, with so many different numbers of sequences at most; 0 is any.
+// batchesOf returns the batches of p. At most most different numbers of sequences occur; 0 is any.
 func batchesOf(p Problem, most int) Batches {
 	b := Batches{batch: p.Batch, steps: p.Frames(), lengths: SequenceLengths(p)}
 	if b.lengths == nil {
@@ -128,7 +128,7 @@ func (b Batches) Last(v schedule.View, t int) schedule.View {
 	return v.Band(v.Rows-n, n)
 }
 
-// row is that of sequence j at step t, which has one.
+// row is the row of sequence j at step t, which j must have.
 func (b Batches) row(t, j int) int {
 	if b.longestFirst {
 		return b.Before(t) + b.batch - 1 - j
@@ -236,7 +236,7 @@ func (b Batches) priors() []float32 {
 	return index
 }
 
-// weights is what each row's loss counts for in the mean of all.
+// weights is the weight of each row's loss in the mean of all losses.
 func (b Batches) weights() []float32 {
 	index, n := make([]float32, b.Before(b.steps)), 0
 	b.real(func(int, int, int) { n++ })

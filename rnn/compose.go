@@ -57,7 +57,7 @@ type stack struct {
 	forward, backward int // sections
 }
 
-// within has what follows belong to the stack.
+// within makes the operations and matrices that follow part of the stack.
 func (s *stack) within() {
 	s.Within(s.stream, s.among, fmt.Sprintf(" of stack %d", s.number))
 }

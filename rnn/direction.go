@@ -46,7 +46,7 @@ func (p Problem) Backwards(i int) bool {
 // Out is the number of features of the last layer's output.
 func (p Problem) Out() int { return p.Ways() * Emits(p) }
 
-// Named is what a tensor of number i of Reads is called, as PyTorch calls it.
+// Named is PyTorch's name of a tensor of layer i of Problem.Reads. what is its name without the layer.
 func (p Problem) Named(what string, i int) string {
 	name := fmt.Sprintf("%s_l%d", what, i/p.Ways())
 	if i%p.Ways() == 1 {

@@ -32,8 +32,8 @@ type size struct {
 	bytes int64 // see ScheduleBytes
 }
 
-// foresee is what t's schedule for p takes: what those of a few steps do, and
-// what as many more add to it for each step that p has beyond.
+// foresee estimates the size of t's schedule for p, from two short schedules: what the longer
+// one has more is added for each further step of p.
 func foresee(t Technique, p Problem, k knob.Params) (size, error) {
 	short := p
 	short.History = min(p.History, few)
@@ -60,8 +60,8 @@ func foresee(t Technique, p Problem, k knob.Params) (size, error) {
 	return sum, grow(p.History-short.History, history)
 }
 
-// sizeOf is what t's schedule for p takes. Settings that p has too few steps for
-// are those of all its steps.
+// sizeOf is the size of t's schedule for p. A setting that p has too few steps for becomes
+// the largest that p takes.
 func sizeOf(t Technique, p Problem, k knob.Params) (size, error) {
 	fitting := knob.Params{}
 	for _, offered := range t.Knobs(p) {

@@ -21,7 +21,7 @@ func (r *reference) recall(y *refLayer, l int) int {
 	return r.p.History
 }
 
-// keep is what the next minibatch finds of this one.
+// keep returns the last steps of this minibatch, which the next one continues.
 func (r *reference) keep() *keptSteps {
 	k, from, n := &keptSteps{}, r.p.Steps*r.Distinct, r.p.History*r.Distinct
 	for _, y := range r.layers {

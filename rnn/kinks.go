@@ -85,7 +85,7 @@ func ReferenceNear(d *Data, answer []Tensor) ([]Tensor, Kinks) {
 	return r.answer(), found
 }
 
-// kinks are what a layer has besides where its units' gradients may be either of two.
+// kinks are where the gradients of a layer's units may be either of two.
 // The values are per step, distinct sequence and unit.
 type kinks struct {
 	at    cell.Ref  // what the backward pass has side for

@@ -41,7 +41,7 @@ func (r *reference) gateVariances(y *refLayer, below []float64) (inputs, states 
 	return inputs, r.stateVariances(y, sums)
 }
 
-// stateVariances are those of state 0, given those of all gates.
+// stateVariances are the variances of the rounding errors of state 0, given those of all gates.
 func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 	c, h, b, gates := r.p.Cell, r.p.Hidden, r.Distinct, len(r.p.Cell.Gates)
 	all := make([][]float64, len(c.States))
@@ -86,7 +86,7 @@ func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 	return all[0][y.after*h:][:r.rows*h]
 }
 
-// slopes are those of all states along one of the operands of c's equations.
+// slopes are the derivatives of all states by one operand of c's equations.
 func slopes(c *cell.Cell, x, peep, prev []float64, of *float64) []float64 {
 	const step = 1e-4
 	up, down, at := make([]float64, len(prev)), make([]float64, len(prev)), *of
@@ -107,8 +107,8 @@ const (
 	belowKink = 0
 )
 
-// jumps finds what the gradient of the kinked gate is more above the kink than below it, for the units
-// of a row that lie within rounding of it.
+// jumps finds how much the gradient of the kinked gate is larger above the kink than below it, for the
+// units of a row that lie within rounding of the kink.
 func (r *reference) jumps(y *refLayer, row, from, to int, at func(u int) func(cell.Ref) *float64) {
 	if y.side == nil || y.at.Kind == cell.Next {
 		return

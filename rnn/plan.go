@@ -116,7 +116,7 @@ func LayoutWithin(t Technique, p Problem, k knob.Params, limit int64) (*Plan, *s
 	return plan, s, nil
 }
 
-// planned is what t has laid out of p; see LayoutWithin and Plan.Continues.
+// planned has t lay out p; see LayoutWithin and Plan.Continues.
 func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool) (*Plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -219,8 +219,7 @@ func matrixIf(plan *Plan, cond bool, name string, rows, cols int) *schedule.Matr
 	return plan.Matrix(name, rows, cols)
 }
 
-// newLayer makes the matrices of layer i, counting both ways, whose states have so many rows behind
-// the first ones.
+// newLayer makes the matrices of layer i of Problem.Reads, with so many rows of steps.
 func newLayer(plan *Plan, i, rows int) Layer {
 	p, h := plan.Problem, plan.Hidden
 	train, gh, rh := p.Pass == Train, len(p.Cell.Gates)*h, p.Cell.Recurrent*h

@@ -10,7 +10,7 @@ type refProjection struct {
 	dW     []float64
 }
 
-// projectionOf is that of number i of Problem.Reads; nil where there is none.
+// projectionOf is the projection of layer i of Problem.Reads; nil where there is none.
 func projectionOf(r *reference, y *refLayer, i int) *refProjection {
 	p := r.p
 	if p.Projection == 0 {

@@ -15,7 +15,7 @@ type way struct {
 	resets        []float32 // a 1 for each row before which sequences begin anew; nil: there are none
 }
 
-// wayOf is that of number i of Problem.Reads.
+// wayOf is the order in which layer i reads, counting to Problem.Reads.
 func wayOf(r *reference, i int) way {
 	w := way{backwards: r.p.Backwards(i), frames: r.p.Frames(), batch: r.Distinct, rows: r.rows, after: r.Distinct, lengths: SequenceLengths(r.p)}
 	if r.p.Resets > 0 {
@@ -94,7 +94,7 @@ func (w way) existing(rows []float64, n int) []float64 {
 	return rows
 }
 
-// outputs are those of layer l: both ways side by side.
+// outputs are the outputs of layer l: both ways side by side.
 func (r *reference) outputs(l int) []float64 {
 	var parts [][]float64
 	for w := range r.p.Ways() {

@@ -74,7 +74,7 @@ type resets struct {
 	backwards bool // the last step comes first
 }
 
-// newResets are those of layers that read from the first step, and of others; nil where there are none.
+// newResets makes the resets of layers that read from the first step, and of the others; nil where there are none.
 func newResets(p Problem) []*resets {
 	if p.Resets == 0 {
 		return nil
@@ -100,7 +100,7 @@ func newState(p *Plan, name string, rows int) *schedule.Matrix {
 	return m
 }
 
-// resetsOf are those of the layers of p, which read the same way; nil: there are none.
+// resetsOf are the resets of the layers of p, which all read the same way; nil: there are none.
 func resetsOf(p *Plan) *resets {
 	switch {
 	case p.resets == nil:
@@ -241,7 +241,7 @@ func writeResets(p *Plan, mem Memory, reset []float32) error {
 	return nil
 }
 
-// keeping is what is in keep.
+// keeping is the content of the matrix keep: 0 where a sequence begins anew, else 1.
 func (r *resets) keeping(p Problem, reset []float32) []float32 {
 	v := make([]float32, (p.Steps+1)*p.Batch)
 	for row := range v {
@@ -256,7 +256,7 @@ func (r *resets) keeping(p Problem, reset []float32) []float32 {
 	return v
 }
 
-// priors is what is in prior.
+// priors is the content of the matrix prior: the row of the state before each step.
 func (r *resets) priors(p Problem, reset []float32) []float32 {
 	v := r.keeping(p, reset)[:p.Steps*p.Batch]
 	for row, keep := range v {

@@ -140,7 +140,7 @@ type residual struct {
 	problem   Problem
 }
 
-// residual is that of the present sides.
+// residual is the residual of the sides as they are now.
 func (r *search) residual() *residual {
 	out := &residual{parts: map[string][]float64{}, scale: map[string]float64{}, tolerance: math.Inf(1), problem: r.p}
 	for _, want := range r.reference.answer() {

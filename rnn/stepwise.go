@@ -179,7 +179,7 @@ func (s Stepwise) run(c *stepper) (Deviation, Covered, error) {
 	return c.worst, covered, err
 }
 
-// tensor is that of the answer's name.
+// tensor is the tensor of the answer with that name; nil: there is none.
 func (c *stepper) tensor(name string) *Tensor {
 	for i := range c.got {
 		if c.got[i].Name == name {
@@ -242,7 +242,7 @@ func dot(w []float32, x []float64) float64 {
 	return s0 + s1 + s2 + s3
 }
 
-// unitFLOPs is what a unit of number i of Problem.Reads takes at one step, the cell included.
+// unitFLOPs is how many operations a unit of layer i of Problem.Reads takes at one step, with its cell.
 func (c *stepper) unitFLOPs(i int) float64 {
 	const pointwise = 500 // in operations of products
 	n := c.Cell.Recurrent * Emits(c.Problem)
@@ -375,8 +375,8 @@ func differences(found [][]difference, i int) (d difference) {
 	return d
 }
 
-// tolerance is that of one step of one layer; of gradients, whose running values no
-// technique keeps, that of all steps.
+// tolerance is the tolerance of one step of one layer. Gradients have that of all steps, since no
+// technique keeps their running values.
 func (c *stepper) tolerance(gradient bool) float64 {
 	p := c.Problem
 	p.Layers, p.OneHot, p.History = 1, false, 0
@@ -397,7 +397,7 @@ func (c *stepper) judge(name string, values []float64, cols int, tolerance float
 	c.worst = c.worst.orWorse(dev)
 }
 
-// usual is what few of the values are larger than.
+// usual is a size that few of the values exceed.
 func usual(values []float64) float64 {
 	const most = 1 << 12
 	if len(values) == 0 {

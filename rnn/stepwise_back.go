@@ -68,7 +68,7 @@ func (c *stepper) backward(above []float64, flops float64) error {
 	return nil
 }
 
-// of reads what the run left of the gradients of number b.l of Problem.Reads.
+// of reads the gradients that the run left of layer b.l of Problem.Reads.
 func (b *backStep) of(c *stepper) (err error) {
 	back := c.Layer[b.l].Back
 	if b.dx, err = keptByGate(c, back, back.DX); err != nil {

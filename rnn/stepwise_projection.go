@@ -13,7 +13,7 @@ type stepProjection struct {
 	outputs  []float64 // after each step, rows × P
 }
 
-// projectionLaid is that of a layer, whose states are set; nil where there is none.
+// projectionLaid is the projection of a layer whose states are set; nil where there is none.
 func projectionLaid(c *stepper, y *stepLayer, name func(string) string) *stepProjection {
 	if c.Projection == 0 {
 		return nil
@@ -25,7 +25,7 @@ func projectionLaid(c *stepper, y *stepLayer, name func(string) string) *stepPro
 	return j
 }
 
-// stateName is what state s of number n of Problem.Reads is called, as the cell makes it.
+// stateName is the name of state s of layer n of Problem.Reads, before a projection.
 func stateName(c *stepper, y *stepLayer, s, n int) string {
 	if s == 0 && y.stepProjection != nil {
 		return c.Named("unprojected", n)

@@ -53,7 +53,7 @@ func (p *Plan) AsWhole() *Whole {
 	return w
 }
 
-// ends are those of number i of Problem.Reads.
+// ends are the ends of layer i of Problem.Reads.
 func (w *Whole) ends(p Problem, i int) *Ends {
 	bands := func(ms []*schedule.Matrix) (views []schedule.View) {
 		for _, m := range ms {

@@ -14,7 +14,7 @@ import (
 	"rnnbench/results/turns"
 )
 
-// abFlags are those of two programs that measure the same in turns.
+// abFlags are the flags of compare --ab, which runs two programs in turns.
 type abFlags struct {
 	turns.Turns
 	on bool

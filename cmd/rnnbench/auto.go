@@ -68,7 +68,7 @@ func isVendor(name string) bool {
 // decide replaces auto by what it stands for at p. Other specs stay.
 func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) { return b.oracle.Decide(p, s) }
 
-// tellChoices says what auto came to, once for each kind of answer.
+// tellChoices says which techniques auto stands for, in a line for each reason.
 func tellChoices(p *program, specs []grid.Spec) {
 	notes, warnings := auto.Tell(specs)
 	for _, n := range notes {

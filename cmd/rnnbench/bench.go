@@ -111,7 +111,7 @@ func (s *settings) openCPU(c config.Config) (device.Device, error) {
 	return d, nil
 }
 
-// crowded says that workers share processors, nil where they do not.
+// crowded warns that workers share processors; nil: they do not.
 func (b *bench) crowded(env results.Environment) []results.Advice {
 	if n := env.CPU.Allowed; b.info.Name == "cpu" && n > 0 && b.info.Workers > n {
 		return []results.Advice{{

@@ -45,7 +45,7 @@ func (f *tuneFlags) canCount(p *program, b *bench) error {
 	return &failure{exitNoDevice, fmt.Errorf("--objective energy: energy cannot be counted: %w", err), "omit --objective to tune for time"}
 }
 
-// kind is what the plan of a tune is, apart from its points: shards and resumed runs are of one.
+// kind tells plans of tune apart that have the same points. Shards and resumed runs must agree in it.
 func (f *tuneFlags) kind() string {
 	kind := "tune --depth " + f.depth
 	if f.objective() != "" {

@@ -147,7 +147,7 @@ func (p *program) checkHyphens(root *cobra.Command) error {
 	return nil
 }
 
-// errEmpty is what an unset variable of the shell's comes to.
+// errEmpty refuses an empty value, which an unset variable of the shell leaves.
 var errEmpty = errors.New("the value is empty: write a value, or omit the flag")
 
 // A filled is a flag's value that is never set to an empty text, which would pass for

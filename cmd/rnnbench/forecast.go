@@ -37,13 +37,13 @@ func planFor(p *program, c config.Config, b *bench) (plan.Plan, error) {
 		err = tuner.CheckCalls(q.Tasks(), c.Measure)
 	}
 	if err == nil {
-		err = b.checkKnobs(q)
+		err = checkKnobs(b, q)
 	}
 	return q, err
 }
 
 // checkKnobs finds settings of knobs that are mistakes, before anything is measured.
-func (b *bench) checkKnobs(q plan.Plan) error {
+func checkKnobs(b *bench, q plan.Plan) error {
 	techniques := b.techniques()
 	return q.Each(func(at results.Point, specs []grid.Spec) error {
 		for _, s := range specs {
@@ -55,7 +55,7 @@ func (b *bench) checkKnobs(q plan.Plan) error {
 	})
 }
 
-// patience is for how long measuring looks ahead; a dry run looks all the way.
+// patience is how long a sweep estimates before it begins. A dry run estimates the whole plan.
 const patience = 500 * time.Millisecond
 
 // estimator estimates what measuring takes. Energy that cannot be counted takes no time.

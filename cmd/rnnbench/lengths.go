@@ -10,7 +10,7 @@ import (
 	"rnnbench/rnn"
 )
 
-// readLengths is what --lengths says, in one word: the lengths of a file are listed.
+// readLengths turns the value of --lengths into one word. Lengths in a file become a list.
 func readLengths(text string) (string, error) {
 	l, wrong := rnn.ParseLengths(text)
 	if wrong == nil {

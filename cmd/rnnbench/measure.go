@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"syscall"
+	"time"
 
 	"rnnbench/plots/quantity"
 	"rnnbench/results"

@@ -170,5 +170,5 @@ func (b *bench) predict(l *tuner.Layout) (*prediction, error) {
 	return &prediction{x}, nil
 }
 
-// notes says it in words.
+// notes says the prediction in words.
 func (x *prediction) notes() []string { return table.BandNotes(x.Bands) }

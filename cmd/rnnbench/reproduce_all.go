@@ -114,7 +114,7 @@ func (w *purse) refuse(x *session.Sitting) error {
 	return x.Skip(notBegun)
 }
 
-// needs is what an experiment lacked that was declined.
+// needs says what a declined experiment lacks here.
 func needs(id string) string {
 	if e, err := experiments.Lookup(id); err == nil && e.Rivals != "" {
 		return "needs a rival (--rival FILE) on such a device"

@@ -133,13 +133,12 @@ func (f *sweepFlags) here() cluster.Node {
 	return cluster.Node{Name: node(f.hideHost), Version: version()}
 }
 
-// runName is that of the run that the shards of a plan are together: the same on every
-// machine.
+// runName is the name of the merged run of a plan's shards. It is the same on every machine.
 func runName(label, device, hash string) string {
 	return results.Slug(strings.TrimSpace(label+" "+device)) + "-" + hash[:8]
 }
 
-// resumableWith finds settings of c with which run m cannot go on.
+// resumableWith refuses settings c that differ from those of run m.
 func resumableWith(c config.Config, m *results.Manifest) error {
 	was, err := config.FromJSON(m.Config)
 	if err != nil {

@@ -66,7 +66,7 @@ type submitFlags struct {
 	copy   bool // of Slurm
 }
 
-// flags adds them; request says what a group asks for.
+// flags adds the flags of every scheduler. request shows the form of --group.
 func (f *submitFlags) flags(cmd *cobra.Command, request string) {
 	addGroup(cmd, "Jobs", func(fs *pflag.FlagSet) {
 		fs.IntVar(&f.shards, "shards", 0, "divide the plan into `N` shards, a job each")
@@ -92,7 +92,7 @@ func submitArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// own are flags of the command that the submission sets, or that no shard has.
+// own are flags that the submitted command must not have: the submission sets them, or no shard takes them.
 var own = []string{"--out", "--shard", "--resume", "--dry-run", "--print-config", "--profile", "--from", "--regret", "--help", "-h"}
 
 // checkCommand reads the command as a job will, as far as that needs no device.
@@ -138,7 +138,7 @@ func checkCommand(ctx context.Context, args []string) error {
 	return nil
 }
 
-// submission is what the flags and the command come to, and its folder here.
+// submission makes a submission of the flags and the command, and names its folder here.
 func (f *submitFlags) submission(ctx context.Context, p *program, cmd *cobra.Command, args []string) (*cluster.Submission, string, error) {
 	c, err := f.resolve(p)
 	if err != nil {

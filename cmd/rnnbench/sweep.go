@@ -75,7 +75,7 @@ Every call is timed alone.`,
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return sweep(ctx, p, cmd, f) })
 }
 
-// measureFlags are those of measuring that make sense on a processor.
+// measureFlags adds the flags that say how to measure.
 func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 	f.measure(cmd, "effort", "rounds", "max-rounds", "warmup", "min-time", "min-iters", "target-ci", "point-timeout", "budget",
 		"order", "seed", "cache", "data", "on-error", "isolate")
@@ -85,7 +85,7 @@ func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 	})
 }
 
-// runOnce is what --profile stands for where nothing else is said.
+// runOnce sets what --profile stands for, unless a flag says otherwise.
 func (f *sweepFlags) runOnce() {
 	for name, value := range map[string]string{
 		"rounds": "1", "max-rounds": "1", "warmup": "0s", "min-time": "0s", "min-iters": "1", "verify": "off",
@@ -96,7 +96,7 @@ func (f *sweepFlags) runOnce() {
 	}
 }
 
-// runFlags are those of the run that is made.
+// runFlags adds the flags of the run that is made.
 func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")

@@ -103,7 +103,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return trainAll(ctx, p, cmd, f) })
 }
 
-// trainRunFlags are those of the run that is made.
+// trainRunFlags adds the flags of the run that is made.
 func (f *trainFlags) trainRunFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.print, "print-config", false, "print the effective settings as a configuration file")

@@ -120,7 +120,7 @@ func addWisdomFlag(fs *pflag.FlagSet, file *string) {
 	fs.StringVar(file, "wisdom", "", "`FILE` with wisdom (default: $RNNBENCH_WISDOM, or rnnbench/wisdom.toml in the user's configuration folder)")
 }
 
-// options are those of the search, but for the seed and the rounds.
+// options are the options of the search, without its seed and rounds.
 func (f *tuneFlags) options() (search.Options, error) {
 	o := search.Options{Strategy: f.search, MaxEvals: f.maxEvals}
 	if f.maxEvals < 0 {

@@ -80,7 +80,7 @@ func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags,
 	return nil
 }
 
-// given is the first of these flags that is; "": none is.
+// given is the first of these flags that was given; "": none was.
 func given(cmd *cobra.Command, names []string) string {
 	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
 		return names[i]

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// version is that of the module, as the build knows it.
+// version is the version of the module that this program was built from.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -60,8 +60,7 @@ Only --with-vendor allows the vendor library. Each record has the choice and its
 	return cmd
 }
 
-// missingBook finds that there is no file of the name that --wisdom gives to a
-// command that reads it.
+// missingBook refuses a --wisdom that names no file, for commands that read it.
 func missingBook(file string) error {
 	if file == "" || exists(file) {
 		return nil
@@ -69,7 +68,7 @@ func missingBook(file string) error {
 	return usage(fmt.Errorf("--wisdom: file %s does not exist", file), "create it with rnnbench tune --wisdom FILE, or omit --wisdom to use the default file")
 }
 
-// knownBook is readBook of a file that is not about to be made.
+// knownBook is readBook for commands that make no book.
 func knownBook(file string) (*wisdom.Book, string, error) {
 	if err := missingBook(file); err != nil {
 		return nil, "", err
@@ -119,7 +118,7 @@ func wisdomShow(p *program) *cobra.Command {
 	})
 }
 
-// entries counts them.
+// entries is a number of entries in words.
 func entries(n int) string {
 	if n == 1 {
 		return "1 entry"
