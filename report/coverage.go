@@ -21,6 +21,18 @@ type Recorded struct {
 	Again []results.Record // nil: there is none
 }
 
+// Add takes a run of a machine. Of several CPUs, and of several GPUs, the run that began last
+// counts, since the others are of earlier programs.
+func (x *Recording) Add(r *Recorded) {
+	place := &x.CPU
+	if d := r.Set.Manifest.Devices; len(d) > 0 && results.OnGPU(d[0].Key) {
+		place = &x.GPU
+	}
+	if *place == nil || r.Set.Manifest.Started.After((*place).Set.Manifest.Started) {
+		*place = r
+	}
+}
+
 // Coverage is the table of what is recorded of every experiment, and how.
 func Coverage(list []Recording) *table.Table {
 	t := &table.Table{
@@ -64,18 +76,24 @@ func ofPaper(e experiments.Experiment) bool {
 	return !strings.HasPrefix(e.Source, "rnnbench") && !strings.HasPrefix(e.Source, "DeepBench")
 }
 
-// state is when r was measured, and how much of it.
+// state is when and where r was measured, and how much of it.
 func (r *Recorded) state() string {
 	if r == nil {
 		return "–"
 	}
 	m := r.Set.Manifest
 	words := m.Started.Format("2006-01-02")
+	if len(m.Devices) > 0 {
+		words += " on " + strings.TrimPrefix(m.Devices[0].Key, "cuda-")
+	}
 	switch {
 	case m.Plan.Records == 0:
 		words += ", computed"
 	case r.Report != nil && r.Report.Reduced:
 		words += ", reduced size"
+	}
+	if m.Merged != nil {
+		words += fmt.Sprintf(", in %d shards", m.Merged.Count)
 	}
 	n := 0
 	for _, c := range m.Counts {

@@ -22,16 +22,23 @@ func TestCoverage(t *testing.T) {
 		return results.Record{Status: results.OK, Point: results.Point{Cell: "lstm"}, Impl: results.Impl{Label: "a"}, Stats: &results.Stats{N: 12, Median: seconds}, Warnings: []string{results.WarnThrottled}}
 	}
 	dirty := true
-	run := func(revision string, counted int, recs ...results.Record) Reproduction {
-		m := results.Manifest{Started: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Plan: results.Plan{Records: 3}, Counts: map[results.Status]int{results.OK: counted}}
+	run := func(key, revision string, counted int, recs ...results.Record) Reproduction {
+		m := results.Manifest{Started: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Devices: []results.Device{{Key: key}}, Plan: results.Plan{Records: 3}, Counts: map[results.Status]int{results.OK: counted}}
 		m.Environment.Tool = results.Tool{Revision: revision, Dirty: &dirty}
 		return Reproduction{Set: results.Set{Manifest: m, Records: recs}, Report: &experiments.Report{Reduced: counted < 3}}
 	}
-	cpu := &Recorded{Reproduction: run("", 3, record(1)), Again: []results.Record{record(1.1)}}
-	gpu := &Recorded{Reproduction: run("0123456789abcdef", 2, record(1))}
-	got := Coverage([]Recording{{ladder, cpu, gpu}, {stacks, nil, nil}})
+	cpu := &Recorded{Reproduction: run("cpu-x-2t", "", 3, record(1)), Again: []results.Record{record(1.1)}}
+	old := &Recorded{Reproduction: run("cuda-nvidia-h200", "", 3, record(1))}
+	old.Set.Manifest.Started = old.Set.Manifest.Started.AddDate(0, 0, -1)
+	gpu := &Recorded{Reproduction: run("cuda-nvidia-h100", "0123456789abcdef", 2, record(1))}
+	gpu.Set.Manifest.Merged = &results.Merged{Count: 4}
+	x := Recording{Experiment: ladder}
+	for _, r := range []*Recorded{cpu, gpu, old} {
+		x.Add(r)
+	}
+	got := Coverage([]Recording{x, {stacks, nil, nil}})
 	for i, want := range [][]string{
-		{"appleyard-table1", "yes", "nothing", "2026-12-01", "2026-12-01, reduced size, 2 of 3 records", "12; 12", "100 %; 100 %", "two runs differ by 10.0 % (median of 1), 10.0 % at most", "earlier program; 0123456789 and changes"},
+		{"appleyard-table1", "yes", "nothing", "2026-12-01 on cpu-x-2t", "2026-12-01 on nvidia-h100, reduced size, in 4 shards, 2 of 3 records", "12; 12", "100 %; 100 %", "two runs differ by 10.0 % (median of 1), 10.0 % at most", "earlier program; 0123456789 and changes"},
 		{"cudnn-stacks", "no", "no paper", "–", "–", "", "", "", ""},
 	} {
 		for j, c := range got.Rows[i] {

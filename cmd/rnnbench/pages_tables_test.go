@@ -74,8 +74,7 @@ const everything = "every experiment"
 // secondRuns is the folder of a machine that has second runs, of another day.
 const secondRuns = "again"
 
-// coverage is the table of all experiments in Markdown. Of several CPUs the one with the newest
-// record counts.
+// coverage is the table of all experiments in Markdown.
 func coverage(t *testing.T) string {
 	t.Helper()
 	machines, err := filepath.Glob("../../results/*-*")
@@ -95,12 +94,7 @@ func coverage(t *testing.T) string {
 			if more := recordedAt(t, filepath.Join(machine, secondRuns), e); more != nil {
 				r.Again = more.Set.Records
 			}
-			switch {
-			case !strings.HasPrefix(machine, "cpu-"):
-				x.GPU = r
-			case x.CPU == nil || r.Set.Manifest.Started.After(x.CPU.Set.Manifest.Started):
-				x.CPU = r
-			}
+			x.Add(r)
 		}
 		list = append(list, x)
 	}

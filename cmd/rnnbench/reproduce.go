@@ -69,7 +69,7 @@ findings at the end. It also writes one HTML page with every table and figure.`,
 	}
 	f := &sweepFlags{}
 	var quick bool
-	var from string
+	var from recorded
 	f.reproduceFlags(cmd, &quick, &from)
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		return reproduction(ctx, p, cmd, f, args, quick, from)
@@ -77,11 +77,12 @@ findings at the end. It also writes one HTML page with every table and figure.`,
 }
 
 // reproduceFlags are the flags of the command.
-func (f *sweepFlags) reproduceFlags(cmd *cobra.Command, quick *bool, from *string) {
+func (f *sweepFlags) reproduceFlags(cmd *cobra.Command, quick *bool, from *recorded) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(quick, "quick", false, "use smaller networks, about a minute per figure")
 		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
-		fs.StringVar(from, "from", "", "redo the report and figures of a recorded `RUN` without measuring")
+		fs.StringVar(&from.run, "from", "", "redo the report and figures of a recorded `RUN` without measuring")
+		fs.StringVar(&from.again, "again", "", "with --from, report how far the runs differ: this is a second `RUN` of the experiment")
 		f.resumeFlag(fs)
 		f.shardFlag(fs)
 		f.add(fs, "out", "DIR", "")
@@ -102,11 +103,14 @@ func (f *sweepFlags) reproduceFlags(cmd *cobra.Command, quick *bool, from *strin
 }
 
 // reproduction is what the command does with its flags.
-func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, args []string, quick bool, from string) error {
+func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, args []string, quick bool, from recorded) error {
 	all := slices.Contains(args, "all")
 	one := len(args) == 1 && args[0] != "list" && !all
-	if from != "" && !one {
+	if from.run != "" && !one {
 		return misused(cmd, errors.New("--from takes one experiment: name one"))
+	}
+	if from.again != "" && from.run == "" {
+		return misused(cmd, errors.New("--again takes a second run beside that of --from: add --from RUN"))
 	}
 	if f.resume != "" && !one && !all {
 		return misused(cmd, errors.New("--resume takes one experiment, or all"))
@@ -114,7 +118,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if err := f.checkResume(); err != nil {
 		return misused(cmd, err)
 	}
-	if from != "" {
+	if from.run != "" {
 		f.shard = noShard
 	}
 	if err := f.readShard(p); err != nil {
@@ -144,8 +148,12 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if err != nil {
 		return misused(cmd, err)
 	}
-	if from != "" {
-		return reportFrom(p, e, runPath(from, c.Dir), f.format)
+	if from.run != "" {
+		from.run = runPath(from.run, c.Dir)
+		if from.again != "" {
+			from.again = runPath(from.again, c.Dir)
+		}
+		return reportFrom(p, e, from, f.format)
 	}
 	if len(f.rivals) > 0 && e.Rivals == "" {
 		return usage(fmt.Errorf("%s compares no rivals, so --rival has no meaning: omit it", e.ID), "rnnbench reproduce rivals-cpu, and rivals-gpu, take --rival; so does sweep")
@@ -363,35 +371,6 @@ func compute(p *program, f *sweepFlags, c config.Config, b *bench, e experiments
 		return err
 	}
 	return of.End(0)
-}
-
-// reportFrom reports on records that are there. A run's own folder gets its
-// report and figures anew.
-func reportFrom(p *program, e experiments.Experiment, path, format string) error {
-	sets, warnings, err := results.ReadAllFrom(p.in, []string{path})
-	for _, w := range warnings {
-		p.warn("%v", w)
-	}
-	if err != nil {
-		return err
-	}
-	var d results.Device
-	if list := sets[0].Manifest.Devices; len(list) > 0 {
-		d = list[0]
-	}
-	of := experiments.Of(sets[0].Manifest)
-	if of != "" && of != e.ID {
-		return usage(fmt.Errorf("the run in %s is from experiment %s, not %s", path, of, e.ID), "rnnbench reproduce "+of+" --from "+path+" redoes its report")
-	}
-	if recs := sets[0].Records; !e.Concerns(d, recs, of == e.ID) {
-		return usage(fmt.Errorf("none of the %s in %s belongs to %s", plural(len(recs), "record"), path, e.ID),
-			"--from takes a run of rnnbench reproduce "+e.ID+": its folder, its id, or a results folder (its latest run)")
-	}
-	report, err := e.On(d, sets[0].Records)
-	if err != nil {
-		return err
-	}
-	return present(p, e, report, format, sets[0].Dir, true)
 }
 
 // present prints a report, if it is to be shown, and, where dir is not empty, keeps

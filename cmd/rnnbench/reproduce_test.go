@@ -76,6 +76,34 @@ func TestReproduce(t *testing.T) {
 	rnnbench(t, "reproduce hwang-graph --from counted").want(t, exitDone, []string{"peepholes"}, []string{figure2})
 }
 
+// TestReproduceAgain: a report says how far a second run is from the first.
+func TestReproduceAgain(t *testing.T) {
+	const ladder, passes = "../../results/testdata/runs/appleyard-table1", "../../results/testdata/runs/appleyard-fig2"
+	dir := t.TempDir()
+	for _, name := range []string{"one", "two"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(ladder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := filepath.Abs(passes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	const said = "Measured twice, 2026-"
+	rnnbench(t, "reproduce appleyard-table1 --from one").want(t, exitDone, nil, nil)
+	if text, err := os.ReadFile("one/report.md"); err != nil || strings.Contains(string(text), said) {
+		t.Errorf("a report of one run says how far two are apart: %v", err)
+	}
+	rnnbench(t, "reproduce appleyard-table1 --from one --again two").want(t, exitDone, []string{said, "the two runs differ by 0.0 % (median of "}, nil)
+	if text, err := os.ReadFile("one/report.md"); err != nil || !strings.Contains(string(text), said) {
+		t.Errorf("the report does not say how far two runs are apart: %v", err)
+	}
+	rnnbench(t, "reproduce appleyard-table1 --again two").want(t, exitUsage, nil, []string{"--again takes a second run beside that of --from: add --from RUN"})
+	rnnbench(t, "reproduce appleyard-table1 --from one --again none").want(t, exitError, nil, []string{"nothing to read at none"})
+	rnnbench(t, "reproduce appleyard-table1 --from one --again "+other).want(t, exitUsage, nil, []string{"is from experiment appleyard-fig2, not appleyard-table1"})
+}
+
 // TestReproduceNeedsGPU has a processor asked for what only a GPU can show.
 func TestReproduceNeedsGPU(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -50,7 +50,7 @@ func reproduceLearning(ctx context.Context, t *testing.T, stderr io.Writer, args
 	p := &program{in: strings.NewReader(""), out: &bytes.Buffer{}, err: stderr, log: slog.New(slog.DiscardHandler)}
 	f, cmd := &sweepFlags{}, &cobra.Command{Use: "reproduce"}
 	var quick bool
-	var from string
+	var from recorded
 	f.reproduceFlags(cmd, &quick, &from)
 	if err := cmd.ParseFlags(append(args, strings.Fields("--threads 1 --no-hostname"+quickly)...)); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+
+	"rnnbench/experiments"
+	"rnnbench/results"
+)
+
+// recorded are runs that a report is made of; "": there is none.
+type recorded struct {
+	run   string
+	again string // of another day
+}
+
+// reportFrom reports on records that are there. A run's own folder gets its
+// report and figures anew.
+func reportFrom(p *program, e experiments.Experiment, from recorded, format string) error {
+	set, err := recordedRun(p, e, from.run)
+	if err != nil {
+		return err
+	}
+	report, err := e.On(deviceOf(set), set.Records)
+	if err != nil {
+		return err
+	}
+	if from.again != "" {
+		line, err := apart(p, e, set, from.again)
+		if err != nil {
+			return err
+		}
+		report.Findings = append(report.Findings, line)
+	}
+	return present(p, e, report, format, set.Dir, true)
+}
+
+// recordedRun reads a run of experiment e, or one that has records of it.
+func recordedRun(p *program, e experiments.Experiment, path string) (results.Set, error) {
+	sets, warnings, err := results.ReadAllFrom(p.in, []string{path})
+	for _, w := range warnings {
+		p.warn("%v", w)
+	}
+	if err != nil {
+		return results.Set{}, err
+	}
+	set := sets[0]
+	of := experiments.Of(set.Manifest)
+	if of != "" && of != e.ID {
+		return set, usage(fmt.Errorf("the run in %s is from experiment %s, not %s", path, of, e.ID), "rnnbench reproduce "+of+" --from "+path+" redoes its report")
+	}
+	if recs := set.Records; !e.Concerns(deviceOf(set), recs, of == e.ID) {
+		return set, usage(fmt.Errorf("none of the %s in %s belongs to %s", plural(len(recs), "record"), path, e.ID),
+			"--from takes a run of rnnbench reproduce "+e.ID+": its folder, its id, or a results folder (its latest run)")
+	}
+	return set, nil
+}
+
+// deviceOf is the device of a run, if it names one.
+func deviceOf(s results.Set) (d results.Device) {
+	if list := s.Manifest.Devices; len(list) > 0 {
+		d = list[0]
+	}
+	return d
+}
+
+// apart says how far a second run of e is from the first.
+func apart(p *program, e experiments.Experiment, first results.Set, path string) (string, error) {
+	second, err := recordedRun(p, e, path)
+	if err != nil {
+		return "", err
+	}
+	a, b := deviceOf(first).Key, deviceOf(second).Key
+	if a != b {
+		return "", usage(fmt.Errorf("the run in %s is of %s and that in %s of %s", first.Dir, a, path, b), "--again takes a second run of the same machine")
+	}
+	r := experiments.RepeatOf(first.Records, second.Records)
+	if r.Pairs == 0 {
+		return "", usage(fmt.Errorf("the runs in %s and %s have no point and technique in common", first.Dir, path), "--again takes a second run of rnnbench reproduce "+e.ID)
+	}
+	began := func(s results.Set) string { return s.Manifest.Started.UTC().Format("2006-01-02 15:04") }
+	return fmt.Sprintf("Measured twice, %s and %s (UTC): the %s.", began(first), began(second), r), nil
+}
