@@ -34,6 +34,23 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestLooksAreTheSame: series have the same looks each time, also where forms of a vendor's library
+// are more than its marks.
+func TestLooksAreTheSame(t *testing.T) {
+	var all []Series
+	for _, l := range []string{"naive", "cudnn", "cudnn persistent", "cudnn static", "cudnn static small", "cudnn padded", "cudnn static padded"} {
+		all = append(all, Series{Label: l})
+	}
+	want := looks(all)
+	for range 20 {
+		for label, l := range looks(all) {
+			if l.shape() != want[label].shape() {
+				t.Fatalf("%s has the mark %v, and before %v", label, l.shape(), want[label].shape())
+			}
+		}
+	}
+}
+
 // TestIntervalsStandAside: intervals of one place that would lie upon each other stand aside, and
 // those that do not stay.
 func TestIntervalsStandAside(t *testing.T) {

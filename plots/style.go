@@ -118,8 +118,12 @@ func looks(all []Series) map[string]look {
 func vary(all []Series, head func(Series) string, byHead map[string]look) map[string]look {
 	out := map[string]look{}
 	shapes := map[shape]string{} // whose they are: a technique keeps its own
-	for h, l := range byHead {
-		if _, ok := techniqueLook(h); ok && slices.Contains(labels(all), h) {
+	for _, h := range labels(all) { // in the order of series: forms of one library may have the same look
+		if _, ok := techniqueLook(h); !ok {
+			continue
+		}
+		l, ok := byHead[h]
+		if _, other := shapes[l.shape()]; ok && !other {
 			shapes[l.shape()] = h
 		}
 	}
