@@ -90,7 +90,7 @@ func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
 	var batches []int
 	for _, w := range wholePoints(Full, on) {
 		here := func(p results.Point) bool { return p == w.Point }
-		x := whole{wholePoint: w, train: find(recs, w.label, here)}
+		x := whole{wholePoint: w, train: find(trainings(recs), w.label, here)}
 		if x.train == nil {
 			continue
 		}
@@ -124,6 +124,11 @@ func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
 	fig, err := plots.Lines(trained, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1 with all that training takes"})
 	rep.add("martin-fig1-training", fig, err)
 	return rep, nil
+}
+
+// trainings are the records of networks that were trained: a shard also times the pass of a control point.
+func trainings(recs []results.Record) []results.Record {
+	return slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Training == nil })
 }
 
 // wholeTable has a row for each length and a column for each minibatch.
