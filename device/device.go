@@ -91,6 +91,7 @@ type Info struct {
 	Precision []string          // that its products can have: "fp32", "tf32", "bf16", "fp16"
 	Memory    int64             // bytes available to programs; 0 if unknown
 	Libraries map[string]string // name to version, instruction sets included
+	Build     string            // commit of the worker that drives it; "": unknown, or there is no worker
 }
 
 // Limits are what a device can do at most, as measured; 0 is unknown.

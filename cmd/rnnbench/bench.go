@@ -152,6 +152,9 @@ func (b *bench) record() results.Device {
 		d.Facts = map[string]string{}
 	}
 	d.Facts["workers"] = fmt.Sprint(b.info.Workers)
+	if b.info.Build != "" && results.OnGPU(b.info.Key) { // elsewhere the worker is this program
+		d.Facts[workerCommit] = b.info.Build
+	}
 	if f := b.limits.FLOPS; f > 0 {
 		d.Peak = &f
 	}
@@ -166,6 +169,18 @@ func (b *bench) record() results.Device {
 		d.Machine, _ = json.Marshal(b.machine) // checked: its numbers are finite
 	}
 	return d
+}
+
+// workerCommit is the fact of a device that names what its worker was built from.
+const workerCommit = "worker commit"
+
+// otherBuild is what is wrong with a worker of one commit and a program of another; "": nothing,
+// or it is not known.
+func otherBuild(worker, own string) string {
+	if worker == "" || own == "" || worker == own {
+		return ""
+	}
+	return fmt.Sprintf("the worker for GPUs was built from commit %s, and rnnbench from %s: build both again with make cuda build", worker, own)
 }
 
 // vocabulary is what grids speak of here.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"rnnbench/device/worker"
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -22,6 +23,9 @@ func (p *program) open(s *settings, c config.Config) (*bench, error) {
 	b, err := s.open(c)
 	if err != nil {
 		return nil, err
+	}
+	if s := otherBuild(b.info.Build, worker.Build()); s != "" {
+		p.warn("%s", s)
 	}
 	if err := openRivals(p, s, c, b); err != nil {
 		return nil, errors.Join(err, b.Close())

@@ -7,6 +7,18 @@ import (
 	"rnnbench/results"
 )
 
+// TestOtherBuild: a worker of another commit than the program is told, where both are known.
+func TestOtherBuild(t *testing.T) {
+	for _, x := range []struct {
+		worker, own string
+		told        bool
+	}{{"", "", false}, {"a", "", false}, {"", "a", false}, {"a", "a", false}, {"a", "b", true}, {"a and changes", "a", true}} {
+		if s := otherBuild(x.worker, x.own); (s != "") != x.told {
+			t.Errorf("%q and %q: %q", x.worker, x.own, s)
+		}
+	}
+}
+
 // TestIsolate measures in a worker process what is measured in this one, on the
 // same device in every record's eyes.
 func TestIsolate(t *testing.T) {

@@ -163,7 +163,7 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	}
 	switch c.Call {
 	case callInfo:
-		r.Info = s.device.Info()
+		r.Info = s.info()
 	case callKnobs:
 		r.Knobs = s.device.Knobs(about)
 	case callMemory:
@@ -190,12 +190,19 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	return nil, err
 }
 
+// info says what the device is, and what drives it.
+func (s *server) info() device.Info {
+	i := s.device.Info()
+	i.Build = Build()
+	return i
+}
+
 // begin opens the device, and the window if there is one.
 func (s *server) begin(c call, r *response) (err error) {
 	if s.device, err = s.open(c.Name); err != nil {
 		return err
 	}
-	r.Info, r.Knobs = s.device.Info(), s.device.Vocabulary()
+	r.Info, r.Knobs = s.info(), s.device.Vocabulary()
 	if c.Window {
 		w, err := openWindow()
 		if r.Window = err == nil; r.Window {
