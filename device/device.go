@@ -65,6 +65,8 @@ type Sample struct {
 
 	// Throttled says that something held the device's clock down: heat, power.
 	Throttled bool
+
+	Clock float64 // hertz at the end; 0: unknown
 }
 
 // ErrMemory says that the device has too little memory left.

@@ -16,6 +16,8 @@ type Quality struct {
 	Throttled           int // records during which the device's clock was held down
 	Half, Widest        float64
 	Unknown             int // records of too few rounds for an interval
+
+	Slow, Usual float64 // clock of the device in hertz: the lowest, and the median of all samples; 0: unknown
 }
 
 // QualityOf is that of the newest records that have a time. Trainings have no rounds and are
@@ -23,7 +25,7 @@ type Quality struct {
 func QualityOf(recs []results.Record) Quality {
 	var q Quality
 	var rounds []int
-	var halves []float64
+	var halves, clocks []float64
 	for _, r := range quantity.Latest(recs) {
 		if r.Status != results.OK || r.Stats == nil || r.Training != nil {
 			continue
@@ -31,6 +33,9 @@ func QualityOf(recs []results.Record) Quality {
 		rounds = append(rounds, r.Stats.N)
 		if slices.Contains(r.Warnings, results.WarnThrottled) {
 			q.Throttled++
+		}
+		if r.Samples != nil {
+			clocks = append(clocks, r.Samples.Clock...)
 		}
 		if w, ok := r.Stats.HalfWidth(); ok {
 			halves = append(halves, w)
@@ -43,6 +48,10 @@ func QualityOf(recs []results.Record) Quality {
 	}
 	slices.Sort(rounds)
 	slices.Sort(halves)
+	slices.Sort(clocks)
+	if n := len(clocks); n > 0 {
+		q.Slow, q.Usual = clocks[0], clocks[n/2]
+	}
 	q.Least, q.Median, q.Most = rounds[0], rounds[len(rounds)/2], rounds[len(rounds)-1]
 	if n := len(halves); n > 0 {
 		q.Half, q.Widest = halves[n/2], halves[n-1]
@@ -72,6 +81,9 @@ func (q Quality) String() string {
 	}
 	if q.Unknown > 0 {
 		s += fmt.Sprintf(" %d of %d have too few rounds for an interval.", q.Unknown, q.Records)
+	}
+	if q.Usual > 0 {
+		s += fmt.Sprintf(" After samples, the clock is %s in the median and %s at least.", quantity.SI(q.Usual, "Hz"), quantity.SI(q.Slow, "Hz"))
 	}
 	if q.Throttled > 0 {
 		s += fmt.Sprintf(" The clock was throttled during %d (%.0f %%).", q.Throttled, 100*float64(q.Throttled)/float64(q.Records))

@@ -1,6 +1,7 @@
 package experiments_test
 
 import (
+	"strings"
 	"testing"
 
 	"rnnbench/experiments"
@@ -28,6 +29,11 @@ func TestQuality(t *testing.T) {
 	if s := experiments.QualityOf(recs).String(); s != want {
 		t.Errorf("%q, want %q", s, want)
 	}
+	recs[0].Samples, recs[1].Samples = &results.Samples{Clock: []float64{1.98e9, 1.98e9}}, &results.Samples{Clock: []float64{1.2e9}}
+	if s := experiments.QualityOf(recs).String(); !strings.Contains(s, "at most. 1 of 3 have too few rounds for an interval. After samples, the clock is 1.98 GHz in the median and 1.20 GHz at least. The clock was throttled") {
+		t.Errorf("with clocks: %q", s)
+	}
+	recs[0].Samples = nil
 	if s := experiments.QualityOf(recs[3:]).String(); s != "" {
 		t.Errorf("of no times: %q", s)
 	}

@@ -305,7 +305,8 @@ type Work struct {
 type Samples struct {
 	Iters  []int     `json:"iters"` // runs per sample
 	Wall   []float64 `json:"wall_s"`
-	Device []float64 `json:"gpu_s"` // empty where the device has no clock
+	Device []float64 `json:"gpu_s"`    // empty where the device has no clock
+	Clock  []float64 `json:"clock_hz"` // of the device's multiprocessors at the end of each; empty where it is unknown
 }
 
 // Stats summarise the samples of the clock that Mode.Timer names.

@@ -43,7 +43,7 @@ func parseSchema(t *testing.T) *jsonSchema {
 
 // later are keys that records from before them lack.
 var later = []string{"record.verify.method", "record.verify.share", "record.verify.peer", "record.verify.kinks", "[].group",
-	"record.point.symbols", "record.point.embedding", "record.point.groups", "record.point.heads", "record.point.projection", "record.point.resets", "record.point.weighted", "record.point.calls", "record.latency", "record.point.direction", "record.point.lengths", "record.training.replicas", "record.training.stop", "record.training.beside", "record.mode.objective", "record.impl.choice.objective"}
+	"record.point.symbols", "record.point.embedding", "record.point.groups", "record.point.heads", "record.point.projection", "record.point.resets", "record.point.weighted", "record.point.calls", "record.latency", "record.samples.clock_hz", "record.point.direction", "record.point.lengths", "record.training.replicas", "record.training.stop", "record.training.beside", "record.mode.objective", "record.impl.choice.objective"}
 
 // Every field of Record is in the schema and the other way round, with its type
 // and a description.

@@ -357,6 +357,9 @@ func complete(rec *Record) {
 		if s.Device == nil {
 			s.Device = []float64{}
 		}
+		if s.Clock == nil {
+			s.Clock = []float64{}
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func WholeTraining(last Record, recs []Record) Record {
 	}
 	stats, _ := Summarize(all.Wall, 0)
 	stats.Stop = last.Stats.Stop
-	all.Device = []float64{}
+	all.Device, all.Clock = []float64{}, []float64{}
 	last.Samples, last.Stats = &all, &stats
 	last.Rate = &Rate{Flops: float64(last.Work.Flops) / stats.Median, Bytes: float64(last.Work.Bytes) / stats.Median}
 	return last

@@ -334,6 +334,9 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 	if b.Device > 0 {
 		c.samples.Device = append(c.samples.Device, b.Device.Seconds()/n)
 	}
+	if b.Clock > 0 {
+		c.samples.Clock = append(c.samples.Clock, b.Clock)
+	}
 	return nil
 }
 
@@ -351,6 +354,7 @@ func (c *candidate) cold(e device.Evicter) (device.Sample, error) {
 		sum.Wall += b.Wall
 		sum.Device += b.Device
 		sum.Throttled = sum.Throttled || b.Throttled
+		sum.Clock = b.Clock
 	}
 	return sum, nil
 }
@@ -369,6 +373,9 @@ func (s *Sweep) summarize(c *candidate, stop string) {
 	r := &c.record
 	if c.samples.Device == nil {
 		c.samples.Device = []float64{}
+	}
+	if c.samples.Clock == nil {
+		c.samples.Clock = []float64{}
 	}
 	r.Samples = &c.samples
 	if len(c.called.Wall) > 0 {

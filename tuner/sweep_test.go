@@ -403,15 +403,18 @@ func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
 	}
 }
 
-// TestSweepColdThrottled: a clock that is held down is told of with cold caches, too.
+// TestSweepColdThrottled: a clock that is held down is told of with cold caches, too. Each sample has its clock.
 func TestSweepColdThrottled(t *testing.T) {
 	for _, cache := range []string{"hot", "cold"} {
-		d := &odd{Device: open(t), sample: func(_ *schedule.Schedule, b device.Sample) device.Sample { b.Throttled = true; return b }}
+		d := &odd{Device: open(t), sample: func(_ *schedule.Schedule, b device.Sample) device.Sample { b.Throttled, b.Clock = true, 1.5e9; return b }}
 		s := &tuner.Sweep{Device: d, Settings: quick()}
 		s.Settings.Cache = cache
 		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive"))
 		if err != nil || !slices.ContainsFunc(recs[0].Warnings, func(w string) bool { return strings.Contains(w, "throttle") }) {
 			t.Errorf("cache %s: warnings %q, %v", cache, recs[0].Warnings, err)
+		}
+		if s := recs[0].Samples; len(s.Clock) != len(s.Wall) || s.Clock[0] != 1.5e9 {
+			t.Errorf("cache %s: clocks %v of %d samples", cache, s.Clock, len(s.Wall))
 		}
 	}
 }

@@ -413,6 +413,14 @@ func (d *gpu) FreeGraph(id driver.Graph) error {
 
 func (d *gpu) Throttled() bool { return d.monitor != nil && d.monitor.throttled() != "" }
 
+// Clock implements driver.Clocked.
+func (d *gpu) Clock() float64 {
+	if d.monitor == nil {
+		return 0
+	}
+	return d.monitor.clock()
+}
+
 func (d *gpu) Power() (device.Power, error) {
 	if d.monitor == nil {
 		return device.Power{}, errors.New("the driver's management library is missing: install libnvidia-ml.so.1")

@@ -76,6 +76,15 @@ type gpuProcess struct {
 
 const smClock, memoryClock = 1, 2
 
+// clock is that of the multiprocessors in hertz; 0: unknown.
+func (m *monitor) clock() float64 {
+	MHz, ok := m.number("nvmlDeviceGetClockInfo", smClock)
+	if !ok {
+		return 0
+	}
+	return float64(MHz) * 1e6
+}
+
 // power reads the counter of energy, which NVML keeps in millijoules.
 func (m *monitor) power() (device.Power, error) {
 	var counted uint64
@@ -86,9 +95,7 @@ func (m *monitor) power() (device.Power, error) {
 	if mW, ok := m.number("nvmlDeviceGetPowerUsage"); ok {
 		p.Watts = float64(mW) / 1e3
 	}
-	if MHz, ok := m.number("nvmlDeviceGetClockInfo", smClock); ok {
-		p.Clock = float64(MHz) * 1e6
-	}
+	p.Clock = m.clock()
 	if t, ok := m.number("nvmlDeviceGetTemperature", 0); ok {
 		p.Temperature = float64(t)
 	}

@@ -338,6 +338,9 @@ func (p *program) Run(n int) (device.Sample, error) {
 		return device.Sample{}, fmt.Errorf("cuda: %w", err)
 	}
 	b := device.Sample{Wall: time.Since(start), Throttled: d.Throttled()}
+	if c, ok := d.(driver.Clocked); ok {
+		b.Clock = c.Clock()
+	}
 	seconds, err := d.Elapsed(p.begin, p.end)
 	if err != nil {
 		return b, fmt.Errorf("cuda: %w", err)

@@ -217,7 +217,7 @@ func (s *Session) report() error {
 	}
 	r.Training.Stop = s.Plan.Reached(r.Training)
 	each := (now.took - s.last.took).Seconds() / float64(iterations)
-	r.Samples = &results.Samples{Iters: []int{now.iterations - s.last.iterations}, Wall: []float64{each}, Device: []float64{}}
+	r.Samples = &results.Samples{Iters: []int{now.iterations - s.last.iterations}, Wall: []float64{each}, Device: []float64{}, Clock: []float64{}}
 	r.Stats = &results.Stats{N: 1, Min: each, Q1: each, Median: each, Q3: each, Max: each, Mean: each, Level: 0.95, Stop: "max_rounds"}
 	r.Rate = &results.Rate{Flops: float64(r.Work.Flops) / each, Bytes: float64(r.Work.Bytes) / each}
 	s.last = now

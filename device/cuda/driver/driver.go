@@ -8,6 +8,11 @@ import (
 	"rnnbench/device"
 )
 
+// Clocked is a driver that knows the clock of its multiprocessors in hertz; 0: not now.
+type Clocked interface {
+	Clock() float64
+}
+
 // A Driver is what the package needs of CUDA: the seam behind which the real one
 // and the emulator are. All calls come from one goroutine, which the caller of
 // the package keeps on one thread.
