@@ -1,6 +1,7 @@
 package experiments_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -169,6 +170,36 @@ func TestStartUp(t *testing.T) {
 	}
 }
 
+// TestPaperRates: Figure 1 has the paper's rates, of lengths that were measured and at their minibatches.
+func TestPaperRates(t *testing.T) {
+	e, err := experiments.Lookup("martin-fig1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := e.Report(synthetic(e, gpu), gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"paper, T=256": 13.1e3, "paper, T=512": 24.1e3, "paper, T=2048": 57e3}
+	for _, p := range rep.Figures[0].Figure.(*plots.Chart).Panels {
+		for _, s := range p.Series {
+			first := want[s.Label]
+			if p.Title == "lstm" {
+				first = 740
+			}
+			if s.Reference && (first == 0 || s.Points[0].X != 1 || s.Points[0].Y != first) {
+				t.Errorf("%s, %s: %v", p.Title, s.Label, s.Points)
+			}
+			if p.Title == "ls-lstm" {
+				delete(want, s.Label)
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("the figure lacks %v", want)
+	}
+}
+
 // TestMartinLengths: every length that was measured has a line, unless they are too
 // many to be told apart.
 func TestMartinLengths(t *testing.T) {
@@ -176,9 +207,10 @@ func TestMartinLengths(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range rep.Figures[0].Figure.(*plots.Chart).Panels {
 		for _, s := range p.Series {
-			seen[s.Label] = true
+			seen[s.Label] = seen[s.Label] || !s.Reference
 		}
 	}
+	maps.DeleteFunc(seen, func(_ string, measured bool) bool { return !measured })
 	if len(seen) != 3 {
 		t.Errorf("lines %v, want those of 256, 512 and 2048 steps", seen)
 	}

@@ -379,6 +379,9 @@ func (rep *Report) martinFigures(recs []results.Record, on Target) {
 	if err == nil && thinned {
 		fig.Notes = append(fig.Notes, "Every other length is drawn; the table lists all.")
 	}
+	if err == nil {
+		paperRates(fig, lengths, on)
+	}
 	rep.add("martin-fig1", fig, err)
 	if len(labels(forms)) > 1 {
 		fig, err := plots.Lines(forms, plots.Spec{X: "batch", Y: "events", Machine: on.Name, Title: "LSTM of 256 steps: training throughput by technique"})
