@@ -78,5 +78,9 @@ func apart(p *program, e experiments.Experiment, first results.Set, path string)
 		return "", usage(fmt.Errorf("the runs in %s and %s have no point and technique in common", first.Dir, path), "--again takes a second run of rnnbench reproduce "+e.ID)
 	}
 	began := func(s results.Set) string { return s.Manifest.Started.UTC().Format("2006-01-02 15:04") }
-	return fmt.Sprintf("Measured twice, %s and %s (UTC): the %s.", began(first), began(second), r), nil
+	line := fmt.Sprintf("Measured twice, %s and %s (UTC): the %s.", began(first), began(second), r)
+	if first.Manifest.Environment.Tool.Revision != second.Manifest.Environment.Tool.Revision {
+		line += " They are of two versions of rnnbench."
+	}
+	return line, nil
 }

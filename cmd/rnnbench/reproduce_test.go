@@ -99,6 +99,19 @@ func TestReproduceAgain(t *testing.T) {
 	if text, err := os.ReadFile("one/report.md"); err != nil || !strings.Contains(string(text), said) {
 		t.Errorf("the report does not say how far two runs are apart: %v", err)
 	}
+	const versions = "They are of two versions of rnnbench."
+	if text, err := os.ReadFile("one/report.md"); err != nil || strings.Contains(string(text), versions) {
+		t.Errorf("two runs of one version are of two: %v", err)
+	}
+	text, err := os.ReadFile("two/manifest.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = regexp.MustCompile(`"vcs_revision": *"[^"]*"`).ReplaceAll(text, []byte(`"vcs_revision": "0123"`))
+	if err := os.WriteFile("two/manifest.json", text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "reproduce appleyard-table1 --from one --again two").want(t, exitDone, []string{versions}, nil)
 	rnnbench(t, "reproduce appleyard-table1 --again two").want(t, exitUsage, nil, []string{"--again takes a second run beside that of --from: add --from RUN"})
 	rnnbench(t, "reproduce appleyard-table1 --from one --again none").want(t, exitError, nil, []string{"nothing to read at none"})
 	rnnbench(t, "reproduce appleyard-table1 --from one --again "+other).want(t, exitUsage, nil, []string{"is from experiment appleyard-fig2, not appleyard-table1"})
