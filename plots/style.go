@@ -117,7 +117,7 @@ func looks(all []Series) map[string]look {
 // and, where it is taken, another mark.
 func vary(all []Series, head func(Series) string, byHead map[string]look) map[string]look {
 	out := map[string]look{}
-	shapes := map[shape]string{} // whose they are: a technique keeps its own
+	shapes := map[shape]string{}    // whose they are: a technique keeps its own
 	for _, h := range labels(all) { // in the order of series: forms of one library may have the same look
 		if _, ok := techniqueLook(h); !ok {
 			continue

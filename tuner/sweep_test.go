@@ -406,7 +406,10 @@ func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
 // TestSweepColdThrottled: a clock that is held down is told of with cold caches, too. Each sample has its clock.
 func TestSweepColdThrottled(t *testing.T) {
 	for _, cache := range []string{"hot", "cold"} {
-		d := &odd{Device: open(t), sample: func(_ *schedule.Schedule, b device.Sample) device.Sample { b.Throttled, b.Clock = true, 1.5e9; return b }}
+		d := &odd{Device: open(t), sample: func(_ *schedule.Schedule, b device.Sample) device.Sample {
+			b.Throttled, b.Clock = true, 1.5e9
+			return b
+		}}
 		s := &tuner.Sweep{Device: d, Settings: quick()}
 		s.Settings.Cache = cache
 		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive"))
