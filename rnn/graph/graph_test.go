@@ -466,6 +466,9 @@ func TestDrawings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if dots := strings.Count(got.String(), "dot]") + strings.Count(got.String(), "arrowhead=dot, ") + strings.Count(got.String(), "url(#dot)"); dots != map[bool]int{false: 3}[grouped] {
+				t.Errorf("%s has %d dots, want one for each peephole that is drawn", path, dots)
+			}
 			if !bytes.Equal(got.Bytes(), want) {
 				t.Errorf("%s differs (go test ./rnn/graph -update rewrites it):\n%s", path, got.Bytes())
 			}

@@ -39,7 +39,8 @@ func (g *Graph) SVG(w io.Writer, grouped bool) error {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="Helvetica, Arial, sans-serif" font-size="%d">`+"\n",
 		size.w, size.h, size.w, size.h, fontSize)
 	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(d.title))
-	b.WriteString(`<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="#333"/></marker></defs>` + "\n")
+	b.WriteString(`<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="#333"/></marker>` +
+		`<marker id="dot" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><circle cx="4" cy="4" r="3.5" fill="#333"/></marker></defs>` + "\n")
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="white"/>`+"\n", size.w, size.h)
 	for _, f := range frames {
 		fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="12" fill="#f4ecf7" stroke="#9b4f96" stroke-dasharray="5 4"/>`+"\n", f.x, f.y, f.w, f.h)
@@ -131,12 +132,12 @@ func (b drawnBlock) place(boxes []rect, x, y float64) rect {
 // drawEdge draws an arrow to the right as a curve between the sides of its
 // boxes, any other as an arc above them.
 func drawEdge(b *strings.Builder, e arrow, from, to rect) {
-	width, dash := 1.0, ""
+	width, dash, end, aside := 1.0, "", "head", 0.0
 	if e.weight == Full {
 		width = 2.6
 	}
-	if e.weight == Diagonal {
-		width = 1.6
+	if e.weight == Diagonal { // a peephole
+		width, end, aside = 1.6, "dot", 1 // of the arrows that end in the same box
 	}
 	if e.delay > 0 {
 		dash = ` stroke-dasharray="6 4"`
@@ -144,17 +145,17 @@ func drawEdge(b *strings.Builder, e arrow, from, to rect) {
 	var path string
 	var lx, ly float64 // of the label
 	if to.x > from.right() {
-		x0, y0, x1, y1 := from.right(), from.middle(), to.x, to.middle()
+		x0, y0, x1, y1 := from.right(), from.middle(), to.x, to.middle()+7*aside
 		bend := (x1 - x0) / 2
 		path = fmt.Sprintf("M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x0, y0, x0+bend, y0, x1-bend, y1, x1, y1)
 		lx, ly = (x0+x1)/2, (y0+y1)/2-4
 	} else {
-		x0, x1 := from.center()+6, to.center()-6
+		x0, x1 := from.center()+6, to.center()-6+18*aside
 		top := math.Min(from.y, to.y) - 16 - math.Min(30, math.Abs(x0-x1)/8)
 		path = fmt.Sprintf("M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x0, from.y, x0, top, x1, top, x1, to.y)
 		lx, ly = (x0+x1)/2, 0.125*(from.y+to.y)+0.75*top-3
 	}
-	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="#333" stroke-width="%.1f"%s marker-end="url(#head)"/>`+"\n", path, width, dash)
+	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="#333" stroke-width="%.1f"%s marker-end="url(#%s)"/>`+"\n", path, width, dash, end)
 	if e.delay > 1 { // dashes alone stand for the frame before
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#555" font-size="11" text-anchor="middle">%d</text>`+"\n", lx, ly, e.delay)
 	}
