@@ -10,7 +10,10 @@ import (
 
 	"rnnbench/device/cuda"
 	"rnnbench/device/devicetest"
+	"rnnbench/impl"
+	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -84,6 +87,68 @@ func TestScanOdd(t *testing.T) {
 	}
 }
 
+// withinScans begin at a step of their matrices where memory is no multiple of 16 bytes, as those of the gradients of a
+// surrogate's states do, and where they are blocks of time.
+var withinScans = []struct {
+	oddScan
+	ahead int
+	knobs knob.Params
+}{
+	{oddScan{cell.LSLSTM.Surrogate, [3]int{605, 3, 35}, schedule.FP32, 13, [3]string{}}, 1, nil},
+	{oddScan{cell.LSLSTM.Core, [3]int{1033, 1, 9}, schedule.FP32, 3, [3]string{}}, 3, nil},
+	{oddScan{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, [3]string{}}, 2, nil},
+	{oddScan{cell.LSLSTM.Surrogate, [3]int{131, 50, 3}, schedule.FP32, 2, [3]string{}}, 1, nil},
+	{oddScan{cell.SRU, [3]int{133, 3, 101}, schedule.FP32, 2, [3]string{}}, 7, nil},
+	{oddScan{cell.GILR, [3]int{2057, 1, 5}, schedule.BF16, 5, [3]string{}}, 5, nil},
+	{oddScan{cell.QRNN, [3]int{300, 1, 77}, schedule.FP16, 2, [3]string{}}, 6, nil},
+	{oddScan{cell.GILR, [3]int{611, 23, 3}, schedule.FP32, 7, [3]string{}}, 1, nil},
+	{oddScan{cell.LSLSTM.Core, [3]int{601, 2, 33}, schedule.BF16, 9, [3]string{}}, 2, nil},
+	{oddScan{cell.GILR, [3]int{801, 3, 33}, schedule.FP32, 4, [3]string{}}, 1, knob.Params{"scanlanes": 512}},
+	{oddScan{cell.LSLSTM.Core, [3]int{601, 1, 61}, schedule.FP32, 4, [3]string{}}, 1, knob.Params{"scanlanes": 512}},
+}
+
+// TestScanWithin holds them to their meaning.
+func TestScanWithin(t *testing.T) {
+	for _, test := range sample(withinScans, 4) {
+		t.Run(fmt.Sprint(test.cell, test.size, test.precision, test.ahead), func(t *testing.T) {
+			compiler, driver := emulation(t, test.sms)
+			d := cuda.New(driver, compiler, "")
+			defer d.Close()
+			devicetest.HoldScanWithin(t, d, test.cell, test.size, test.precision, false, test.knobs, test.ahead)
+			devicetest.HoldScanWithin(t, d, test.cell, test.size, test.precision, true, test.knobs, test.ahead)
+		})
+	}
+}
+
+// TestScanSurrogate: the copy engine brings all tiles of an ls-lstm, of any number of channels and sequences. The gradient
+// of a surrogate's states begins a step behind the first row of its matrix.
+func TestScanSurrogate(t *testing.T) {
+	for _, size := range [][3]int{{1, 9, 139119}, {3, 47, 6325}, {5, 77, 2837}, {17, 147, 2715}, {9, 379, 273}, {2, 1, 100003}} {
+		p := rnn.Problem{Cell: cell.LSLSTM, Input: 1, Hidden: size[1], Layers: 1, Batch: size[0], Steps: size[2], Pass: rnn.Train}
+		_, s, err := rnn.Layout(impl.Lookup("scan"), p, knob.Params{"inputbatch": 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, texts, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		scans := 0
+		for i, l := range launches {
+			if !strings.HasPrefix(l.Name, "scan") {
+				continue
+			}
+			scans++
+			if _, kernel, _ := strings.Cut(texts[i], "DYNAMIC_SHARED("); !strings.Contains(kernel, "tensor_load(") && !strings.Contains(kernel, "read_bulk(") {
+				t.Errorf("%v: %s: the copy engine brings nothing", size, l.Name)
+			}
+		}
+		if scans != 4 {
+			t.Errorf("%v: %d scans, want two of each pass", size, scans)
+		}
+	}
+}
+
 // TestScanLarge: matrices of 2³¹ elements and more are cut as others are. Numbers that the copy engine takes have 32 bits.
 func TestScanLarge(t *testing.T) {
 	for _, size := range [][3]int{{1 << 30, 1, 4}, {200003, 4096, 3}, {1000003, 3, 1077}, {50, 4099, 12347}} {
@@ -131,5 +196,21 @@ func TestGPUScanOdd(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGPUScanWithin is TestScanWithin on a GPU, at larger sizes.
+func TestGPUScanWithin(t *testing.T) {
+	d := openGPU(t, time.Minute)
+	for i, size := range [][3]int{ // steps, batch, hidden
+		{9001, 3, 77}, {100003, 1, 9}, {4003, 5, 100}, {701, 9, 379}, {6003, 3, 47}, {4001, 17, 19}, {271, 17, 147}, {10091, 11, 3}, {12011, 1, 37}, {30011, 2, 5},
+	} {
+		for _, c := range []*cell.Cell{cell.LSLSTM.Surrogate, cell.LSLSTM.Core, cell.Linear, cell.SRU} {
+			precision := []schedule.Precision{schedule.FP32, schedule.FP32, schedule.BF16, schedule.FP16}[i%4]
+			t.Run(fmt.Sprint(c, size, precision), func(t *testing.T) {
+				devicetest.HoldScanWithin(t, d, c, size, precision, false, nil, 1+i%3)
+				devicetest.HoldScanWithin(t, d, c, size, precision, true, nil, 1+i%3)
+			})
+		}
 	}
 }

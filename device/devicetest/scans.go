@@ -26,7 +26,7 @@ func scans(t *testing.T, devices []device.Device) {
 		for i, size := range sizes {
 			precision := precisions[i%len(precisions)]
 			t.Run(fmt.Sprintf("%v/%v/%v", c, size, precision), func(t *testing.T) {
-				w := evaluate(long(t, c, size, precision, true), 1)
+				w := evaluate(long(t, c, size, precision, true, 0), 1)
 				for _, d := range devices {
 					w.again(t, d, nil)
 				}
@@ -44,7 +44,7 @@ func ScansWith(t *testing.T, d device.Device, settings ...knob.Params) {
 	for i, c := range cells {
 		precision := precisions[i%len(precisions)]
 		t.Run(fmt.Sprintf("%v/%v", c, precision), func(t *testing.T) {
-			compare(t, d, long(t, c, [3]int{37, 3, 5}, precision, true), 1, settings)
+			compare(t, d, long(t, c, [3]int{37, 3, 5}, precision, true, 0), 1, settings)
 		})
 	}
 }
@@ -59,32 +59,48 @@ func HoldScan(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precisio
 // HoldScanWith is HoldScan with knobs.
 func HoldScanWith(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, k knob.Params) {
 	t.Helper()
-	evaluate(long(t, c, size, precision, train), 1).again(t, d, k)
+	evaluate(long(t, c, size, precision, train, 0), 1).again(t, d, k)
 }
 
-// long is a scan over fresh matrices and, if it trains, its gradient. Products ahead of it, which
-// are not run, ask that the states and the gradients be stored in the precision.
-func long(t *testing.T, c *cell.Cell, size [3]int, precision schedule.Precision, train bool) *schedule.Schedule {
+// HoldScanWithin is HoldScanWith over parts of matrices: they begin so many steps behind the first row and, of matrices
+// with several vectors, a vector behind the first column.
+func HoldScanWithin(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, k knob.Params, ahead int) {
+	t.Helper()
+	evaluate(long(t, c, size, precision, train, ahead), 1).again(t, d, k)
+}
+
+// long is a scan over fresh matrices or, if any steps are ahead of it, over parts of such, and, if it trains, its gradient.
+// Products ahead of it, which are not run, ask that the states and the gradients be stored in the precision.
+func long(t *testing.T, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, ahead int) *schedule.Schedule {
 	steps, batch, hidden := size[0], size[1], size[2]
 	b := schedule.NewBuilder(1)
 	b.SetPrecision(precision)
 	all := func(rows, vectors int) schedule.View { return b.Matrix("m", rows, vectors*hidden).All() }
+	part := func(rows, vectors int) schedule.View {
+		if ahead == 0 {
+			return all(rows, vectors)
+		}
+		if vectors == 1 {
+			return all(rows+ahead*batch, 1).Band(ahead*batch, rows)
+		}
+		return all(rows+ahead*batch, vectors+2).Band(ahead*batch, rows).Columns(hidden, vectors*hidden)
+	}
 	rows, gates := steps*batch, len(c.Gates)
 	op := schedule.Scan{Sequence: schedule.Sequence{
-		Cell: c, Train: train, Steps: steps, X: all(rows, gates), BX: all(1, gates),
+		Cell: c, Train: train, Steps: steps, X: part(rows, gates), BX: all(1, gates),
 	}}
 	if train {
-		op.Saved = all(rows, c.Saved)
+		op.Saved = part(rows, c.Saved)
 	}
 	if n := len(c.Peeps); n > 0 {
 		op.Peep = all(1, n)
 	}
-	g := schedule.SequenceGrad{DOut: all(rows, 1), DX: all(rows, c.Gradients())}
+	g := schedule.SequenceGrad{DOut: part(rows, 1), DX: part(rows, c.Gradients())}
 	if n := c.Recurrent; n > 0 {
-		op.R, op.BR = all(rows, n), all(1, n)
+		op.R, op.BR = part(rows, n), all(1, n)
 	}
 	for range c.States {
-		op.State = append(op.State, all(rows+batch, 1))
+		op.State = append(op.State, part(rows+batch, 1))
 		g.Carry = append(g.Carry, all(batch, 1))
 	}
 	weights := b.Packed("packed", hidden, 1).All()

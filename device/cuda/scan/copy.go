@@ -29,6 +29,7 @@ type contiguous struct {
 	each   int  // rows of a box
 	period int  // steps of a row of the tensor, if any row of memory may begin anywhere (deal.go); else 0
 	apart  int  // bytes from the boxes of a step to those of the next one, within a period
+	lead   int  // steps from where the tensor begins to the first one
 	lane   int  // elements from a sequence to the next, where a chain has several; else 0
 	skewed bool // rows of a box may begin behind a multiple of 16 bytes
 }
@@ -73,7 +74,7 @@ func (s *geometry) pieces() (all []contiguous, of []int, bytes int) {
 		p := contiguous{group: g, column: l.column, at: bytes, pitch: wide * size, shift: l.shift, more: l.more, boxes: 1, each: s.rows() + l.more}
 		stretch := s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.View.M.Cols
 		if s.units > 0 {
-			stretch = s.chains == 1 && columns*s.Hidden() == g.View.M.Cols
+			stretch = s.chains == 1 && columns*s.Hidden() == g.View.M.Cols && (aligned(g) || skewable(s))
 			bytes += s.place(&p, stretch)
 			of, all = append(of, len(all)), append(all, p)
 			continue

@@ -26,6 +26,16 @@ func (s *operands) repeats(g *codegen.Group) int {
 	return n
 }
 
+// lead is how many steps ahead of the first one of g its tensor begins: at a multiple of 16 bytes, where g begins at any
+// step of its matrix. It reports whether there is such a step.
+func lead(s *operands, g *codegen.Group) (steps int, ok bool) {
+	steps = g.View.Row / s.Batch() % s.repeats(g)
+	return steps, g.View.Row%s.Batch() == 0
+}
+
+// aligned reports whether the first row of g begins at a multiple of 16 bytes.
+func aligned(g *codegen.Group) bool { return g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0 }
+
 // dealOut gives each chain channels of one sequence, or all channels of several sequences, so that few boxes
 // hold what it reads of a step. It has at most so many lanes.
 func dealOut(s *geometry, lanes int) {
@@ -60,7 +70,7 @@ func dealtTo(s *Scan, p driver.Properties, lanes int) (d Scan, ok bool) {
 	}
 	for _, l := range d.loads {
 		g := d.holderOf(l)
-		if g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 != 0 || spanOf(&d.geometry, g) > maxBox || d.repeats(g)*d.Batch()*g.View.M.Cols > maxColumns {
+		if _, ok := lead(&d.operands, g); !ok || spanOf(&d.geometry, g) > maxBox || d.repeats(g)*d.Batch()*g.View.M.Cols > maxColumns {
 			return d, false
 		}
 	}
@@ -124,8 +134,8 @@ func slackOf(s *geometry) (bytes int64) {
 func periodic(s *geometry, p *contiguous, at driver.Pointer, rows int) *driver.Tensor {
 	size, long := p.group.Element.Bytes(), p.period*s.Batch()*p.group.View.M.Cols
 	return &driver.Tensor{
-		At: at - driver.Pointer(p.group.View.Col*size), Element: p.group.Element,
-		Sizes:   [3]int{long, 1, ints.CeilDiv(s.Steps+p.shift, p.period)},
+		At: at - driver.Pointer((p.group.View.Col+p.lead*s.Batch()*p.group.View.M.Cols)*size), Element: p.group.Element,
+		Sizes:   [3]int{long, 1, ints.CeilDiv(s.Steps+p.shift+p.lead, p.period)},
 		Strides: [2]int{long * size, long * size},
 		Box:     [3]int{p.pitch / size, 1, rows},
 	}
@@ -134,6 +144,7 @@ func periodic(s *geometry, p *contiguous, at driver.Pointer, rows int) *driver.T
 // place lays a piece out in shared memory, and returns its bytes: in one stretch if a chain has all that is in a row.
 func (s *geometry) place(p *contiguous, stretch bool) int {
 	size, ld := p.group.Element.Bytes(), p.group.View.M.Cols
+	p.lead, _ = lead(&s.operands, p.group)
 	if s.seqs > 1 {
 		p.lane = ld
 		p.column, _ = s.columns(p.group)
@@ -269,7 +280,7 @@ func copyLines(s *writer, b *strings.Builder, i int, p *contiguous) {
 		}
 	}
 	fmt.Fprintf(b, "#pragma unroll 1\n      for (int j = 0; j < %d; j++) {\n        const int row = low + %d + j, from = (row %% %d * (batch * ld_%s) + n * ld_%s + %d + u) / %d * %d;\n",
-		p.period, p.shift-p.more, p.period, p.group.Name, p.group.Name, p.group.View.Col+p.column*s.Hidden(), p.elements(), p.elements())
+		p.period, p.lead+p.shift-p.more, p.period, p.group.Name, p.group.Name, p.group.View.Col+p.column*s.Hidden(), p.elements(), p.elements())
 	for k := range p.boxes {
 		fmt.Fprintf(b, "        tensor_load(to + %d%s + j * %d, %s, from, 0, row / %d + %d, bar);\n", p.at+k*p.each*p.pitch, part, p.apart, box, p.period, k*p.each)
 	}
@@ -290,7 +301,7 @@ func offsetsOf(s *writer, chain string) string {
 	for i, p := range all {
 		if p.skewed {
 			text += fmt.Sprintf("      const unsigned off%d = (%s + %d) * %d + at_n * ld_%s + %d + at_u;\n",
-				i, low, p.shift-p.more, s.Batch()*p.group.View.M.Cols%p.elements(), p.group.Name, p.group.View.Col+p.column*s.Hidden())
+				i, low, p.lead+p.shift-p.more, s.Batch()*p.group.View.M.Cols%p.elements(), p.group.Name, p.group.View.Col+p.column*s.Hidden())
 		}
 	}
 	if text == "" {
@@ -305,7 +316,7 @@ func skewsOf(s *writer, low string) string {
 	all, _, _ := s.pieces()
 	for i, p := range all {
 		if p.whole && s.units > 0 && skewable(&s.geometry) {
-			text += fmt.Sprintf("      const int skew%d = (%s + %d) %% %d * %d %% 16;\n", i, low, p.shift-p.more, s.repeats(p.group), p.pitch)
+			text += fmt.Sprintf("      const int skew%d = (%s + %d) %% %d * %d %% 16;\n", i, low, p.lead+p.shift-p.more, s.repeats(p.group), p.pitch)
 		}
 	}
 	return text
@@ -319,7 +330,7 @@ func dealingOf(s *geometry) string {
 	text := fmt.Sprint(" dealt ", s.units, " ", s.seqs, " ", s.Batch(), " ", s.over, " ", s.asked)
 	all, _, _ := s.pieces()
 	for _, p := range all {
-		text += fmt.Sprint(" ", p.group.View.M.Cols, " ", p.group.View.Col)
+		text += fmt.Sprint(" ", p.group.View.M.Cols, " ", p.group.View.Col, " ", p.lead)
 	}
 	return text
 }

@@ -80,7 +80,7 @@ func keptSplit(s *Scan, p driver.Properties) bool {
 // brings reports whether the copy engine can bring what a tile has of g: in one stretch of whole rows or, of one
 // sequence, in boxes.
 func brings(s *geometry, g *codegen.Group) bool {
-	if g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 != 0 {
+	if _, ok := lead(&s.operands, g); !ok {
 		return false
 	}
 	columns := 0

@@ -21,6 +21,7 @@ type stage struct {
 	at    int  // in what the tile leaves
 	pitch int  // bytes from row to row
 	shift int  // of the first step's row
+	lead  int  // steps from a multiple of 16 bytes to the first one
 	own   int  // bytes of a warp's part, where rows may begin anywhere (deal.go); else 0
 	lane  int  // elements from a sequence to the next, if there are several; else 0
 	rows  bool // threads write row by row what is left: of few channels of several sequences, all columns
@@ -39,7 +40,8 @@ func (s *geometry) stretch(g *codegen.Group) bool {
 		return s.seqs > 1 && s.lanes <= 32 // a warp writes whole rows
 	}
 	if s.units > 0 {
-		return s.chains == 1 && (s.backward || s.lanes <= stagedLanes || s.sector > anywhere) && s.seqs*s.units*g.Element.Bytes() <= scanLine && g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0
+		_, ok := lead(&s.operands, g)
+		return ok && s.chains == 1 && (s.backward || s.lanes <= stagedLanes || s.sector > anywhere) && s.seqs*s.units*g.Element.Bytes() <= scanLine
 	}
 	wide := s.lanes * s.width
 	return s.engine && s.Batch() == 1 && s.Hidden() == wide && wide*g.Element.Bytes() <= scanLine
@@ -109,6 +111,7 @@ func (s *geometry) stages(late bool) (all []stage, bytes int) {
 		}
 		if s.units > 0 {
 			st.pitch *= s.Batch()
+			st.lead, _ = lead(&s.operands, g)
 			st.own = ints.RoundUp(32/s.lanes*s.chunk*st.pitch+16, 16)
 			bytes += ints.RoundUp(s.threads/32*st.own, 128)
 			if st.lane = g.View.M.Cols; s.seqs == 1 {
@@ -135,7 +138,7 @@ func (s *geometry) leaving() string {
 	for _, late := range []bool{false, true} {
 		all, _ := s.stages(late)
 		for _, st := range all {
-			text += fmt.Sprint(" ", st.group.Name, " ", st.pitch, " ", st.own, " ", st.lane)
+			text += fmt.Sprint(" ", st.group.Name, " ", st.pitch, " ", st.own, " ", st.lane, " ", st.lead)
 		}
 	}
 	return text
@@ -194,7 +197,7 @@ func (st *stage) first(s *Scan) string {
 
 // skew is how many bytes a warp's stretch of memory begins behind a multiple of 16; its part begins with as many.
 func (st *stage) skew(s *Scan) string {
-	return fmt.Sprintf("%s %% %d * %d %% 16", st.first(s), s.repeats(st.group), st.pitch)
+	return fmt.Sprintf("(%s + %d) %% %d * %d %% 16", st.first(s), st.lead, s.repeats(st.group), st.pitch)
 }
 
 // stageEnd begins to write what the threads of a warp have left in stages.
