@@ -31,6 +31,7 @@ type contiguous struct {
 	apart  int  // bytes from the boxes of a step to those of the next one, within a period
 	lead   int  // steps from where the tensor begins to the first one
 	lane   int  // elements from a sequence to the next, where a chain has several; else 0
+	joint  bool // all loads of the group are in one, though rows are not whole
 	skewed bool // rows of a box may begin behind a multiple of 16 bytes
 }
 
@@ -60,7 +61,7 @@ func (s *geometry) pieces() (all []contiguous, of []int, bytes int) {
 	wide := s.lanes * s.width
 	for _, l := range s.loads {
 		g := &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
-		if i := slices.IndexFunc(all, func(p contiguous) bool { return (p.whole || p.lane > 0) && p.group == g }); i >= 0 {
+		if i := slices.IndexFunc(all, func(p contiguous) bool { return (p.whole || p.joint) && p.group == g }); i >= 0 {
 			of = append(of, i)
 			continue
 		}
@@ -108,7 +109,7 @@ func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes in
 	for i, l := range s.loads {
 		p := &all[of[i]]
 		at := slot{at: p.at, element: p.group.Element, pitch: p.pitch, more: p.more, memory: s.engine && s.backward, period: p.period, apart: p.apart, lane: p.lane}
-		if p.whole || p.lane > 0 {
+		if p.whole || p.joint {
 			at.at += (l.column - p.column) * s.Hidden() * p.group.Element.Bytes()
 		}
 		if p.whole && s.units > 0 && skewable(s) {

@@ -85,12 +85,25 @@ func (s *operands) holderOf(l load) *codegen.Group {
 	return &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
 }
 
-// spanOf is the number of elements that a box of g has of a step: a chain's channels or, of several sequences, all from
+// joint reports whether one box has all that is read of g: where a chain has several sequences or, of one, all channels,
+// so that columns side by side are one piece of a row.
+func joint(s *geometry, g *codegen.Group) bool {
+	first, last := s.columns(g)
+	n, columns := s.Hidden(), 0
+	for _, l := range s.loads {
+		if l.group == g.Name {
+			columns++
+		}
+	}
+	return s.seqs > 1 || s.units == n && columns > 1 && columns == last-first+1 && columns*n+16/g.Element.Bytes() <= maxBox
+}
+
+// spanOf is the number of elements that a box of g has of a step: a chain's channels or, where boxes are joint, all from
 // the first column that is read to the last.
 func spanOf(s *geometry, g *codegen.Group) int {
 	first, last := s.columns(g)
 	n, each := s.units+s.over, 16/g.Element.Bytes()
-	if s.seqs > 1 {
+	if joint(s, g) {
 		n = (s.seqs-1)*g.View.M.Cols + (last-first+1)*s.Hidden()
 	}
 	if skewed(s, g) {
@@ -145,9 +158,11 @@ func periodic(s *geometry, p *contiguous, at driver.Pointer, rows int) *driver.T
 func (s *geometry) place(p *contiguous, stretch bool) int {
 	size, ld := p.group.Element.Bytes(), p.group.View.M.Cols
 	p.lead, _ = lead(&s.operands, p.group)
+	if p.joint = joint(s, p.group); p.joint {
+		p.column, _ = s.columns(p.group)
+	}
 	if s.seqs > 1 {
 		p.lane = ld
-		p.column, _ = s.columns(p.group)
 	}
 	if stretch {
 		p.whole, p.column, p.pitch = true, 0, s.Batch()*ld*size
