@@ -43,7 +43,7 @@ func knobs(p rnn.Problem, launched bool) []knob.Knob {
 		packed = []int{1, 2}
 	}
 	return append([]knob.Knob{
-		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
+		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or as many as products of 2 GiB are, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
 		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads and both ways side by side; 1: one layer, head and way after another; more than two for each stay idle", Values: streams(p, launched), Min: 1, Max: maxStreams},
 	}, append(rnn.SizesKnob(p, 16, 4, 1, 0), rnn.SpreadKnob(p, launched)...)...)
@@ -119,9 +119,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
 	case n.block > 0:
 	case p.Streams() > 1:
-		n.block = waveBlock(p.Steps, p.Layers)
+		n.block = min(waveBlock(p.Steps, p.Layers), fitting(n))
 	default:
-		n.block = p.Steps
+		n.block = fitting(n)
 	}
 	if p.Projection > 0 {
 		n.begin = 1
@@ -155,6 +155,17 @@ type network struct {
 	parts  []rnn.Run // the blocks
 	layers []layer
 	spread bool // resets among the inputs
+}
+
+// most is how many bytes the input products of a block may take unless told otherwise. A product of
+// so many rows is at full speed, and starting a block takes a small part of its time.
+const most = 2 << 30
+
+// fitting is the longest block that fits most, such that all blocks have about as many steps.
+func fitting(n *network) int {
+	at := max(1, most/(4*n.Batch*n.inputs()))
+	blocks := (n.Steps + at - 1) / at
+	return (n.Steps + blocks - 1) / blocks
 }
 
 // stream is that of a head of layer l, products that of the layer's products.
