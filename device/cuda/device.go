@@ -96,7 +96,7 @@ func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
 // Vocabulary lists every knob that a GPU has, whatever its capability, with the
 // values that one of them may take.
 func Vocabulary() []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), scan.KnobDocs(), []knob.Knob{pointwise.SerialKnob()})
+	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob(), gemm.SumsKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), scan.KnobDocs(), []knob.Knob{pointwise.SerialKnob()})
 }
 
 func graphKnob() knob.Knob {

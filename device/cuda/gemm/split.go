@@ -33,6 +33,9 @@ func ProductKnobs(s *schedule.Schedule) []knob.Knob {
 		if s.Precision == schedule.FP32 {
 			return []knob.Knob{PickKnob(), SplitKnob()}
 		}
+		if CellSums(s) != nil {
+			return []knob.Knob{PickKnob(), SumsKnob()}
+		}
 		return []knob.Knob{PickKnob()}
 	}
 	return nil

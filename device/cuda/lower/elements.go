@@ -2,13 +2,15 @@ package lower
 
 import (
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/schedule"
 )
 
 // elementsOf says how each matrix is stored: in 16 bits where the precision says
-// so and a product multiplies it, else in single precision.
-func elementsOf(s *schedule.Schedule) []driver.Element {
+// so and a product multiplies it or, with sums, where it has products that only cells
+// read. Else it is stored in single precision.
+func elementsOf(s *schedule.Schedule, sums bool) []driver.Element {
 	out := make([]driver.Element, len(s.Matrices))
 	var narrow driver.Element
 	switch s.Precision {
@@ -37,6 +39,13 @@ func elementsOf(s *schedule.Schedule) []driver.Element {
 		}
 		for _, v := range multiplied {
 			out[v.M.ID] = narrow
+		}
+	}
+	if sums {
+		for i, only := range gemm.CellSums(s) {
+			if only {
+				out[i] = narrow
+			}
 		}
 	}
 	return out

@@ -91,7 +91,7 @@ func Networks(s *schedule.Schedule) func(yield func(driver.Network, schedule.Op)
 				continue
 			}
 			if e == nil {
-				e = elementsOf(s)
+				e = elementsOf(s, false)
 			}
 			if !yield(st.network(e[st.X.M.ID], s.Precision), op) {
 				return

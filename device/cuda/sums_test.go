@@ -1,0 +1,112 @@
+package cuda_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/devicetest"
+	"rnnbench/impl"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// narrowSums runs steps of every every-th cell whose products are stored in 16 bits, by the library and
+// as skinny products, and whole passes.
+func narrowSums(t *testing.T, d device.Device, hidden, every int) {
+	var cases []devicetest.Case
+	for i, c := range cell.All() {
+		for j, k := range []knob.Params{{"sums": 1, "narrow": 2}, {"sums": 1, "narrow": 3}, {"sums": 1, "narrow": 1}} {
+			if c.Recurrent == 0 || (i+j)%every != 0 {
+				continue
+			}
+			l := devicetest.Layer{Cell: c, Hidden: hidden + 3*(j%2), Batch: 5 + 12*(i%2), Steps: 3, Train: i%2 == 0, Precision: []schedule.Precision{schedule.BF16, schedule.FP16}[(i+j)/every%2]}
+			cases = append(cases, devicetest.Case{Layer: l, Knobs: k, Stepwise: true})
+		}
+	}
+	devicetest.Layers(t, d, cases)
+	for i, p := range []rnn.Problem{
+		{Cell: cell.LSTM, Input: 7, Hidden: hidden, Layers: 2, Batch: 5, Steps: 6, Pass: rnn.Train, Precision: schedule.BF16},
+		{Cell: cell.GRU, Input: hidden, Hidden: hidden + 3, Layers: 1, Batch: 33, Steps: 4, Pass: rnn.Train, Precision: schedule.FP16, Output: 5},
+		{Cell: cell.LSTM, Input: 12, Hidden: hidden, Layers: 3, Batch: 9, Steps: 5, Precision: schedule.FP16, Direction: rnn.Alternating},
+	} {
+		wholeByNarrowSums(t, d, p, knob.Params{"inputbatch": 2 * (i % 2)})
+	}
+}
+
+// wholeByNarrowSums holds a pass to the reference.
+func wholeByNarrowSums(t *testing.T, d device.Device, p rnn.Problem, k knob.Params) {
+	t.Helper()
+	plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := d.Compile(s, knob.Params{"sums": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	data := rnn.NewData(p, 1, 2, "normal")
+	if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.Run(2); err != nil {
+		t.Fatal(err)
+	}
+	got, err := plan.Read(prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dev, err := rnn.Compare(p, got, rnn.Reference(data)); err != nil || !dev.OK() {
+		t.Errorf("%v: %v %v", p, dev, err)
+	}
+}
+
+// TestSumsOfCells: only what products alone write and cells alone read is stored in 16 bits.
+func TestSumsOfCells(t *testing.T) {
+	for _, c := range []struct {
+		technique string
+		problem   rnn.Problem
+		want      []string
+	}{
+		{"cudnnstyle", rnn.Problem{Cell: cell.LSTM, Precision: schedule.FP16}, []string{"h·R0", "x·W0", "h·R1", "x·W1"}},
+		{"cudnnstyle", rnn.Problem{Cell: cell.GRU, Precision: schedule.BF16, Pass: rnn.Train}, []string{"h·R0", "x·W0", "h·R1", "x·W1"}},
+		{"cudnnstyle", rnn.Problem{Cell: cell.LSTM, Precision: schedule.BF16, OneHot: true}, []string{"h·R0", "h·R1", "x·W1"}}, // gathered
+		{"cudnnstyle", rnn.Problem{Cell: cell.QRNN2, Precision: schedule.BF16}, nil},                                           // products of two steps are added
+		{"cudnnstyle", rnn.Problem{Cell: cell.LSTM, Precision: schedule.TF32}, nil},
+		{"persistent", rnn.Problem{Cell: cell.LSTM, Precision: schedule.FP16}, nil}, // a layer reads them
+	} {
+		p := c.problem
+		p.Input, p.Hidden, p.Layers, p.Batch, p.Steps = 8, 8, 2, 3, 4
+		_, s, err := rnn.Layout(impl.Lookup(c.technique), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i, only := range gemm.CellSums(s) {
+			if only {
+				got = append(got, s.Matrices[i].Name)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s, %v: %q, want %q", c.technique, p, got, c.want)
+		}
+	}
+}
+
+func TestNarrowSums(t *testing.T) {
+	every := 2
+	if testing.Short() {
+		every = 9
+	}
+	d, _ := emulated(t)
+	narrowSums(t, d, 21, every)
+}
+
+// TestGPUNarrowSums runs them on a GPU.
+func TestGPUNarrowSums(t *testing.T) { narrowSums(t, openGPU(t, time.Minute), 133, 2) }
