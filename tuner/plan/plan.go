@@ -70,10 +70,7 @@ func New(r grid.Request, t Target) (Plan, error) {
 				specs = append(specs, s)
 			}
 		}
-		same := func(a, b grid.Spec) bool {
-			return a.Label == b.Label && a.String() == b.String() && a.Choice == b.Choice
-		}
-		if n := len(p.Parts); n > 0 && slices.EqualFunc(p.Parts[n-1].Specs, specs, same) {
+		if n := len(p.Parts); n > 0 && slices.EqualFunc(p.Parts[n-1].Specs, specs, sameSpec) {
 			p.Parts[n-1].Points = append(p.Parts[n-1].Points, at)
 		} else {
 			p.Parts = append(p.Parts, Part{Points: []results.Point{at}, Specs: specs})
@@ -81,6 +78,42 @@ func New(r grid.Request, t Target) (Plan, error) {
 	}
 	p.Summary, err = g.Summary()
 	return p, err
+}
+
+// Decided is the plan with each spec that leaves the technique open replaced, at each point, by what
+// decide says. A run is named by p itself: elsewhere the same plan may come to other techniques.
+func (p Plan) Decided(decide func(results.Point, grid.Spec) (grid.Spec, error)) (Plan, error) {
+	q := p
+	q.Parts, q.control = nil, 0
+	for i, part := range p.Parts {
+		first := len(q.Parts)
+		for k, at := range part.Points {
+			specs := slices.Clone(part.Specs)
+			for j, s := range part.Specs {
+				var err error
+				if specs[j], err = decide(at, s); err != nil {
+					return p, err
+				}
+			}
+			if n := len(q.Parts); n == first || !slices.EqualFunc(q.Parts[n-1].Specs, specs, sameSpec) {
+				q.Parts = append(q.Parts, Part{Specs: specs, Training: part.Training})
+			}
+			last := &q.Parts[len(q.Parts)-1]
+			last.Points = append(last.Points, at)
+			if part.before != nil {
+				last.before = append(last.before, part.before[k])
+			}
+		}
+		if i < p.control {
+			q.control = len(q.Parts)
+		}
+	}
+	return q, nil
+}
+
+// sameSpec reports whether two specs are one technique with the same settings, label and choice.
+func sameSpec(a, b grid.Spec) bool {
+	return a.Label == b.Label && a.String() == b.String() && a.Choice == b.Choice
 }
 
 // Points counts the points without techniques.

@@ -161,3 +161,44 @@ func TestBudget(t *testing.T) {
 		}
 	}
 }
+
+// TestDecided: a plan whose technique is open at points is decided at each of them, keeps its name, and counts a shard's
+// control point as before.
+func TestDecided(t *testing.T) {
+	p := Plan{Parts: []Part{{Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "open", Label: "open"}}}}}
+	whole, err := New(request("8,16,32,48", "naive"), target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Parts[0].Points = whole.Parts[0].Points
+	d, err := p.Decided(target().Decide)
+	if err != nil || len(d.Parts) != 2 || d.Points() != 4 || d.Records() != p.Records() || d.Parts[0].Specs[1].Name != "naive" || d.Parts[1].Specs[1].Name != "cudnnstyle" || d.Parts[1].Specs[1].Label != "open" {
+		t.Errorf("%v: %+v", err, d.Parts)
+	}
+	if len(p.Parts) != 1 || p.Parts[0].Specs[1].Name != "open" {
+		t.Errorf("the plan itself changed: %+v", p.Parts)
+	}
+	division, err := p.Divide(2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		shard := division.Shard(results.Shard{Index: i + 1, Count: 2}, "x")
+		decided, err := shard.Decided(target().Decide)
+		if err != nil || decided.Hash() != p.Hash() || decided.Own().Points() != shard.Own().Points() || decided.Control().Points() != shard.Control().Points() {
+			t.Errorf("shard %d: %v: %+v of %+v", i+1, err, decided, shard)
+		}
+	}
+	if _, err := p.Decided(func(results.Point, grid.Spec) (grid.Spec, error) { return grid.Spec{}, context.Canceled }); err == nil {
+		t.Error("a failed decision is lost")
+	}
+	trained := p.Trained(results.TrainingPlan{Data: "x"})
+	if d, err = trained.Decided(target().Decide); err != nil || len(d.Networks()) != len(trained.Networks()) {
+		t.Fatalf("%v: %d networks of %d", err, len(d.Networks()), len(trained.Networks()))
+	}
+	for i, n := range d.Networks() {
+		if was := trained.Networks()[i]; n.Number != was.Number || n.Point != was.Point || n.Spec.Label != was.Spec.Label {
+			t.Errorf("network %d is %+v, was %+v", i, n, was)
+		}
+	}
+}
