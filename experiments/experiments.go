@@ -59,6 +59,9 @@ type Experiment struct {
 	// needs one. "": it is not.
 	Rivals string
 
+	// Guests says that rivals are measured beside it where the user names some.
+	Guests bool
+
 	// Host says that it is about the threads of a processor: it needs one.
 	Host bool
 
@@ -73,7 +76,7 @@ type Experiment struct {
 // On reports on records of device d. What the model says is left out where d's
 // memories were not measured.
 func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error) {
-	on := TargetOf(d)
+	on := targetOf(d, recs)
 	on.Reduced = e.reduced(recs, on)
 	rep, err := e.Report(e.inOrder(recs, on), on)
 	if err != nil {
@@ -137,7 +140,7 @@ func (e Experiment) Concerns(d results.Device, recs []results.Record, own bool) 
 	}
 	kinds := map[kind]bool{}
 	for _, size := range []Size{Full, Quick} {
-		for _, part := range e.parts(size, TargetOf(d)) {
+		for _, part := range e.parts(size, targetOf(d, recs)) {
 			for _, p := range part.Points {
 				for _, s := range part.Specs {
 					kinds[of(s.Label, p)] = true
@@ -203,6 +206,8 @@ type Target struct {
 
 	Rivals []Rival // that run there
 
+	Seed uint64 // of what is drawn at random
+
 	Reduced bool // the sizes are smaller than the paper's
 }
 
@@ -213,6 +218,15 @@ func TargetOf(d results.Device) Target {
 	on.Workers, _ = strconv.Atoi(d.Facts["workers"]) // 0 where there is none
 	if d.Bandwidth != nil {
 		on.Copy = *d.Bandwidth
+	}
+	return on
+}
+
+// targetOf is d as the target of records, which have their seed.
+func targetOf(d results.Device, recs []results.Record) Target {
+	on := TargetOf(d)
+	if len(recs) > 0 {
+		on.Seed = recs[0].Mode.Seed
 	}
 	return on
 }
@@ -320,6 +334,8 @@ func All() []Experiment {
 		trainSmoke,
 		deepbench,
 		production,
+		randomLayers,
+		deepbench16bit,
 		cudnnStacks,
 		cudnnFP32,
 		cudnnBF16,

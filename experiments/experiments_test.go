@@ -21,6 +21,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
+	"rnnbench/tuner/auto"
 )
 
 // TestPlans lays out every quick point of every experiment with every technique
@@ -48,6 +49,9 @@ func TestPlans(t *testing.T) {
 					}
 					for _, s := range part.Specs {
 						tech := impl.Lookup(s.Name)
+						if s.Name == auto.Name {
+							continue
+						}
 						if tech == nil && slices.ContainsFunc(rivals, func(r experiments.Rival) bool { return r.Name == s.Name }) {
 							continue
 						}

@@ -56,19 +56,7 @@ var deepbench = Experiment{
 	ID: "deepbench", Title: "DeepBench's recurrent layers with every technique that runs them",
 	Source: "DeepBench, code/kernels/rnn_problems.h: training, inference on a server and on a phone",
 	Parts: func(s Size, on Target) []Part {
-		presets := []string{"deepbench-infer", "deepbench-device", "deepbench-train"}
-		if s == Quick {
-			presets = presets[1:2]
-		}
-		g, err := grid.New(grid.Request{Presets: presets, Impl: []string{"naive"}}, grid.Vocabulary{Impls: []string{"naive"}})
-		if err != nil {
-			return nil // presets are the package's own, and tested there
-		}
-		points, err := g.Points()
-		if err != nil {
-			return nil
-		}
-		return onChip(points, usual(on))
+		return onChip(deepbenchLayers(s), usual(on))
 	},
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
@@ -83,6 +71,23 @@ var deepbench = Experiment{
 		rep.add("deepbench", overNaive(recs, on, "DeepBench's layers: speed-up over naive"), nil)
 		return rep, nil
 	},
+}
+
+// deepbenchLayers are DeepBench's layers in fp32, at the quick size those for a phone.
+func deepbenchLayers(s Size) []results.Point {
+	presets := []string{"deepbench-infer", "deepbench-device", "deepbench-train"}
+	if s == Quick {
+		presets = presets[1:2]
+	}
+	g, err := grid.New(grid.Request{Presets: presets, Impl: []string{"naive"}}, grid.Vocabulary{Impls: []string{"naive"}})
+	if err != nil {
+		return nil // presets are the package's own, and tested there
+	}
+	points, err := g.Points()
+	if err != nil {
+		return nil
+	}
+	return points
 }
 
 // sideBySide adds the table of times, a technique a column.

@@ -45,6 +45,7 @@ findings at the end. It also writes one HTML page with every table and figure.`,
   rnnbench reproduce appleyard-fig1 --budget 10m
   rnnbench reproduce appleyard-fig1 --resume out     # add missing points
   rnnbench reproduce appleyard-fig1 --shard 3/16     # one job of many
+  rnnbench reproduce random-layers --seed 7          # other layers
   rnnbench reproduce all --budget 1h
   rnnbench reproduce all --resume                    # continue after Ctrl-C`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -92,6 +93,7 @@ func (f *sweepFlags) reproduceFlags(cmd *cobra.Command, quick *bool, from *recor
 	})
 	f.measureFlags(cmd)
 	f.rivalFlag(cmd)
+	namedWisdomFlag(&f.settings, cmd)
 	f.device(cmd)
 	f.source(cmd)
 	f.format = "table"
@@ -155,8 +157,8 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		}
 		return reportFrom(p, e, from, f.format)
 	}
-	if len(f.rivals) > 0 && e.Rivals == "" {
-		return usage(fmt.Errorf("%s compares no rivals, so --rival has no meaning: omit it", e.ID), "rnnbench reproduce rivals-cpu, and rivals-gpu, take --rival; so does sweep")
+	if len(f.rivals) > 0 && e.Rivals == "" && !e.Guests {
+		return usage(fmt.Errorf("%s compares no rivals, so --rival has no meaning: omit it", e.ID), "rnnbench reproduce rivals-cpu, rivals-gpu and random-layers take --rival; so does sweep")
 	}
 	size := experiments.Full
 	if quick {
@@ -239,7 +241,7 @@ func listExperiments(p *program, format string) error {
 func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *session.Sitting) error {
 	c.Measure.Energy = c.Measure.Energy || e.Energy
 	env := environment(f.hideHost)
-	f.guests, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "", nil, nil // an experiment names its own techniques
+	f.guests, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.Guests, nil, nil // an experiment names its own techniques
 	b, err := p.open(&f.settings, c)
 	if err != nil {
 		return misused(cmd, err)
@@ -248,7 +250,9 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if c.Label == "" {
 		c.Label = e.ID
 	}
+	followNamed(&f.settings, b)
 	on := experiments.TargetOf(b.record())
+	on.Seed = c.Measure.Seed
 	if why, hint := e.Declines(on); why != "" {
 		return &failure{exitNoDevice, errors.New(why), hint}
 	}
@@ -257,6 +261,9 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 		if quick := e.Plan(experiments.Quick, on); quick.Hash() == before.Plan.Hash {
 			q = quick
 		}
+	}
+	if err := usesWisdom(&f.settings, q, e.ID, of == nil); err != nil {
+		return err
 	}
 	if q, before, err = f.divide(c, b, q, before); err != nil {
 		return misused(cmd, err)
@@ -286,6 +293,10 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	}
 	p.note("%s (%s)", e.Title, e.Source)
 	p.note("%s", look.Line(q.Summary))
+	decided, err := choose(p, b, q)
+	if err != nil {
+		return misused(cmd, err)
+	}
 	run, err := begin(p, c, b, q, resume, env)
 	if err != nil {
 		return err
@@ -293,7 +304,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if err := of.Begin(run.Dir()); err != nil {
 		return err
 	}
-	end, err := complete(ctx, p, f, c, run, look, job{bench: b, plan: q, spread: true, measure: c.Measure})
+	end, err := complete(ctx, p, f, c, run, look, job{bench: b, plan: decided, spread: true, measure: c.Measure})
 	if err != nil {
 		return err
 	}

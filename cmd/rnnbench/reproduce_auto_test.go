@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+	"rnnbench/tuner/wisdom"
+)
+
+// TestReproduceAuto: an experiment with auto follows the wisdom that is named, and no other.
+func TestReproduceAuto(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := "reproduce random-layers --quick --no-verify --threads 1 --budget 1ns --seed 3" + strings.Replace(quickly, "2", "1", 2)
+	rnnbench(t, line+" --out plain").want(t, exitDone, []string{"auto chose"}, []string{"--resume plain"})
+	m, recs, _, err := results.Read("plain")
+	if err != nil || len(recs) == 0 {
+		t.Fatalf("%v: %d records", err, len(recs))
+	}
+	auto := func(recs []results.Record) *results.Record {
+		for i := range recs {
+			if recs[i].Impl.Label == autoName {
+				return &recs[i]
+			}
+		}
+		t.Fatal("no record is auto's")
+		return nil
+	}
+	first := auto(recs)
+	if c := first.Impl.Choice; c == nil || c.Match == wisdom.Exact || c.Match == wisdom.Nearest {
+		t.Fatalf("%+v", first.Impl)
+	}
+	other := "persistent"
+	if first.Impl.Name == other {
+		other = "cudnnstyle"
+	}
+	e := wisdom.Entry{Device: m.Devices[0].Key, Cache: "hot", Point: first.Point, Impl: other, Seconds: 1, Tried: 2, Complete: true}
+	var book wisdom.Book
+	for _, path := range []string{"named.toml", filepath.Join("home", "wisdom.toml")} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := book.Keep(path, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("RNNBENCH_WISDOM", filepath.Join("home", "wisdom.toml"))
+	for _, c := range []struct{ flags, want string }{{" --out own", first.Impl.Name}, {" --out named --wisdom named.toml", other}} {
+		rnnbench(t, line+c.flags).want(t, exitDone, nil, nil)
+		_, recs, _, err := results.Read(strings.Fields(c.flags)[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := auto(recs); got.Point != first.Point || got.Impl.Name != c.want {
+			t.Errorf("%s: auto chose %s at %v, want %s at %v: %+v", c.flags, got.Impl.Name, got.Point, c.want, first.Point, got.Impl.Choice)
+		}
+	}
+	rnnbench(t, "reproduce random-layers --resume named --budget 1ns --wisdom named.toml").want(t, exitDone, nil, []string{"records missing"})
+	rnnbench(t, "reproduce random-layers --from named").want(t, exitDone, []string{"drawn from seed 3", "exact at 1"}, nil)
+}
+
+// TestReproduceWisdom: wisdom is refused where nothing follows it, or where there is none.
+func TestReproduceWisdom(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("book.toml", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "reproduce scan-rates --quick --dry-run --wisdom book.toml").want(t, exitUsage, nil, []string{"scan-rates does not measure auto, so --wisdom has no meaning: omit it", "hint: "})
+	rnnbench(t, "reproduce random-layers --quick --dry-run --wisdom nowhere.toml").want(t, exitUsage, nil, []string{"nowhere.toml"})
+	rnnbench(t, "reproduce scan-rates --quick --rival nowhere.toml").want(t, exitUsage, nil, nil)
+}

@@ -1,0 +1,324 @@
+package experiments
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner/grid"
+)
+
+// autoName stands for the technique that is chosen at each point; package tuner/auto chooses it.
+const autoName = "auto"
+
+// Bounds beyond which reports count layers.
+const (
+	farBehind  = 1.1  // auto, in times of the fastest technique
+	nearlyLost = 0.95 // a rival, in times of auto
+)
+
+// byAuto are points by auto and the techniques that it chooses among, on a GPU as graphs with the vendor's library
+// beside them, and by the rivals of a target.
+func byAuto(all []results.Point, on Target) []Part {
+	auto, products, persistent := spec(autoName, autoName, nil), spec("cudnnstyle", "cudnnstyle", nil), spec("persistent", "persistent", nil)
+	specs := []grid.Spec{auto, products, persistent}
+	if on.GPU {
+		specs = append([]grid.Spec{auto, graphed("cudnnstyle", products), graphed("persistent", persistent)}, vendors()...)
+	}
+	for _, r := range on.Rivals {
+		specs = append(specs, r.specs()...)
+	}
+	return onChip(all, specs)
+}
+
+// An autoLayer is a layer with what auto chose, beside the fastest of rnnbench's techniques and of each rival.
+type autoLayer struct {
+	auto, best *results.Record
+	twin       *results.Record   // of the technique and settings that auto chose, by its own name; nil: not measured
+	rivals     []*results.Record // nil: not measured
+}
+
+// behind is how many times as long as the fastest auto takes. What auto chose is often measured by its own name as well:
+// then the faster of both measurements counts, since a difference of the same program is noise.
+func (l autoLayer) behind() float64 {
+	least := l.auto.Seconds()
+	if l.twin != nil {
+		least = min(least, l.twin.Seconds())
+	}
+	return least / l.best.Seconds()
+}
+
+// ahead is how many times as long as auto a rival takes; false where the rival has no time.
+func (l autoLayer) ahead(rival int) (float64, bool) {
+	r := l.rivals[rival]
+	if r == nil {
+		return 0, false
+	}
+	return r.Seconds() / l.auto.Seconds(), true
+}
+
+// closest is what the fastest rival takes, in times of auto; false where no rival has a time.
+func (l autoLayer) closest() (least float64, known bool) {
+	for i := range l.rivals {
+		if up, ok := l.ahead(i); ok && (!known || up < least) {
+			least, known = up, true
+		}
+	}
+	return least, known
+}
+
+// autoRivals are those that records have: the vendor's library, and a target's rivals.
+func autoRivals(recs []results.Record, on Target) (all []versus) {
+	if forms := vendorsOf(recs); len(forms) > 0 {
+		all = append(all, versus{long: "cuDNN's fastest algorithm", short: "cuDNN", labels: forms})
+	}
+	for _, r := range on.Rivals {
+		if slices.ContainsFunc(labels(recs), func(l string) bool { return slices.Contains(r.labels(), l) }) {
+			all = append(all, versus{long: r.Name, short: r.Name, labels: r.labels()})
+		}
+	}
+	return all
+}
+
+// autoLayers are the layers of which auto has a time, and how many have none.
+func autoLayers(recs []results.Record, rivals []versus) (all []autoLayer, without int) {
+	own := slices.DeleteFunc(labels(recs), func(l string) bool {
+		return slices.ContainsFunc(rivals, func(v versus) bool { return slices.Contains(v.labels, l) })
+	})
+	for _, p := range points(recs) {
+		here := func(q results.Point) bool { return q == p }
+		l := autoLayer{auto: find(recs, autoName, here), best: fastest(recs, own, here)}
+		if l.auto == nil {
+			without++
+			continue
+		}
+		l.twin = twinOf(l.auto, recs, own)
+		for _, v := range rivals {
+			l.rivals = append(l.rivals, fastest(recs, v.labels, here))
+		}
+		all = append(all, l)
+	}
+	return all, without
+}
+
+// twinOf is the record of the technique and settings of r by another of some labels; nil: there is none.
+func twinOf(r *results.Record, recs []results.Record, labels []string) *results.Record {
+	alike := *r
+	alike.Impl.Choice = nil
+	for _, l := range labels {
+		x := find(recs, l, func(p results.Point) bool { return p == r.Point })
+		if l != r.Impl.Label && x != nil && x.Key() == alike.Key() {
+			return x
+		}
+	}
+	return nil
+}
+
+// reportAuto says how far auto is from the fastest technique and from rivals, and lists the worst layers.
+func reportAuto(recs []results.Record, on Target, name, title string, worst int) (*Report, error) {
+	rivals := autoRivals(recs, on)
+	all, without := autoLayers(recs, rivals)
+	if len(all) == 0 {
+		return nil, errors.New("experiments: no layer has a time by auto")
+	}
+	rep := &Report{Tables: []*table.Table{sumOfAuto(all, rivals, title), worstOfAuto(all, rivals, worst)}}
+	findAuto(rep, all, without, rivals)
+	rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
+	drawn := fastestForms(recs) // a figure has room for few series
+	ch := &plots.Chart{Title: title + ": speed-up over auto", Subtitle: on.Name,
+		Notes: []string{"Ratios of medians, one mark per layer; above 1, auto is slower. Layers also differ in depth, minibatch, time steps, precision and pass."},
+		X:     plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over auto", Scale: plots.Log, Format: times}}
+	layerMarks(ch, drawn, slices.DeleteFunc(labels(drawn), func(l string) bool { return l == autoName }), func(p results.Point) float64 {
+		if r := find(recs, autoName, func(q results.Point) bool { return q == p }); r != nil {
+			return r.Seconds()
+		}
+		return 0
+	})
+	ch.X.Places = nil // too many to be read
+	rep.add(name, ch, nil)
+	return rep, nil
+}
+
+// A tally is ratios of some layers, of which those beyond a bound are counted.
+type tally struct {
+	bound  float64
+	low    bool // those below the bound are counted, and else those above it
+	ratios []float64
+}
+
+// worst is the lowest ratio or, where high ones are counted, the highest.
+func (t tally) worst() float64 {
+	if t.low {
+		return slices.Min(t.ratios)
+	}
+	return slices.Max(t.ratios)
+}
+
+// beyond counts the ratios beyond the bound.
+func (t tally) beyond() (n int) {
+	for _, r := range t.ratios {
+		if t.low && r < t.bound || !t.low && r > t.bound {
+			n++
+		}
+	}
+	return n
+}
+
+// cells are a tally's three cells in a table.
+func (t tally) cells(format string) []table.Cell {
+	if t.ratios == nil {
+		return []table.Cell{missing(), missing(), missing()}
+	}
+	return []table.Cell{number(geomean(t.ratios), format), number(t.worst(), "%.2f"), table.Int(t.beyond())}
+}
+
+// talliesOf are those of layers: how far auto is behind the fastest technique, then how far each rival is behind auto.
+func talliesOf(all []autoLayer, rivals []versus) []tally {
+	list := []tally{{bound: farBehind}}
+	for range rivals {
+		list = append(list, tally{bound: nearlyLost, low: true})
+	}
+	for _, l := range all {
+		list[0].ratios = append(list[0].ratios, l.behind())
+		for i := range rivals {
+			if up, ok := l.ahead(i); ok {
+				list[i+1].ratios = append(list[i+1].ratios, up)
+			}
+		}
+	}
+	return list
+}
+
+// sumOfAuto has a row for all layers and for each pass and width of precision.
+func sumOfAuto(all []autoLayer, rivals []versus, title string) *table.Table {
+	t := &table.Table{Title: title + ": auto over the fastest of rnnbench's techniques, and rivals over auto", Columns: []table.Column{
+		{Name: "Layers", Key: "layers"}, column("Number", "number"), column("auto / fastest", "behind_mean"), column("worst", "behind_worst"), column(fmt.Sprintf("above %.2f", farBehind), "behind_far"),
+	}}
+	for _, v := range rivals {
+		key := "over_auto_" + strings.ReplaceAll(strings.ToLower(v.short), " ", "_")
+		t.Columns = append(t.Columns, column(v.short+" / auto", key+"_mean"), column("lowest", key+"_lowest"), column(fmt.Sprintf("below %.2f", nearlyLost), key+"_lost"))
+	}
+	for _, kind := range []struct {
+		name string
+		of   func(results.Point) bool
+	}{
+		{"all", func(results.Point) bool { return true }},
+		{"forward", func(p results.Point) bool { return p.Pass == "forward" }},
+		{"training", func(p results.Point) bool { return p.Pass == "train" }},
+		{"fp32", func(p results.Point) bool { return p.Precision == "fp32" }},
+		{"16 bits", func(p results.Point) bool { return p.Precision != "fp32" }},
+	} {
+		some := slices.DeleteFunc(slices.Clone(all), func(l autoLayer) bool { return !kind.of(l.auto.Point) })
+		if len(some) == 0 {
+			continue
+		}
+		row := []table.Cell{table.Text(kind.name), table.Int(len(some))}
+		for i, x := range talliesOf(some, rivals) {
+			format := "%.2f"
+			if i == 0 {
+				format = "%.3f"
+			}
+			row = append(row, x.cells(format)...)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = []string{"ratios of times: geometric means, the worst, and how many layers are beyond a bound",
+		"where the choice of auto was also measured by its own name, the faster of the two stands over the fastest"}
+	return t
+}
+
+// worstOfAuto lists the layers where a rival comes closest to auto or, without rivals, where auto is the farthest behind the
+// fastest technique.
+func worstOfAuto(all []autoLayer, rivals []versus, most int) *table.Table {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b autoLayer) int {
+		x, known := a.closest()
+		y, too := b.closest()
+		switch {
+		case known && too:
+			return cmp.Compare(x, y)
+		case known != too:
+			return map[bool]int{true: -1, false: 1}[known]
+		}
+		return cmp.Compare(b.behind(), a.behind())
+	})
+	all = all[:min(most, len(all))]
+	t := &table.Table{Title: "Where auto is the worst", Columns: []table.Column{
+		{Name: "Layer", Key: "layer"}, {Name: "auto chose", Key: "auto"}, column("time", "auto_s"), {Name: "fastest", Key: "fastest"}, column("auto / fastest", "behind")}}
+	for _, v := range rivals {
+		t.Columns = append(t.Columns, column(v.short+" / auto", "over_auto_"+strings.ReplaceAll(strings.ToLower(v.short), " ", "_")))
+	}
+	t.Columns = append(t.Columns, table.Column{Name: "Bound", Key: "bound"}, column("of the floor", "floor_percent"))
+	for _, l := range all {
+		r := l.auto
+		row := []table.Cell{table.Text(r.Point.String()), table.Text(chosen(r)), seconds(r), table.Text(l.best.Impl.Label), number(l.behind(), "%.2f")}
+		for i := range rivals {
+			up, ok := l.ahead(i)
+			if !ok {
+				row = append(row, missing())
+				continue
+			}
+			row = append(row, number(up, "%.2f"))
+		}
+		if r.Floor == nil {
+			row = append(row, missing(), missing())
+		} else {
+			row = append(row, table.Text(r.Floor.Bound), number(100*r.Floor.Share, "%.0f %%"))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = []string{"the floor is the least time of a persistent layer by the machine's model, and its bound is what it is the time of"}
+	return t
+}
+
+// chosen is what auto chose, as --impl takes it.
+func chosen(r *results.Record) string {
+	if c := r.Impl.Choice; c != nil && c.Impl != "" {
+		return c.Impl
+	}
+	return r.Impl.Name
+}
+
+// findAuto adds findings about all layers.
+func findAuto(r *Report, all []autoLayer, without int, rivals []versus) {
+	reasons := map[string]int{}
+	for _, l := range all {
+		if c := l.auto.Impl.Choice; c != nil {
+			reasons[c.Match]++
+		}
+	}
+	var parts []string
+	for _, match := range []string{"exact", "nearest", "raced", "predicted", "default"} {
+		if n := reasons[match]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s at %d", match, n))
+		}
+	}
+	if parts != nil {
+		r.Findings = append(r.Findings, fmt.Sprintf("What the choice of auto rests on: %s.", strings.Join(parts, ", ")))
+	}
+	tallies := talliesOf(all, rivals)
+	own := fmt.Sprintf("auto takes %.3f× the time of the fastest of rnnbench's techniques", geomean(tallies[0].ratios))
+	r.Findings = append(r.Findings, fmt.Sprintf("%s (geometric mean of %s; worst %.2f×; above %.2f× at %d).", own, quantity.Plural(len(all), "layer"), tallies[0].worst(), farBehind, tallies[0].beyond()))
+	r.yardstick(own)
+	for i, v := range rivals {
+		t := tallies[i+1]
+		if t.ratios == nil {
+			continue
+		}
+		up := fmt.Sprintf("auto is %.2f× as fast as %s", geomean(t.ratios), v.long)
+		r.Findings = append(r.Findings, fmt.Sprintf("%s (geometric mean of %s; lowest %.2f×; below %.2f× at %d).", up, quantity.Plural(len(t.ratios), "layer"), t.worst(), t.bound, t.beyond()))
+		r.yardstick(up)
+	}
+	if without > 0 {
+		r.Findings = append(r.Findings, fmt.Sprintf("auto has no time at %s: not measured, failed, incorrect or declined.", quantity.Plural(without, "layer")))
+	}
+	if !slices.ContainsFunc(all, func(l autoLayer) bool { return l.auto.Floor != nil }) {
+		r.Findings = append(r.Findings, "No record has a floor. On a processor, rnnbench doctor measures the machine first.")
+	}
+}

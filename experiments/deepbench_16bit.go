@@ -1,0 +1,24 @@
+package experiments
+
+import (
+	"rnnbench/results"
+)
+
+var deepbench16bit = Experiment{
+	ID: "deepbench-16bit", Title: "DeepBench's recurrent layers in bf16 and fp16: auto against the fastest technique and against rivals",
+	Source: "DeepBench, code/kernels/rnn_problems.h: training, inference on a server and on a phone",
+	Guests: true,
+	Parts: func(s Size, on Target) []Part {
+		var all []results.Point
+		for _, precision := range []string{"bf16", "fp16"} {
+			for _, p := range deepbenchLayers(s) {
+				p.Precision = precision
+				all = append(all, p)
+			}
+		}
+		return byAuto(all, on)
+	},
+	Report: func(recs []results.Record, on Target) (*Report, error) {
+		return reportAuto(recs, on, "deepbench-16bit", "DeepBench in 16 bits", 20)
+	},
+}
