@@ -34,6 +34,7 @@ type tuneFlags struct {
 	fresh       bool
 	noWisdom    bool
 	regret      bool
+	check       bool
 }
 
 func tuneCommand(p *program) *cobra.Command {
@@ -57,6 +58,9 @@ With --objective energy, the winner takes the least joules of a run. Each sample
 as the device's counter needs to tell 2 %. Such winners are wisdom of their own: --impl auto
 follows them only with --objective energy.
 
+--check says how good the search is: it also measures every candidate, and then runs both
+winners in turns. It saves no wisdom.
+
 --from searches recorded runs and needs no device. It reports how much time the search
 would have taken, and its regret.`,
 		Example: `  rnnbench tune --cell lstm -H 256:1024:x2 -B 1,32 -T 100
@@ -66,6 +70,7 @@ would have taken, and its regret.`,
   rnnbench tune --from out/RUN --search random --no-wisdom
   rnnbench tune -H 512 && rnnbench sweep -H 512 --impl auto,naive
   rnnbench tune -H 768 --regret
+  rnnbench tune --point H=96,B=3,T=40 --effort quick --check
   rnnbench tune --point H=512,B=16,T=50 --objective energy --device cuda:0
   rnnbench tune --preset deepbench-infer --shard 3/16`,
 		Args:              noArgs,
@@ -78,17 +83,7 @@ would have taken, and its regret.`,
 		fs.BoolVar(&f.race, "with-rival", false, "race the rivals too; a rival that wins is no wisdom")
 	})
 	cmd.Flags().Lookup("objective").Usage = "what the winner has least of: time, or energy, which is the joules of a run by the device's counter"
-	addGroup(cmd, "Search", func(fs *pflag.FlagSet) {
-		f.search, f.depth, f.tie, f.margin = search.Strategies()[0], "2", "1%", "2%"
-		fs.Var(choice{&f.search, "strategy", search.Strategies()}, "search", "how to search: "+strings.Join(search.Strategies(), ", "))
-		fs.StringVar(&f.depth, "depth", f.depth, "maximum number of `KNOBS` that differ from their defaults, or all")
-		fs.IntVar(&f.maxEvals, "max-evals", 0, "maximum number of `SAMPLES` per point; 0: no limit")
-		fs.StringVar(&f.tie, "tie", f.tie, "candidates within `SHARE` tie; least memory wins")
-		fs.StringVar(&f.margin, "margin", f.margin, "replace a wisdom entry only if the winner is faster by `SHARE`")
-		fs.BoolVar(&f.fresh, "fresh", false, "ignore records of earlier runs")
-		fs.BoolVar(&f.regret, "regret", false, "report how much slower --impl auto is than the fastest; do not change wisdom")
-		fs.StringArrayVar(&f.from, "from", nil, "search a recorded `RUN` without measuring; repeatable")
-	})
+	f.searchFlags(cmd)
 	f.measure(cmd, "effort", "max-rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
 	f.device(cmd)
 	f.source(cmd)
@@ -115,6 +110,22 @@ would have taken, and its regret.`,
 	})
 }
 
+// searchFlags are the flags that say how to search.
+func (f *tuneFlags) searchFlags(cmd *cobra.Command) {
+	addGroup(cmd, "Search", func(fs *pflag.FlagSet) {
+		f.search, f.depth, f.tie, f.margin = search.Strategies()[0], "2", "1%", "2%"
+		fs.Var(choice{&f.search, "strategy", search.Strategies()}, "search", "how to search: "+strings.Join(search.Strategies(), ", "))
+		fs.StringVar(&f.depth, "depth", f.depth, "maximum number of `KNOBS` that differ from their defaults, or all")
+		fs.IntVar(&f.maxEvals, "max-evals", 0, "maximum number of `SAMPLES` per point; 0: no limit")
+		fs.StringVar(&f.tie, "tie", f.tie, "candidates within `SHARE` tie; least memory wins")
+		fs.StringVar(&f.margin, "margin", f.margin, "replace a wisdom entry only if the winner is faster by `SHARE`")
+		fs.BoolVar(&f.fresh, "fresh", false, "ignore records of earlier runs")
+		fs.BoolVar(&f.regret, "regret", false, "report how much slower --impl auto is than the fastest; do not change wisdom")
+		fs.BoolVar(&f.check, "check", false, "report how much slower the winner is than the fastest of all candidates; do not change wisdom")
+		fs.StringArrayVar(&f.from, "from", nil, "search a recorded `RUN` without measuring; repeatable")
+	})
+}
+
 // addWisdomFlag adds the flag that names the book.
 func addWisdomFlag(fs *pflag.FlagSet, file *string) {
 	fs.StringVar(file, "wisdom", "", "`FILE` with wisdom (default: $RNNBENCH_WISDOM, or rnnbench/wisdom.toml in the user's configuration folder)")
@@ -132,6 +143,9 @@ func (f *tuneFlags) options() (search.Options, error) {
 	if f.objective() != "" && f.from != nil {
 		return o, errors.New("--from searches recorded times: omit --objective energy")
 	}
+	if err := f.checkable(); err != nil {
+		return o, err
+	}
 	var err error
 	if o.Tie, err = share(f.tie); err != nil {
 		return o, fmt.Errorf("--tie: %w", err)
@@ -141,6 +155,24 @@ func (f *tuneFlags) options() (search.Options, error) {
 	}
 	_, err = f.knobs()
 	return o, err
+}
+
+// checkable refuses what --check has no use for.
+func (f *tuneFlags) checkable() error {
+	switch {
+	case !f.check:
+	case f.regret:
+		return errors.New("--check and --regret exclude each other: omit one")
+	case f.from != nil:
+		return errors.New("--check measures, but --from searches recorded runs, and says how good the search is anyway: omit --check")
+	case f.objective() != "":
+		return errors.New("--check compares times: omit --objective energy")
+	case f.resume != "":
+		return errors.New("--check measures all anew: omit --resume")
+	case f.search == "exhaustive":
+		return errors.New("--check compares a search with --search exhaustive: name another search, or omit --check")
+	}
+	return nil
 }
 
 // knobs is --depth as a number.
@@ -191,7 +223,7 @@ func (f *tuneFlags) candidates(c *config.Config) error {
 
 // book reads the wisdom, an empty one where there is to be none.
 func (f *tuneFlags) book() (*wisdom.Book, string, error) {
-	if f.noWisdom {
+	if f.noWisdom || f.check {
 		return &wisdom.Book{}, "", nil
 	}
 	if f.regret { // reads it and writes none
@@ -229,8 +261,8 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 	if err := f.readShard(p); err != nil {
 		return misused(cmd, err)
 	}
-	if f.regret && f.part != nil {
-		return misused(cmd, errors.New("--regret measures the whole plan: add --shard off"))
+	if (f.regret || f.check) && f.part != nil {
+		return misused(cmd, fmt.Errorf("--%s measures the whole plan: add --shard off", map[bool]string{true: "check", false: "regret"}[f.check]))
 	}
 	var before *results.Manifest
 	if f.resume != "" {
@@ -262,7 +294,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 	if err != nil {
 		return misused(cmd, err)
 	}
-	q.Kind, q.Aside = f.kind(), f.regret
+	q.Kind, q.Aside = f.kind(), f.regret || f.check
 	if q, before, err = f.divide(c, b, q, before); err != nil {
 		return misused(cmd, err)
 	}
@@ -320,6 +352,12 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	s.Begin = func() (*results.Run, error) { return begin(t.program, t.config, b, q, t.resume, t.env) }
 	if t.flags.regret {
 		t.far, s.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0
+	}
+	if t.flags.check {
+		t.checked = &regret.Check{}
+		s.Instead = func(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+			return t.checked.Measure(ctx, tune, at, specs)
+		}
 	}
 	return s, nil
 }

@@ -75,7 +75,7 @@ func TestTuneAside(t *testing.T) {
 	if err != nil || len(m.Winners) != 1 {
 		t.Fatalf("%+v, %v", m.Winners, err)
 	}
-	for _, line := range []string{tinyTune + " --regret", "sweep -H 8 -B 2 -T 3 --impl naive --profile"} {
+	for _, line := range []string{tinyTune + " --regret", tinyTune + " --check", "sweep -H 8 -B 2 -T 3 --impl naive --profile"} {
 		rnnbench(t, line).want(t, exitDone, nil, nil)
 		if now, _, _, err := results.Read("out"); err != nil || now.Run != m.Run {
 			t.Errorf("after %q the latest run is %s, was %s: %v", line, now.Run, m.Run, err)
@@ -242,6 +242,38 @@ func TestRegret(t *testing.T) {
 	} {
 		rnnbench(t, "sweep -H 8 -B 2 -T 8 --out "+c.name+" "+c.args+quickly).want(t, exitDone, nil, nil)
 		rnnbench(t, "tune --from "+c.name+" --regret").want(t, exitDone, []string{c.want}, nil)
+	}
+}
+
+// TestTuneCheck sets what a search finds beside the fastest of all candidates, and leaves the wisdom as it was.
+func TestTuneCheck(t *testing.T) {
+	tinyBook(t, nil)
+	before, err := os.ReadFile("w.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Replace(tinyTune, "-H 8", "-H 8,16", 1) + " --check"
+	o := rnnbench(t, line)
+	o.want(t, exitDone, []string{"fastest of all", "tuned is slower by", "both in turns", "tuning took"}, []string{"2 of 2 points tuned"})
+	if strings.Contains(o.errors, "wisdom saved") {
+		t.Error(o.errors)
+	}
+	if after, err := os.ReadFile("w.toml"); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the wisdom has changed, %v", err)
+	}
+	var rows []struct {
+		Timed    int     `json:"timed"`
+		AllTimed int     `json:"all_timed"`
+		Took     float64 `json:"took_s"`
+		Slower   float64 `json:"slower"`
+	}
+	if err := json.Unmarshal([]byte(rnnbench(t, line+" --search random --max-evals 4 -o json").out), &rows); err != nil || len(rows) != 2 {
+		t.Fatalf("%v: %d rows", err, len(rows))
+	}
+	for _, r := range rows { // a limit of the search does not hold for what it is compared with
+		if r.Timed < 1 || r.Timed > 4 || r.AllTimed <= r.Timed || r.Took <= 0 || r.Slower <= -1 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -29,8 +30,9 @@ type tuneRun struct {
 	env     results.Environment
 	resume  string // run to go on with
 	session *tuning.Session
-	control plan.Plan    // of a shard: what is measured to compare nodes
-	far     *regret.List // nil: regret is not asked for
+	control plan.Plan     // of a shard: what is measured to compare nodes
+	far     *regret.List  // nil: regret is not asked for
+	checked *regret.Check // nil: the search is not checked
 }
 
 // dryRun says how many candidates each point has.
@@ -114,6 +116,17 @@ func (t *tuneRun) regret(ctx context.Context, at results.Point, specs []grid.Spe
 	return t.far.Measure(ctx, t.session.Tune, at, specs, choice, l)
 }
 
+// instead is the table that is asked for in place of that of winners; nil: none is.
+func (t *tuneRun) instead() *table.Table {
+	switch {
+	case t.far != nil:
+		return t.far.Table()
+	case t.checked != nil:
+		return t.checked.Table()
+	}
+	return nil
+}
+
 // versions are those that wisdom depends on: of the program, and of what the
 // device computes with.
 func (b *bench) versions() (tool string, libraries map[string]string) {
@@ -138,7 +151,7 @@ func (t *tuneRun) recall() error {
 			return &failure{exitError, err, ""}
 		}
 	}
-	if !t.flags.fresh && !t.flags.regret { // auto and its rivals are to run side by side
+	if !t.flags.fresh && !t.flags.regret && !t.flags.check { // auto and its rivals are to run side by side
 		m.ReadAll(t.config.Dir)
 	}
 	t.session.Known = m.Records()
@@ -169,7 +182,7 @@ func (t *tuneRun) finish(err error, took time.Duration) error {
 	}
 	t.note("%d of %s tuned, %s; took %v; %s", done, plural(points, "point"), plural(list.Samples, "sample"), took.Round(100*time.Millisecond), where)
 	if list.Points() > 0 {
-		if err := writeWinners(t.program, list, t.far, t.flags.format); err != nil {
+		if err := writeWinners(t.program, list, t.instead(), t.flags.format); err != nil {
 			return err
 		}
 		if s.Kept {

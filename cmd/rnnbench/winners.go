@@ -4,7 +4,6 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
-	"rnnbench/tuner/regret"
 	"rnnbench/tuner/tuning"
 )
 
@@ -12,14 +11,13 @@ import (
 // records.
 func winnerFormats() []string { return append(table.Formats(), "jsonl") }
 
-// writeWinners prints a table of winners, or how far auto is from them where that is
-// asked for.
-func writeWinners(p *program, w *tuning.Winners, far *regret.List, format string) error {
+// writeWinners prints a table of winners, or another one instead.
+func writeWinners(p *program, w *tuning.Winners, instead *table.Table, format string) error {
 	switch {
 	case format == "jsonl":
 		return table.JSONL(p.out, w.Records)
-	case far != nil:
-		return far.Table().Write(p.out, format, p.style())
+	case instead != nil:
+		return instead.Write(p.out, format, p.style())
 	}
 	return w.Table().Write(p.out, format, p.style())
 }

@@ -1,0 +1,138 @@
+package regret
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/search"
+)
+
+// turns are how many rounds two winners run against each other.
+const turns = 24
+
+// near is how much slower a winner may be to count as near.
+const near = 0.02
+
+// A Check says how far the winners of a search are from those of measuring every candidate.
+type Check struct {
+	rows    [][]table.Cell
+	shares  []float64
+	seconds []float64 // that the search took at each point
+	cut     int       // points at which the budget ended the measuring of every candidate
+}
+
+// Measure has t search at a point, measures every candidate there, and has both winners run in turns. It returns the
+// verdict of the search. Candidates that both measure are measured by each.
+func (c *Check) Measure(ctx context.Context, t *tuner.Tune, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+	start := time.Now()
+	found, err := t.Tune(ctx, at, specs, results.Impl{})
+	if err != nil || found.Winner < 0 {
+		return found, err
+	}
+	took := time.Since(start).Seconds()
+	// Its own tune: what the search expects of candidates from other points may not keep any from being measured.
+	every := &tuner.Tune{Sweep: t.Sweep, Depth: t.Depth, Search: t.Search, Leader: t.Leader}
+	every.Search.Strategy, every.Search.MaxEvals = "exhaustive", 0
+	start = time.Now()
+	all, err := every.Tune(ctx, at, specs, results.Impl{})
+	if err != nil || all.Winner < 0 {
+		return found, err
+	}
+	whole := time.Since(start).Seconds()
+	share, err := apart(ctx, t, found.WinnerRecord(), all.WinnerRecord())
+	if err != nil {
+		return found, err
+	}
+	c.add(found, all, took, whole, share)
+	return found, nil
+}
+
+// apart is how much longer a takes than b, as a share, where both run in turns. It is NaN where one of them failed.
+func apart(ctx context.Context, t *tuner.Tune, a, b *results.Record) (float64, error) {
+	if a.Key() == b.Key() {
+		return 0, nil
+	}
+	var specs []grid.Spec
+	for i, r := range []*results.Record{a, b} {
+		l, err := tuner.Adapt(t.Device, t.Techniques, r.Point, grid.Spec{Name: r.Impl.Name, Knobs: r.Impl.Knobs}, t.MaxMemory)
+		if err != nil {
+			return 0, err
+		}
+		s := l.Spec
+		s.Label = []string{"a", "b"}[i]
+		specs = append(specs, s)
+	}
+	scores := map[string]float64{}
+	sweep := t.Sweep
+	sweep.Settings.Rounds, sweep.Settings.MaxRounds, sweep.Settings.Order, sweep.Settings.Budget = turns, turns, "interleaved", 0
+	sweep.Skip, sweep.Emit = nil, func(r *results.Record) error {
+		if r.Status == results.OK && r.Samples != nil {
+			scores[r.Impl.Label] = search.Score(r.Samples.Wall)
+		}
+		return nil
+	}
+	if err := sweep.Run(ctx, []tuner.Task{{Point: a.Point, Specs: specs}}); err != nil {
+		return 0, err
+	}
+	if len(scores) < 2 {
+		return math.NaN(), nil
+	}
+	return scores["a"]/scores["b"] - 1, nil
+}
+
+// add adds a point: what the search found in how many seconds, and what was found by measuring every candidate.
+func (c *Check) add(found, all *tuner.Verdict, took, whole, share float64) {
+	c.seconds = append(c.seconds, took)
+	measured := fmt.Sprint(all.Timed())
+	if !all.Complete {
+		c.cut++
+		measured += ", budget exhausted"
+	}
+	apart := table.Cell{Text: "one of them failed"}
+	if !math.IsNaN(share) {
+		c.shares = append(c.shares, share)
+		apart = table.Number(share, fmt.Sprintf("%+.1f %%", 100*share))
+	}
+	c.rows = append(c.rows, []table.Cell{
+		table.Text(found.Point.String()), table.Text(found.WinnerRecord().Label()), table.Int(found.Timed()), table.Number(took, quantity.SI(took, "s")),
+		table.Text(all.WinnerRecord().Label()), {Text: measured, Value: all.Timed()}, table.Number(whole, quantity.SI(whole, "s")), apart,
+	})
+}
+
+// Table lists the points, with the mean and the worst in the notes.
+func (c *Check) Table() *table.Table {
+	t := &table.Table{Rows: c.rows, Columns: []table.Column{
+		{Name: "point", Key: "point"}, {Name: "tuned", Key: "impl"}, {Name: "timed", Key: "timed", Right: true}, {Name: "took", Key: "took_s", Right: true},
+		{Name: "fastest of all", Key: "fastest"}, {Name: "timed", Key: "all_timed", Right: true}, {Name: "took", Key: "all_took_s", Right: true}, {Name: "tuned is slower by", Key: "slower", Right: true},
+	}}
+	if n := len(c.shares); n > 0 {
+		logs, within := 0.0, 0
+		for _, s := range c.shares {
+			logs += math.Log1p(s)
+			if s <= near {
+				within++
+			}
+		}
+		t.Notes = append(t.Notes, fmt.Sprintf("slower by, both in turns over %d rounds: geometric mean %+.1f %%, worst %+.1f %%; within %.0f %% at %d of %s",
+			turns, 100*math.Expm1(logs/float64(n)), 100*slices.Max(c.shares), 100*near, within, quantity.Plural(n, "point")))
+	}
+	if len(c.seconds) > 0 {
+		sum := 0.0
+		for _, s := range c.seconds {
+			sum += s
+		}
+		t.Notes = append(t.Notes, fmt.Sprintf("tuning took %s a point, at most %s", quantity.SI(sum/float64(len(c.seconds)), "s"), quantity.SI(slices.Max(c.seconds), "s")))
+	}
+	if c.cut > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("at %s the budget ended before every candidate was measured", quantity.Plural(c.cut, "point")))
+	}
+	return t
+}
