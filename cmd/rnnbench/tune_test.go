@@ -254,7 +254,7 @@ func TestTuneCheck(t *testing.T) {
 	}
 	line := strings.Replace(tinyTune, "-H 8", "-H 8,16", 1) + " --check"
 	o := rnnbench(t, line)
-	o.want(t, exitDone, []string{"fastest of all", "tuned is slower by", "both in turns", "tuning took"}, []string{"2 of 2 points tuned"})
+	o.want(t, exitDone, []string{"fastest of all", "tuned is slower by", "in turns over", "tuning took"}, []string{"2 of 2 points tuned"})
 	if strings.Contains(o.errors, "wisdom saved") {
 		t.Error(o.errors)
 	}

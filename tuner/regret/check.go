@@ -12,11 +12,10 @@ import (
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/search"
 )
 
 // turns are how many rounds two winners run against each other.
-const turns = 24
+const turns = 40
 
 // near is how much slower a winner may be to count as near.
 const near = 0.02
@@ -24,9 +23,9 @@ const near = 0.02
 // A Check says how far the winners of a search are from those of measuring every candidate.
 type Check struct {
 	rows    [][]table.Cell
-	shares  []float64
-	seconds []float64 // that the search took at each point
-	cut     int       // points at which the budget ended the measuring of every candidate
+	ratios  []results.Stats // of the times of both winners, round by round
+	seconds []float64       // that the search took at each point
+	cut     int             // points at which the budget ended the measuring of every candidate
 }
 
 // Measure has t search at a point, measures every candidate there, and has both winners run in turns. It returns the
@@ -47,82 +46,92 @@ func (c *Check) Measure(ctx context.Context, t *tuner.Tune, at results.Point, sp
 		return found, err
 	}
 	whole := time.Since(start).Seconds()
-	share, err := apart(ctx, t, found.WinnerRecord(), all.WinnerRecord())
+	ratio, err := inTurns(ctx, t, found.WinnerRecord(), all.WinnerRecord())
 	if err != nil {
 		return found, err
 	}
-	c.add(found, all, took, whole, share)
+	c.add(found, all, took, whole, ratio)
 	return found, nil
 }
 
-// apart is how much longer a takes than b, as a share, where both run in turns. It is NaN where one of them failed.
-func apart(ctx context.Context, t *tuner.Tune, a, b *results.Record) (float64, error) {
+// inTurns is how many times as long as b a takes in each round, where both run in turns. It has no rounds where one of them
+// failed.
+func inTurns(ctx context.Context, t *tuner.Tune, a, b *results.Record) (ratio results.Stats, err error) {
 	if a.Key() == b.Key() {
-		return 0, nil
+		one := 1.0
+		return results.Stats{N: turns, Median: 1, Lo: &one, Hi: &one}, nil
 	}
 	var specs []grid.Spec
 	for i, r := range []*results.Record{a, b} {
 		l, err := tuner.Adapt(t.Device, t.Techniques, r.Point, grid.Spec{Name: r.Impl.Name, Knobs: r.Impl.Knobs}, t.MaxMemory)
 		if err != nil {
-			return 0, err
+			return ratio, err
 		}
 		s := l.Spec
 		s.Label = []string{"a", "b"}[i]
 		specs = append(specs, s)
 	}
-	scores := map[string]float64{}
+	walls := map[string][]float64{}
 	sweep := t.Sweep
 	sweep.Settings.Rounds, sweep.Settings.MaxRounds, sweep.Settings.Order, sweep.Settings.Budget = turns, turns, "interleaved", 0
 	sweep.Skip, sweep.Emit = nil, func(r *results.Record) error {
 		if r.Status == results.OK && r.Samples != nil {
-			scores[r.Impl.Label] = search.Score(r.Samples.Wall)
+			walls[r.Impl.Label] = r.Samples.Wall
 		}
 		return nil
 	}
 	if err := sweep.Run(ctx, []tuner.Task{{Point: a.Point, Specs: specs}}); err != nil {
-		return 0, err
+		return ratio, err
 	}
-	if len(scores) < 2 {
-		return math.NaN(), nil
+	ratios := make([]float64, min(len(walls["a"]), len(walls["b"])))
+	for i := range ratios {
+		ratios[i] = walls["a"][i] / walls["b"][i]
 	}
-	return scores["a"]/scores["b"] - 1, nil
+	ratio, _ = results.Summarize(ratios, 0)
+	return ratio, nil
 }
 
 // add adds a point: what the search found in how many seconds, and what was found by measuring every candidate.
-func (c *Check) add(found, all *tuner.Verdict, took, whole, share float64) {
+func (c *Check) add(found, all *tuner.Verdict, took, whole float64, ratio results.Stats) {
 	c.seconds = append(c.seconds, took)
 	measured := fmt.Sprint(all.Timed())
 	if !all.Complete {
 		c.cut++
 		measured += ", budget exhausted"
 	}
-	apart := table.Cell{Text: "one of them failed"}
-	if !math.IsNaN(share) {
-		c.shares = append(c.shares, share)
-		apart = table.Number(share, fmt.Sprintf("%+.1f %%", 100*share))
+	apart := []table.Cell{{Text: "one of them failed"}, {}, {}}
+	if ratio.N > 0 {
+		c.ratios = append(c.ratios, ratio)
+		apart[0] = table.Number(ratio.Median-1, fmt.Sprintf("%+.1f %%", 100*(ratio.Median-1)))
+		if ratio.Lo != nil {
+			apart[0].Text += fmt.Sprintf(" (%+.1f to %+.1f)", 100*(*ratio.Lo-1), 100*(*ratio.Hi-1))
+			apart[1], apart[2] = table.Number(*ratio.Lo-1, ""), table.Number(*ratio.Hi-1, "")
+		}
 	}
-	c.rows = append(c.rows, []table.Cell{
+	c.rows = append(c.rows, append([]table.Cell{
 		table.Text(found.Point.String()), table.Text(found.WinnerRecord().Label()), table.Int(found.Timed()), table.Number(took, quantity.SI(took, "s")),
-		table.Text(all.WinnerRecord().Label()), {Text: measured, Value: all.Timed()}, table.Number(whole, quantity.SI(whole, "s")), apart,
-	})
+		table.Text(all.WinnerRecord().Label()), {Text: measured, Value: all.Timed()}, table.Number(whole, quantity.SI(whole, "s"))}, apart...))
 }
 
 // Table lists the points, with the mean and the worst in the notes.
 func (c *Check) Table() *table.Table {
 	t := &table.Table{Rows: c.rows, Columns: []table.Column{
 		{Name: "point", Key: "point"}, {Name: "tuned", Key: "impl"}, {Name: "timed", Key: "timed", Right: true}, {Name: "took", Key: "took_s", Right: true},
-		{Name: "fastest of all", Key: "fastest"}, {Name: "timed", Key: "all_timed", Right: true}, {Name: "took", Key: "all_took_s", Right: true}, {Name: "tuned is slower by", Key: "slower", Right: true},
+		{Name: "fastest of all", Key: "fastest"}, {Name: "timed", Key: "all_timed", Right: true}, {Name: "took", Key: "all_took_s", Right: true}, {Name: "tuned is slower by", Key: "slower", Right: true}, {Key: "slower_lo"}, {Key: "slower_hi"},
 	}}
-	if n := len(c.shares); n > 0 {
-		logs, within := 0.0, 0
-		for _, s := range c.shares {
-			logs += math.Log1p(s)
-			if s <= near {
+	if n := len(c.ratios); n > 0 {
+		logs, worst, within, unclear := 0.0, 0.0, 0, 0
+		for _, r := range c.ratios {
+			logs, worst = logs+math.Log(r.Median), max(worst, r.Median)
+			switch {
+			case r.Median <= 1+near:
 				within++
+			case r.Lo == nil || *r.Lo <= 1+near:
+				unclear++
 			}
 		}
-		t.Notes = append(t.Notes, fmt.Sprintf("slower by, both in turns over %d rounds: geometric mean %+.1f %%, worst %+.1f %%; within %.0f %% at %d of %s",
-			turns, 100*math.Expm1(logs/float64(n)), 100*slices.Max(c.shares), 100*near, within, quantity.Plural(n, "point")))
+		t.Notes = append(t.Notes, fmt.Sprintf("slower by, in turns over %d rounds: geometric mean %+.1f %%, worst %+.1f %%; within %.0f %% at %d of %s; at %d more the interval does not tell",
+			turns, 100*math.Expm1(logs/float64(n)), 100*(worst-1), 100*near, within, quantity.Plural(n, "point"), unclear))
 	}
 	if len(c.seconds) > 0 {
 		sum := 0.0
