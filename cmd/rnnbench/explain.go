@@ -42,6 +42,8 @@ Of persistent layers and scans it prints the floor: the least time that exchange
 products, bytes through each memory and launches take. The machine's rates must be known;
 rnnbench doctor measures those of a processor.
 
+Several techniques are also set side by side, to see why one is faster.
+
 -o dump lists every operation. -o dot draws the operations for Graphviz.`
 
 // explainFlags are what explain has besides the settings.
@@ -130,20 +132,34 @@ func explainPoint(p *program, cmd *cobra.Command, f *explainFlags) error {
 	if f.format == "json" {
 		return p.json(all)
 	}
+	return printExplanations(p, cmd, all, f.passes, b.info.Name)
+}
+
+// printExplanations prints all for people, one after the other, and then side by side.
+func printExplanations(p *program, cmd *cobra.Command, all []explanation, passes bool, device string) error {
+	var list []*explain.Explanation
 	for i, e := range all {
-		if f.passes && len(e.Passes) == 0 && e.Declined == nil {
-			return misused(cmd, fmt.Errorf("--passes: %s runs operations as they are: name a GPU with --device cuda:0 or --machine %s", b.info.Name, cuda.Machines()[0]))
+		if passes && len(e.Passes) == 0 && e.Declined == nil {
+			return misused(cmd, fmt.Errorf("--passes: %s runs operations as they are: name a GPU with --device cuda:0 or --machine %s", device, cuda.Machines()[0]))
 		}
 		if i > 0 {
 			if _, err := fmt.Fprintln(p.out); err != nil {
 				return err
 			}
 		}
-		if err := p.explanation(e, f.passes); err != nil {
+		if err := p.explanation(e, passes); err != nil {
 			return err
 		}
+		list = append(list, e.Explanation)
 	}
-	return nil
+	beside := explain.Beside(list)
+	if passes || beside == nil {
+		return nil
+	}
+	if _, err := fmt.Fprintln(p.out); err != nil {
+		return err
+	}
+	return beside.Write(p.out, "table", p.style())
 }
 
 // openExplained opens the device that flags name, or the GPU that is not there.

@@ -75,3 +75,24 @@ func TestExplainRefuses(t *testing.T) {
 		rnnbench(t, c.line).want(t, exitUsage, nil, []string{c.why})
 	}
 }
+
+// TestExplainBeside: several techniques are also set side by side; one is not, nor are passes.
+func TestExplainBeside(t *testing.T) {
+	const at = "explain --no-limits --point H=8,B=2,T=3 --impl "
+	o := rnnbench(t, at+"naive,cudnnstyle:fused=0,scan")
+	o.want(t, exitDone, []string{"Side by side", "declined: "}, nil)
+	_, beside, _ := strings.Cut(o.out, "Side by side")
+	for _, name := range []string{"naive", "cudnnstyle:fused=0"} {
+		if !strings.Contains(beside, name) {
+			t.Errorf("%s is not among\n%s", name, beside)
+		}
+	}
+	if strings.Contains(beside, "scan") {
+		t.Errorf("what is declined is set beside what runs:\n%s", beside)
+	}
+	for _, line := range []string{at + "naive", at + "naive,scan", onH200 + " --impl persistent,cudnnstyle --passes"} {
+		if o := rnnbench(t, line); o.code != exitDone || strings.Contains(o.out, "Side by side") {
+			t.Errorf("%s: exit code %d: %s", line, o.code, o.out)
+		}
+	}
+}
