@@ -135,6 +135,7 @@ func TestUsageErrors(t *testing.T) {
 		{"report -f x.pdf", "the report is HTML"},
 		{"list cels", "did you mean cells?"},
 		{"list cells presets", "list takes one argument"},
+		{"reproduce fig4", `unknown experiment "fig4": choose among diamos-fig4, hwang-fig4`},
 		{"reproduce appleyard-tabel1", "did you mean appleyard-table1?"},
 		{"reproduce hwang-fig4 hwang-graph hwang-fig4 --dry-run", "hwang-fig4 is named twice: omit one"},
 		{"reproduce --from x", "--from takes one experiment: name one"},

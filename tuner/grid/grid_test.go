@@ -455,3 +455,19 @@ func FuzzGrid(f *testing.F) {
 		}
 	})
 }
+
+// TestUnknownContaining: of many words those are offered that contain an unknown one.
+func TestUnknownContaining(t *testing.T) {
+	words := []string{"appleyard-fig1", "appleyard-table1", "martin-fig1", "martin-train", "scan-rates"}
+	for word, want := range map[string]string{
+		"fig1":    "choose among appleyard-fig1, martin-fig1",
+		"Table1":  "choose among appleyard-table1",
+		"e1":      "choose among appleyard-fig1, appleyard-table1, martin-fig1, martin-train, scan-rates",
+		"zebra99": "choose among appleyard-fig1, appleyard-table1, martin-fig1, martin-train, scan-rates",
+		"scan":    "did you mean scan-rates?",
+	} {
+		if got := Unknown("experiment", word, words).Error(); got != fmt.Sprintf("unknown experiment %q: %s", word, want) {
+			t.Errorf("%s: %s, want %s", word, got, want)
+		}
+	}
+}

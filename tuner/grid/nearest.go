@@ -45,7 +45,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Unknown says that word is not among words, and which was probably meant.
+// Unknown says that word is not among words, and which was probably meant: the nearest, or one of
+// those that contain it.
 func Unknown(kind, word string, words []string) error {
 	if near := Nearest(word, words); near != "" {
 		return fmt.Errorf("unknown %s %q: did you mean %s?", kind, word, near)
@@ -53,7 +54,24 @@ func Unknown(kind, word string, words []string) error {
 	if len(words) == 0 {
 		return fmt.Errorf("unknown %s %q: none exists", kind, word)
 	}
+	if longer := containing(word, words); longer != nil {
+		words = longer
+	}
 	return fmt.Errorf("unknown %s %q: choose among %s", kind, word, strings.Join(words, ", "))
+}
+
+// containing are the words that have word, of three letters or more, within; nil: there are none.
+func containing(word string, words []string) []string {
+	if len(word) < 3 {
+		return nil
+	}
+	var list []string
+	for _, w := range words {
+		if strings.Contains(strings.ToLower(w), strings.ToLower(word)) {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 // maxName is the length of the longest label or name that fits into tables and figures.
