@@ -54,7 +54,7 @@ Optimisers, with their usual settings:
 clip limits the norm of all gradients; 0 is no limit. scale multiplies the loss, so that
 small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		Example: `  rnnbench train --data copy:delay=20 -H 128 -B 32 -T 60 --iterations 2000
-  rnnbench train --data text --cell lstm,sru -H 256 --optimizer adam:lr=2e-3:clip=1
+  rnnbench train --data text:novel.txt --cell lstm,sru -H 256 --optimizer adam:lr=2e-3:clip=1
   rnnbench train --impl naive,persistent --precision bf16 --device cuda:0 --time 2m
   rnnbench train --data words --cell lstm-c -H 512 -B 8 -T 128 --history 128 --impl scc
   rnnbench train --resume out
