@@ -47,15 +47,7 @@ const part = 1 << 16
 // where sequences have lengths of their own. Past their ends there are values too, which nothing may depend on.
 func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	d := dataOf(p, distinctOf(p, distinct))
-	stream := uint64(0)
-	draw := func(name string, rows, cols int, perSequence bool, fill filler) {
-		stream++ // each tensor has generators of its own, so that none depends on the others' sizes
-		v := make([]float32, rows*cols)
-		parallel((len(v)+part-1)/part, func(i int) {
-			fill(rand.NewPCG(seed, stream+uint64(i)<<32), v[i*part:min((i+1)*part, len(v))])
-		})
-		d.tensors = append(d.tensors, tensor{name, rows, cols, perSequence, v})
-	}
+	w := &drawer{data: d, seed: seed}
 	normal := each(func(rng *rand.Rand) float32 { return float32(rng.NormFloat64()) })
 	input := normal
 	switch distribution {
@@ -68,62 +60,81 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		return each(func(rng *rand.Rand) float32 { return float32(rng.IntN(n)) })
 	}
 	weight := uniform(float32(1 / math.Sqrt(float64(p.Hidden))))
-	state := func(s int) filler {
-		return each(func(rng *rand.Rand) float32 { return float32(p.Cell.Start(s, float64(rng.Float32()-0.5))) })
-	}
-
-	h, gh, rh, rows := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Frames()*d.Distinct
-	fresh := p.Steps * d.Distinct
+	rows, fresh := p.Frames()*d.Distinct, p.Steps*d.Distinct
 	switch {
 	case p.OneHot:
-		draw("x", rows, 1, true, symbol(p.Input))
+		w.draw("x", rows, 1, true, symbol(p.Input))
 	case p.Symbols > 0:
-		draw("x", rows, p.Given(), true, input)
-		draw("embedding", p.Symbols, p.Embedding, false, normal)
+		w.draw("x", rows, p.Given(), true, input)
+		w.draw("embedding", p.Symbols, p.Embedding, false, normal)
 		d.drawSymbols(seed)
 	default:
-		draw("x", rows, p.Input, true, input)
+		w.draw("x", rows, p.Input, true, input)
 	}
 	if p.Resets > 0 {
 		d.tensors = append(d.tensors, tensor{resetName, fresh, 1, true, drawResets(p, seed, d.Distinct)})
 	}
 	for i := range p.Reads() {
-		l := i / p.Ways()
-		name := func(s string) string { return p.Named(s, i) }
-		if l == 0 && p.OneHot {
-			draw(name("weight_ih"), p.FanIn(l), gh, false, weight)
-		} else {
-			draw(name("weight_ih"), gh, p.FanIn(l), false, weight)
-		}
-		if rh > 0 {
-			draw(name("weight_hh"), rh, p.HeadUnits(), false, weight)
-		}
-		draw(name("bias_ih"), 1, gh, false, weight)
-		if rh > 0 {
-			draw(name("bias_hh"), 1, rh, false, weight)
-		}
-		if n := len(p.Cell.Peeps); n > 0 {
-			draw(name("peephole"), 1, n*h, false, weight)
-		}
-		if p.Projection > 0 {
-			draw(name("weight_hr"), p.Projection, h, false, weight)
-		}
-		for i, s := range p.Cell.States {
-			draw(name(s+"0"), d.Distinct, StateWidth(p, i), true, state(i))
-		}
+		w.layer(i, weight)
 	}
 	if p.Output > 0 {
-		draw("weight_out", p.Output, p.Out(), false, weight)
-		draw("bias_out", 1, p.Output, false, weight)
-		draw("target", fresh, 1, true, symbol(p.Output))
+		w.draw("weight_out", p.Output, p.Out(), false, weight)
+		w.draw("bias_out", 1, p.Output, false, weight)
+		w.draw("target", fresh, 1, true, symbol(p.Output))
 		if p.Weighted {
-			draw("loss_weight", fresh, 1, true, each(func(rng *rand.Rand) float32 { return float32(rng.IntN(4)) }))
+			w.draw("loss_weight", fresh, 1, true, each(func(rng *rand.Rand) float32 { return float32(rng.IntN(4)) }))
 			d.weigh()
 		}
 	} else if p.Pass == Train {
-		draw("dy", fresh, p.Out(), true, input)
+		w.draw("dy", fresh, p.Out(), true, input)
 	}
 	return d
+}
+
+// A drawer adds tensors to data, one after the other.
+type drawer struct {
+	data   *Data
+	seed   uint64
+	stream uint64 // of the generators of the latest tensor
+}
+
+// draw adds a tensor. Each has generators of its own, so that none depends on the others' sizes.
+func (w *drawer) draw(name string, rows, cols int, perSequence bool, fill filler) {
+	w.stream++
+	v := make([]float32, rows*cols)
+	parallel((len(v)+part-1)/part, func(i int) {
+		fill(rand.NewPCG(w.seed, w.stream+uint64(i)<<32), v[i*part:min((i+1)*part, len(v))])
+	})
+	w.data.tensors = append(w.data.tensors, tensor{name, rows, cols, perSequence, v})
+}
+
+// layer adds the parameters and the initial states of layer i of Problem.Reads.
+func (w *drawer) layer(i int, weight filler) {
+	p := w.data.Problem
+	l, h, gh, rh := i/p.Ways(), p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
+	name := func(s string) string { return p.Named(s, i) }
+	if l == 0 && p.OneHot {
+		w.draw(name("weight_ih"), p.FanIn(l), gh, false, weight)
+	} else {
+		w.draw(name("weight_ih"), gh, p.FanIn(l), false, weight)
+	}
+	if rh > 0 {
+		w.draw(name("weight_hh"), rh, p.HeadUnits(), false, weight)
+	}
+	w.draw(name("bias_ih"), 1, gh, false, weight)
+	if rh > 0 {
+		w.draw(name("bias_hh"), 1, rh, false, weight)
+	}
+	if n := len(p.Cell.Peeps); n > 0 {
+		w.draw(name("peephole"), 1, n*h, false, weight)
+	}
+	if p.Projection > 0 {
+		w.draw(name("weight_hr"), p.Projection, h, false, weight)
+	}
+	for k, s := range p.Cell.States {
+		start := each(func(rng *rand.Rand) float32 { return float32(p.Cell.Start(k, float64(rng.Float32()-0.5))) })
+		w.draw(name(s+"0"), w.data.Distinct, StateWidth(p, k), true, start)
+	}
 }
 
 // drawSymbols writes the symbols beside the features of x.

@@ -61,44 +61,53 @@ rnnbench model.`,
 			return misused(cmd, err)
 		}
 		defer b.Close()
-		if err := measureBench(p, b); err != nil {
-			return err
-		}
-		if err := measureModel(p, b); err != nil {
-			return err
-		}
-		b.keep()
-		if err := keepMachine(p, b, machine); err != nil {
-			return err
-		}
-		noise, err := p.listen(ctx, b)
+		d, err := diagnose(ctx, p, b, env)
 		if err != nil {
 			return err
 		}
-		if env.CPU.Steal != nil { // of the last seconds rather than since the start
-			env.CPU.Steal = results.Capture(results.Options{Interval: 300 * time.Millisecond}).CPU.Steal
-		}
-		d := diagnosis{Environment: env, Device: b.record(), Noise: noise, machine: b.machine, rates: b.limits.More, State: []finding{}, Advice: []advice{}}
-		if i, ok := b.Device.(device.Inspector); ok {
-			findings, err := i.Inspect()
-			if err != nil {
-				return err
-			}
-			for _, f := range findings {
-				d.State = append(d.State, finding{f.Name, f.Value})
-				if f.Remedy != "" {
-					d.Advice = append(d.Advice, advice{f.Name + ": " + f.Value, f.Remedy})
-				}
-			}
-		}
-		for _, a := range slices.Concat(b.crowded(env), results.Warnings(env), noise.Advice()) {
-			d.Advice = append(d.Advice, advice(a))
+		if err := keepMachine(p, b, machine); err != nil {
+			return err
 		}
 		if format == "json" {
 			return p.json(d)
 		}
 		return d.print(p.out, fits(p, p.out))
 	})
+}
+
+// diagnose measures the machine and its noise, and keeps the machine for the floors of later records.
+func diagnose(ctx context.Context, p *program, b *bench, env results.Environment) (diagnosis, error) {
+	if err := measureBench(p, b); err != nil {
+		return diagnosis{}, err
+	}
+	if err := measureModel(p, b); err != nil {
+		return diagnosis{}, err
+	}
+	b.keep()
+	noise, err := p.listen(ctx, b)
+	if err != nil {
+		return diagnosis{}, err
+	}
+	if env.CPU.Steal != nil { // of the last seconds rather than since the start
+		env.CPU.Steal = results.Capture(results.Options{Interval: 300 * time.Millisecond}).CPU.Steal
+	}
+	d := diagnosis{Environment: env, Device: b.record(), Noise: noise, machine: b.machine, rates: b.limits.More, State: []finding{}, Advice: []advice{}}
+	if i, ok := b.Device.(device.Inspector); ok {
+		findings, err := i.Inspect()
+		if err != nil {
+			return diagnosis{}, err
+		}
+		for _, f := range findings {
+			d.State = append(d.State, finding{f.Name, f.Value})
+			if f.Remedy != "" {
+				d.Advice = append(d.Advice, advice{f.Name + ": " + f.Value, f.Remedy})
+			}
+		}
+	}
+	for _, a := range slices.Concat(b.crowded(env), results.Warnings(env), noise.Advice()) {
+		d.Advice = append(d.Advice, advice(a))
+	}
+	return d, nil
 }
 
 // A diagnosis is what doctor finds.
