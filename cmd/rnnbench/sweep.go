@@ -123,26 +123,33 @@ func (f *sweepFlags) checkResume() error {
 	return nil
 }
 
+// settled are the settings that the flags come to, with those of the run to resume below them.
+// before is the manifest of that run; nil: there is none.
+func (f *sweepFlags) settled(p *program) (c config.Config, before *results.Manifest, err error) {
+	if c, err = f.resolve(p); err != nil {
+		return c, nil, err
+	}
+	if err := f.checkResume(); err != nil {
+		return c, nil, err
+	}
+	if err := f.readShard(p); err != nil {
+		return c, nil, err
+	}
+	if f.resume == "" {
+		return c, nil, nil
+	}
+	return f.resumed(p, c.Dir)
+}
+
+// sweep measures what the flags name, or says what it would.
 func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) error {
 	f.switches()
 	if f.profile {
 		f.runOnce()
 	}
-	c, err := f.resolve(p)
+	c, before, err := f.settled(p)
 	if err != nil {
 		return misused(cmd, err)
-	}
-	if err := f.checkResume(); err != nil {
-		return misused(cmd, err)
-	}
-	if err := f.readShard(p); err != nil {
-		return misused(cmd, err)
-	}
-	var before *results.Manifest
-	if f.resume != "" {
-		if c, before, err = f.resumed(p, c.Dir); err != nil {
-			return misused(cmd, err)
-		}
 	}
 	if f.print {
 		return config.Print(p.out, c)
