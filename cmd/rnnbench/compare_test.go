@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"rnnbench/results"
@@ -102,6 +103,9 @@ func TestRunsByLabel(t *testing.T) {
 		rnnbench(t, "sweep -q -B 1 -T 2 --impl naive,cudnnstyle -H "+hidden+quickly+" --label "+label).want(t, exitDone, nil, nil)
 	}
 	rnnbench(t, "show first").want(t, exitDone, []string{"H=6"}, nil)
+	if o := rnnbench(t, "__complete show fi"); strings.Count(o.out, "first\n") != 1 {
+		t.Errorf("labels are not completed: %s", o.out)
+	}
 	rnnbench(t, "show then").want(t, exitDone, []string{"H=7"}, nil)
 	rnnbench(t, "compare first then").want(t, exitChanged, nil, []string{"first and then: nothing overlaps"})
 	rnnbench(t, "compare a=first,then b=first").want(t, exitDone, []string{"b against a", "GONE"}, nil)

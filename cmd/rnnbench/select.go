@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -163,7 +164,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 	return sets, nil
 }
 
-// completeRuns offers the runs of the results folder.
+// completeRuns offers the runs of the results folder, the latest first, and their labels.
 func completeRuns(cmd *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	dir := usualDir
 	if env := os.Getenv("RNNBENCH_RESULTS"); env != "" {
@@ -175,8 +176,17 @@ func completeRuns(cmd *cobra.Command, _ []string, start string) ([]cobra.Complet
 	}
 	var runs []cobra.Completion
 	for _, e := range slices.Backward(entries) {
-		if e.IsDir() && strings.HasPrefix(e.Name(), start) {
-			runs = append(runs, e.Name())
+		if !e.IsDir() {
+			continue
+		}
+		names := []string{e.Name()}
+		if m, err := results.ReadManifest(filepath.Join(dir, e.Name())); err == nil && m.Label != "" {
+			names = append(names, m.Label)
+		}
+		for _, name := range names {
+			if strings.HasPrefix(name, start) && !slices.Contains(runs, name) {
+				runs = append(runs, name)
+			}
 		}
 	}
 	return runs, cobra.ShellCompDirectiveDefault
