@@ -24,6 +24,9 @@ func reportFrom(p *program, e experiments.Experiment, from recorded, format stri
 	if err != nil {
 		return err
 	}
+	if m := set.Manifest.Merged; m != nil {
+		report.Findings = append(report.Findings, fmt.Sprintf("The plan was divided into %d shards. All techniques at a point were measured by one of them.", m.Count))
+	}
 	if from.again != "" {
 		line, err := apart(p, e, set, from.again)
 		if err != nil {

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +76,30 @@ func TestReproduce(t *testing.T) {
 	rnnbench(t, "reproduce hwang-graph --out counted").want(t, exitDone, []string{"peepholes"}, []string{figure2})
 	rnnbench(t, "reproduce hwang-graph --out dry --dry-run").want(t, exitDone, nil, []string{"nothing to measure"})
 	rnnbench(t, "reproduce hwang-graph --from counted").want(t, exitDone, []string{"peepholes"}, []string{figure2})
+}
+
+// TestReproduceShards: the shards of an experiment make one run of one machine, which reports on all
+// of it, names nobody's machine, and can be gone on with.
+func TestReproduceShards(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; TestShards of experiments divides every plan")
+	}
+	t.Chdir(t.TempDir())
+	brief(t)
+	const line = "reproduce diamos-barrier --quick --threads 1 --no-hostname"
+	for i := 1; i <= 2; i++ {
+		rnnbench(t, fmt.Sprintf("%s --shard %d/2", line, i)).want(t, exitDone, nil, []string{"report.md"})
+	}
+	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged into out", "15 records", "hint: rnnbench reproduce diamos-barrier --from out"})
+	m, recs, _, err := results.Read("out")
+	if err != nil || len(recs) != 15 || m.Plan.Records != 15 || len(m.Merged.Nodes) != 1 || m.Environment.Host.Name != "" {
+		t.Fatalf("%d of %d records, nodes %v of host %q, %v", len(recs), m.Plan.Records, m.Merged.Nodes, m.Environment.Host.Name, err)
+	}
+	if slices.Contains(m.Argv, "--shard") || recs[0].Node.Name == "" || !strings.HasPrefix(recs[0].Node.Name, "node-") {
+		t.Errorf("arguments %q, records of node %v", m.Argv, recs[0].Node)
+	}
+	rnnbench(t, "reproduce diamos-barrier --from out").want(t, exitDone, []string{"The plan was divided into 2 shards."}, []string{"report.md"})
+	rnnbench(t, "reproduce diamos-barrier --resume out/"+m.Run).want(t, exitDone, nil, []string{"report.md"})
 }
 
 // TestReproduceAgain: a report says how far a second run is from the first.
