@@ -25,6 +25,34 @@ func overNaive(recs []results.Record, on Target, title string) plots.Figure {
 	return ch
 }
 
+// overVendor draws how many times as fast as the vendor's fastest form ours is, a mark for each layer; nil: no layer was
+// measured with both.
+func overVendor(recs []results.Record, on Target, title string) plots.Figure {
+	own := slices.DeleteFunc(labels(recs), quantity.Vendor)
+	theirs := vendorsOf(recs)
+	var best []results.Record
+	for _, p := range points(recs) {
+		if r := fastest(recs, own, func(q results.Point) bool { return q == p }); r != nil {
+			one := *r
+			one.Impl.Label = p.Pass
+			best = append(best, one)
+		}
+	}
+	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster. One mark per layer; layers also differ in minibatch and time steps."},
+		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over cuDNN", Scale: plots.Log, Format: times}}
+	layerMarks(ch, best, labels(best), func(p results.Point) float64 {
+		r := fastest(recs, theirs, func(q results.Point) bool { return q == p })
+		if r == nil {
+			return 0
+		}
+		return r.Seconds()
+	})
+	if len(ch.Panels) == 0 {
+		return nil
+	}
+	return ch
+}
+
 // layerMarks draws how many times as fast as base each technique is, in a panel for each cell. A layer
 // whose base is 0 is left out.
 func layerMarks(ch *plots.Chart, recs []results.Record, names []string, base func(results.Point) float64) {
