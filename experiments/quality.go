@@ -85,7 +85,10 @@ func (q Quality) String() string {
 	if q.Usual > 0 {
 		s += fmt.Sprintf(" After samples, the clock is %s in the median and %s at least.", quantity.SI(q.Usual, "Hz"), quantity.SI(q.Slow, "Hz"))
 	}
-	if q.Throttled > 0 {
+	switch {
+	case q.Throttled == 0 && q.Usual > 0: // what asks for the clock also asks what holds it down
+		s += " It was throttled during no record."
+	case q.Throttled > 0:
 		s += fmt.Sprintf(" The clock was throttled during %d (%.0f %%).", q.Throttled, 100*float64(q.Throttled)/float64(q.Records))
 	}
 	return s

@@ -33,6 +33,9 @@ func TestQuality(t *testing.T) {
 	if s := experiments.QualityOf(recs).String(); !strings.Contains(s, "at most. 1 of 3 have too few rounds for an interval. After samples, the clock is 1.98 GHz in the median and 1.20 GHz at least. The clock was throttled") {
 		t.Errorf("with clocks: %q", s)
 	}
+	if s := experiments.QualityOf(recs[:1]).String(); !strings.HasSuffix(s, "the clock is 1.98 GHz in the median and 1.98 GHz at least. It was throttled during no record.") {
+		t.Errorf("never throttled: %q", s)
+	}
 	recs[0].Samples = nil
 	if s := experiments.QualityOf(recs[3:]).String(); s != "" {
 		t.Errorf("of no times: %q", s)
