@@ -59,8 +59,8 @@ func checkKnobs(b *bench, q plan.Plan) error {
 	})
 }
 
-// patience is how long a sweep estimates before it begins. A dry run estimates the whole plan.
-const patience = 500 * time.Millisecond
+// patience is how long a sweep estimates before it begins. A dry run estimates the whole plan. Tests have less.
+var patience = 500 * time.Millisecond
 
 // estimator estimates what measuring takes. Energy that cannot be counted takes no time.
 func (b *bench) estimator(m config.Measure) *plan.Estimator {

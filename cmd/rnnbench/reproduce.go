@@ -284,19 +284,19 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if q.Records() == 0 {
 		return compute(p, f, c, b, e, q, env, of)
 	}
-	if f.dryRun {
-		return dryRun(ctx, p, cmd, f, b, q, c.Measure)
+	decided, err := choose(p, b, q)
+	if err != nil {
+		return misused(cmd, err)
 	}
-	look, err := forecast(ctx, p, b, q, c.Measure)
+	if f.dryRun {
+		return dryRun(ctx, p, cmd, f, b, decided, c.Measure)
+	}
+	look, err := forecast(ctx, p, b, decided, c.Measure)
 	if err != nil {
 		return err
 	}
 	p.note("%s (%s)", e.Title, e.Source)
 	p.note("%s", look.Line(q.Summary))
-	decided, err := choose(p, b, q)
-	if err != nil {
-		return misused(cmd, err)
-	}
 	run, err := begin(p, c, b, q, resume, env)
 	if err != nil {
 		return err

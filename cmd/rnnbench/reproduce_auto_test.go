@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rnnbench/results"
 	"rnnbench/tuner/wisdom"
@@ -13,6 +14,8 @@ import (
 // TestReproduceAuto: an experiment with auto follows the wisdom that is named, and no other.
 func TestReproduceAuto(t *testing.T) {
 	t.Chdir(t.TempDir())
+	defer func(was time.Duration) { patience = was }(patience)
+	patience = 1 // as where laying out takes long
 	line := "reproduce random-layers --quick --no-verify --threads 1 --budget 1ns --seed 6" + strings.Replace(quickly, "2", "1", 2)
 	rnnbench(t, line+" --out plain").want(t, exitDone, []string{"auto chose"}, []string{"--resume plain"})
 	m, recs, _, err := results.Read("plain")
