@@ -8,3 +8,6 @@ func SetReferenceFLOPs(t testing.TB, flops float64) {
 	referenceFLOPs = flops
 	t.Cleanup(func() { referenceFLOPs = was })
 }
+
+// SideBySide is how many candidates are precompiled at once.
+const SideBySide = sideBySide

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"rnnbench/device"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/tuner/grid"
@@ -159,6 +158,7 @@ type contest struct {
 	verdict  *Verdict
 	entrants []*entrant
 	check    *verification
+	order    []int   // in which entrants start
 	leader   float64 // seconds, or joules, of the best so far
 }
 
@@ -167,6 +167,7 @@ type entrant struct {
 	*contender
 	*candidate      // nil: it has not run, or runs no more
 	declined   bool // before it ran
+	ahead      bool // its kernels were begun
 	used       int  // when it ran last
 	windows    []window
 }
@@ -244,6 +245,12 @@ func (n *numbered) Measure(ctx context.Context, arm int, limit float64) (float64
 	return n.measureOne(ctx, n.running[arm], limit)
 }
 
+func (n *numbered) Plan(order []int) {
+	for _, arm := range order {
+		n.order = append(n.order, n.running[arm])
+	}
+}
+
 func (n *numbered) Leave(arm int, why search.Reason) error { return n.leave(n.running[arm], why) }
 
 // renumber has r speak of all n entrants.
@@ -276,8 +283,10 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 			return 0, err
 		}
 		if c.check == nil {
-			c.precompile()
 			c.check = newVerification(e.Problem, c.Settings, new(answers))
+		}
+		if !e.ahead {
+			c.precompile()
 		}
 	}
 	c.makeRoom(e)
@@ -309,24 +318,6 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 	costs := c.costs(e)
 	c.lead(e, costs)
 	return costs[len(costs)-1], nil
-}
-
-// precompile has the kernels of those that are about to start compiled side by
-// side. Large schedules, which take time to lay out once more, have few kernels.
-func (c *contest) precompile() {
-	const large = 1 << 12 // operations
-	d, ok := c.Device.(device.Precompiler)
-	if !ok {
-		return
-	}
-	for i, e := range c.entrants {
-		if c.verdict.Records[i] != nil || e.dropped || e.ops > large {
-			continue
-		}
-		if l, err := draft(c.Device, c.Techniques, c.verdict.Point, e.spec, c.memory()); err == nil && l.Reason == "" && l.host(c.Device) == c.Device {
-			d.Precompile(l.Schedule, l.DeviceKnobs)
-		}
-	}
 }
 
 // sampleOnce takes a sample. The shortest run of the warm-up is sample enough

@@ -106,7 +106,6 @@ func TestTuneFindsAWinner(t *testing.T) {
 	}
 }
 
-// TestTuneGoesOn interrupts a tune and checks that the next one completes it.
 // TestTunePrecompiles has a device that compiles kernels hear of all that are to
 // start before it compiles the first.
 func TestTunePrecompiles(t *testing.T) {
@@ -128,6 +127,28 @@ func TestTunePrecompiles(t *testing.T) {
 	}
 }
 
+// TestTunePrecompilesInParts: of many candidates the device hears in parts, so that a budget need not wait for the kernels
+// of all. Every candidate that starts was begun, once.
+func TestTunePrecompilesInParts(t *testing.T) {
+	k := &keen{Device: open(t)}
+	u, _ := tune(t, k.Device)
+	u.Device, u.Depth, u.Search.Strategy, u.Settings.Verify = k, 2, "exhaustive", false
+	spent := func() bool { return len(k.compiled) > 3 }
+	u.Search.Spent = spent
+	if _, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "persistent"), results.Impl{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(k.ahead) != tuner.SideBySide {
+		t.Errorf("until the budget was spent, %d programs were precompiled, want %d", len(k.ahead), tuner.SideBySide)
+	}
+	k.ahead, k.compiled, u.Search.Spent, u.Search.Rounds = nil, nil, nil, 1
+	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "persistent"), results.Impl{})
+	if err != nil || v.Timed() <= tuner.SideBySide || len(k.ahead) != v.Timed() {
+		t.Errorf("%v: %d candidates were timed and %d programs precompiled", err, v.Timed(), len(k.ahead))
+	}
+}
+
+// TestTuneGoesOn interrupts a tune and checks that the next one completes it.
 func TestTuneGoesOn(t *testing.T) {
 	d := open(t)
 	u, kept := tune(t, d)

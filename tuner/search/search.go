@@ -25,6 +25,11 @@ type Bench interface {
 	Leave(arm int, why Reason) error
 }
 
+// A Planner is a bench that is told the arms in the order in which they start.
+type Planner interface {
+	Plan(order []int)
+}
+
 // ErrOut marks an arm that cannot be measured.
 var ErrOut = errors.New("candidate cannot be measured")
 
@@ -192,6 +197,9 @@ func (s *state) rounds(ctx context.Context, sift func() (bool, error)) (bool, er
 				return s.arms[i].Expected
 			}
 			slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(first(a), first(b)), s.predicted(a, b)) })
+			if b, ok := s.bench.(Planner); ok {
+				b.Plan(slices.Clone(order))
+			}
 		}
 		for _, i := range order {
 			if err := ctx.Err(); err != nil {
