@@ -130,8 +130,11 @@ func (c *Check) Table() *table.Table {
 				unclear++
 			}
 		}
-		t.Notes = append(t.Notes, fmt.Sprintf("slower by, in turns over %d rounds: geometric mean %+.1f %%, worst %+.1f %%; within %.0f %% at %d of %s; at %d more the interval does not tell",
-			turns, 100*math.Expm1(logs/float64(n)), 100*(worst-1), 100*near, within, quantity.Plural(n, "point"), unclear))
+		t.Notes = append(t.Notes, fmt.Sprintf("slower by, in turns over %d rounds: geometric mean %+.1f %%, worst %+.1f %%; within %.0f %% at %d of %s",
+			turns, 100*math.Expm1(logs/float64(n)), 100*(worst-1), 100*near, within, quantity.Plural(n, "point")))
+		if unclear > 0 {
+			t.Notes[0] += fmt.Sprintf("; at %d more the interval does not tell", unclear)
+		}
 	}
 	if len(c.seconds) > 0 {
 		sum := 0.0
