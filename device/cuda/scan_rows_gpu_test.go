@@ -30,6 +30,8 @@ func TestGPUScanRows(t *testing.T) {
 		{cell.MinGRU, [3]int{133, 33, 301}, schedule.FP32, 0, "scanlanes=128:scancut=32"},
 		{cell.RGLRU.Scanned, [3]int{67, 67, 223}, schedule.FP32, 0, "scanlanes=128:scancut=128"},
 		{cell.Linear, [3]int{67, 67, 223}, schedule.BF16, 0, "scanlanes=128:scancut=64"},
+		{cell.RGLRU.Scanned, [3]int{1001, 17, 147}, schedule.FP32, 0, "scanlanes=128"}, // rows of three warps
+		{cell.Linear, [3]int{133, 129, 77}, schedule.FP32, 0, "scanlanes=128"},
 		{cell.SRU, [3]int{133, 33, 101}, schedule.FP16, 0, "scanlanes=64:scancut=32"},
 		{cell.Linear, [3]int{67, 401, 51}, schedule.FP32, 0, "scanlanes=128"},
 		{cell.GILR, [3]int{20003, 2, 5}, schedule.FP32, 0, "scancut=128"},

@@ -38,6 +38,10 @@ var rowScans = []rowScan{
 	{cell.RGLRU.Scanned, [3]int{601, 5, 101}, schedule.FP32, 41, "scanlanes=32:scancut=32"},
 	{cell.QRNN, [3]int{133, 5, 70}, schedule.BF16, 2, "scanlanes=128"},
 	{cell.LSLSTM.Core, [3]int{61, 11, 75}, schedule.FP32, 2, "scanlanes=64:scancut=64"},
+	{cell.RGLRU.Scanned, [3]int{133, 5, 147}, schedule.FP32, 2, "scanlanes=128"}, // rows of three warps
+	{cell.Linear, [3]int{67, 9, 77}, schedule.FP32, 1, "scanlanes=128"},
+	{cell.Linear, [3]int{133, 7, 43}, schedule.BF16, 2, "scanlanes=128"},
+	{cell.GILR, [3]int{133, 3, 145}, schedule.FP32, 2, "scanlanes=128:scancut=32"},
 	{cell.GILR, [3]int{33, 17, 19}, schedule.FP32, 2, "scanlanes=64"},
 	{cell.Linear, [3]int{61, 3, 301}, schedule.BF16, 2, "scanlanes=128:scancut=128"},
 	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, "scanlanes=32"},

@@ -100,7 +100,7 @@ func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p driver.Properties
 		if !strings.HasPrefix(l.Name, "scan") {
 			continue
 		}
-		c := cutting{kind: "tiles", blocks: l.Grid[0], threads: l.Block[0], lanes: 1 << l.Args[3], chains: int(l.Args[4]), tiles: int(l.Args[5])}
+		c := cutting{kind: "tiles", blocks: l.Grid[0], threads: l.Block[0], lanes: int(l.Args[3]), chains: int(l.Args[4]), tiles: int(l.Args[5])}
 		_, text, _ := strings.Cut(texts[i], "enum { V = ")
 		pattern := "%d, K = %d"
 		if l.Cooperative {
@@ -151,6 +151,9 @@ func covered(t *testing.T, of *cell.Cell, steps, batch, hidden int, p driver.Pro
 				t.Errorf("%v %d × %d × %d, training: %v, %s: %s: %+v", of, batch, hidden, steps, train, launches[i].Name, fmt.Sprintf(format, args...), c)
 			}
 			whole := c.threads&(c.threads-1) == 0 && c.deep()*c.lanes == c.threads
+			if c.lanes == 96 { // rows of three warps
+				whole = c.threads == c.lanes
+			}
 			if c.kind == "rows" { // all threads that change their registers together, of which some idle
 				whole = c.threads%128 == 0 && c.deep()*c.lanes > c.threads/3
 			}

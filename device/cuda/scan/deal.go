@@ -52,12 +52,20 @@ func dealOut(s *geometry, lanes int) {
 		if n%4 == 0 { // as few pieces as can be begin behind a multiple of 16 bytes
 			s.units = ints.RoundUp(s.units, 4)
 		}
-		s.lanes, s.chains = lanes, s.Batch()*sides
+		s.lanes, s.chains = lanesFor(s.units + s.over), s.Batch()*sides
 		return
 	}
 	s.chains = ints.CeilDiv(s.Batch(), lanes/s.Hidden())
 	s.units, s.seqs = s.Hidden(), ints.CeilDiv(s.Batch(), s.chains)
-	s.lanes = ints.PowerOfTwo(s.seqs * s.units)
+	s.lanes = lanesFor(s.seqs * s.units)
+}
+
+// lanesFor is the fewest lanes for so many channels: warps share no row, and up to two warps a row has a power of two.
+func lanesFor(channels int) int {
+	if n := ints.PowerOfTwo(channels); n <= 64 {
+		return n
+	}
+	return ints.RoundUp(channels, 32)
 }
 
 // dealtTo is the scan with channels dealt out to chains. It reports whether the copy engine can bring such tiles.

@@ -3,7 +3,6 @@ package scan
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -370,7 +369,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 		if s.units > 0 {
 			key = append(key, " ", s.lanes, " ", s.Hidden(), s.leaving())
 		}
-		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.carriers), uint64(s.buffer()))
+		args = append(args, uint64(s.lanes), uint64(s.chains), uint64(s.tiles), uint64(s.carriers), uint64(s.buffer()))
 	}
 	args = append(args, uint64(t.Base)+uint64(words.Tickets), uint64(t.Base)+uint64(words.Aggregates))
 	if s.members == 0 || !s.sole() {

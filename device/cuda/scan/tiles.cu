@@ -22,25 +22,28 @@ struct tile {
   int first, steps = 0; // the first step, and the number of steps; 0: the thread idles
 };
 
-// A grid says how a scan is cut. A block has 2^bits lanes. The tiles of a chain lie behind one
-// another in time.
+enum { DIVISOR = UNITS > 0 ? LANES : 1 };
+
+// A grid says how a scan is cut. A block has side lanes: LANES where chains are dealt out, else a
+// power of two. The tiles of a chain lie behind one another in time.
 struct grid {
-  int steps, batch, hidden, bits, chains, tiles, walkers;
+  int steps, batch, hidden, side, chains, tiles, walkers;
   word *tickets, *sums, *starts;
   unsigned* status;
 
-  __device__ __forceinline__ int lanes() const { return 1 << bits; }
-  __device__ __forceinline__ int x() const { return threadIdx.x & (lanes() - 1); }
-  __device__ __forceinline__ int y() const { return threadIdx.x >> bits; }
-  __device__ __forceinline__ int deep() const { return blockDim.x >> bits; }
+  __device__ __forceinline__ int lanes() const { return UNITS > 0 ? (int)LANES : side; }
+  __device__ __forceinline__ int x() const { return UNITS > 0 ? threadIdx.x % DIVISOR : threadIdx.x & (side - 1); }
+  __device__ __forceinline__ int y() const { return lines(threadIdx.x); }
+  __device__ __forceinline__ int deep() const { return lines(blockDim.x); }
+  // lines are the rows of lanes that so many threads make.
+  __device__ __forceinline__ int lines(unsigned threads) const { return UNITS > 0 ? threads / DIVISOR : threads >> (__ffs(side) - 1); }
   __device__ __forceinline__ bool last() const { return threadIdx.x >= blockDim.x - lanes(); }
   // A row is the threads of a warp, or of all lanes where there are more than 32.
-  __device__ __forceinline__ int rowbits() const { return max(bits, 5); }
-  __device__ __forceinline__ int row() const { return threadIdx.x >> rowbits(); }
-  __device__ __forceinline__ int rows() const { return blockDim.x >> rowbits(); }
+  __device__ __forceinline__ int row() const { return lanes() < 32 ? threadIdx.x / 32 : lines(threadIdx.x); }
+  __device__ __forceinline__ int rows() const { return lanes() < 32 ? blockDim.x / 32 : lines(blockDim.x); }
 
   __device__ __forceinline__ unsigned all() const { return chains * tiles; }
-  __device__ __forceinline__ int values() const { return N << bits; } // of a chain
+  __device__ __forceinline__ int values() const { return N * lanes(); } // of a chain
 
   // draw takes a ticket: the number of a walker or, behind those, of the next tile of this
   // run; all() or more means that none is left. noted resets the counter after the run's last
@@ -61,7 +64,7 @@ struct grid {
     t.there = i < all();
     if (!t.there) return t;
     t.time = i / (unsigned)chains, t.chain = i - t.time * chains;
-    const unsigned across = hidden / V, column = (t.chain << bits) + x();
+    const unsigned across = hidden / V, column = t.chain * lanes() + x();
     bool inside = column < batch * across;
     if (UNITS > 0) inside = dealt(t.chain, x(), batch, hidden, t.n, t.u);
     else t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
@@ -74,7 +77,7 @@ struct grid {
   __device__ __forceinline__ bool has(int chain, int v) const {
     int n, u;
     if (UNITS > 0) return v < values() && dealt(chain, v / N, batch, hidden, n, u);
-    return v < values() && (chain << bits) + v / N < batch * (hidden / V);
+    return v < values() && chain * lanes() + v / N < batch * (hidden / V);
   }
 
   // sum is where a tile publishes its aggregate for value v; start is where it finds its
@@ -105,14 +108,13 @@ __device__ __forceinline__ void within(several& p, several* rows, const grid& g)
       if (threadIdx.x % 32 >= d) p.of[i] = then(up, p.of[i]);
     }
   }
-  const int wide = 1 << g.rowbits();
-  if ((threadIdx.x & (wide - 1)) >= wide - g.lanes()) rows[(g.row() << g.bits) + g.x()] = p;
+  if ((int)(threadIdx.x % 32) >= 32 - g.lanes()) rows[g.row() * g.lanes() + g.x()] = p;
 }
 
 // fold composes the first rows.
 __device__ __forceinline__ several fold(const several* rows, int count, const grid& g) {
   several p = identity();
-  const several* const end = rows + (count << g.bits);
+  const several* const end = rows + count * g.lanes();
 #pragma unroll 1
   for (rows += g.x(); rows < end; rows += g.lanes()) p = then(p, *rows);
   return p;

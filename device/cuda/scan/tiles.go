@@ -77,14 +77,14 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 		}
 		if s.chunk > 4 && !fixed {
 			s.chunk--
-		} else if s.threads > leastThreads {
+		} else if s.threads/2 >= max(leastThreads, s.lanes) {
 			s.threads /= 2
 		} else {
 			break
 		}
 	}
 	if s.units > 0 { // a row of lanes is no wider where time is short, so blocks are smaller, and more
-		s.blocks = max(1, min(b.blocks*scanThreads/s.threads, p.Shared/(s.shared()+scanReserved)))
+		s.blocks = max(1, min((b.blocks*scanThreads+s.threads/2)/s.threads, p.Shared/(s.shared()+scanReserved)))
 	}
 	if s.carriers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
 		s.carriers = ints.CeilDiv(s.chains*ints.CeilDiv(s.lanes*s.values(), 32), s.threads/32)

@@ -3,4 +3,4 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-enum { V = 4, K = 4, N = 4, RESIDENT = 3, HEADSTART = 256, UNITS = 0, SEQS = 0, OVER = 0 };
+enum { V = 4, K = 4, N = 4, RESIDENT = 3, HEADSTART = 256, UNITS = 0, SEQS = 0, OVER = 0, LANES = 0 };
