@@ -52,7 +52,7 @@ func dealOut(s *geometry, lanes int) {
 		if n%4 == 0 { // as few pieces as can be begin behind a multiple of 16 bytes
 			s.units = ints.RoundUp(s.units, 4)
 		}
-		s.lanes, s.chains = lanesFor(s.units + s.over), s.Batch()*sides
+		s.lanes, s.chains = lanesFor(s.units+s.over), s.Batch()*sides
 		return
 	}
 	s.chains = ints.CeilDiv(s.Batch(), lanes/s.Hidden())

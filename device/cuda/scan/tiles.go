@@ -13,6 +13,7 @@ import (
 const (
 	scanLine    = 128 // bytes of memory that a row of lanes reads side by side
 	scanThreads = 128 // most threads of a block
+	threeWarps  = 96  // lanes of a row of three warps
 	maxSteps    = 16  // most steps of a thread in a tile
 )
 
@@ -84,7 +85,11 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 		}
 	}
 	if s.units > 0 { // a row of lanes is no wider where time is short, so blocks are smaller, and more
-		s.blocks = max(1, min((b.blocks*scanThreads+s.threads/2)/s.threads, p.Shared/(s.shared()+scanReserved)))
+		threads := b.blocks * scanThreads
+		if !s.Train || s.backward { // of rows of three warps rather one more: what is kept for a gradient is 12 points slower so
+			threads += s.threads / 2
+		}
+		s.blocks = max(1, min(threads/s.threads, p.Shared/(s.shared()+scanReserved)))
 	}
 	if s.carriers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
 		s.carriers = ints.CeilDiv(s.chains*ints.CeilDiv(s.lanes*s.values(), 32), s.threads/32)
