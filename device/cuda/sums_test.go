@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/devicetest"
 	"rnnbench/impl"
@@ -88,13 +89,50 @@ func TestSumsOfCells(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for i, only := range gemm.CellSums(s) {
-			if only {
+		for i, n := range gemm.CellSums(s) {
+			if n > 0 {
+				if want := p.Batch * 8 * len(p.Cell.Gates); n > want || gemm.Narrow(n, 0) || !gemm.Narrow(n, 1) || gemm.Narrow(n, 2) {
+					t.Errorf("%s, %v: a cell reads %d sums of %s at once, of %d", c.technique, p, n, s.Matrices[i].Name, want)
+				}
 				got = append(got, s.Matrices[i].Name)
 			}
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s, %v: %q, want %q", c.technique, p, got, c.want)
+		}
+	}
+}
+
+// TestManySums: products are stored in 16 bits by default where a cell reads 2¹⁹ values of one.
+func TestManySums(t *testing.T) {
+	if gemm.Narrow(1<<19-1, 0) || !gemm.Narrow(1<<19, 0) || gemm.Narrow(1<<30, 2) || gemm.Narrow(0, 1) || gemm.Narrow(0, 0) {
+		t.Error("the rule is another one")
+	}
+	d, err := cuda.Machine("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := func(batch int, k knob.Params) int64 {
+		t.Helper()
+		p := rnn.Problem{Cell: cell.LSTM, Input: 1024, Hidden: 1024, Layers: 1, Batch: batch, Steps: 4, Precision: schedule.FP16}
+		_, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, knob.Params{"inputbatch": 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes, err := d.Memory(s, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes
+	}
+	const saved = 2 * 4096 * (4 + 1) // bytes a sequence: of four steps' inputs and a step's states
+	for _, c := range []struct {
+		batch int
+		knobs knob.Params
+		less  int64
+	}{{128, nil, 128 * saved}, {128, knob.Params{"sums": 1}, 128 * saved}, {64, nil, 0}, {64, knob.Params{"sums": 1}, 64 * saved}} {
+		if less := memory(c.batch, knob.Params{"sums": 2}) - memory(c.batch, c.knobs); less != c.less {
+			t.Errorf("%d sequences, %v: products take %d bytes less, want %d", c.batch, c.knobs, less, c.less)
 		}
 	}
 }

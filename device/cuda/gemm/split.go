@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"math"
+	"slices"
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
@@ -33,7 +34,7 @@ func ProductKnobs(s *schedule.Schedule) []knob.Knob {
 		if s.Precision == schedule.FP32 {
 			return []knob.Knob{PickKnob(), SplitKnob()}
 		}
-		if CellSums(s) != nil {
+		if slices.Max(append(CellSums(s), 0)) > 0 {
 			return []knob.Knob{PickKnob(), SumsKnob()}
 		}
 		return []knob.Knob{PickKnob()}

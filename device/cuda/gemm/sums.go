@@ -1,23 +1,29 @@
 package gemm
 
 import (
+	"slices"
+
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
 // SumsKnob is the knob of how products are stored that only cells read.
 func SumsKnob() knob.Knob {
-	return knob.Knob{Name: "sums", Doc: "products that only cells read, in bf16 and fp16: in single precision (0) or in 16 bits (1), which halves what cells read and rounds each product once more", Values: []int{0, 1}}
+	return knob.Knob{Name: "sums", Doc: "products that only cells read, in bf16 and fp16: in 16 bits (1), which halves what cells read and rounds each product once more, or in single precision (2); 0: in 16 bits where a step has 2¹⁹ of them", Values: []int{0, 1, 2}}
 }
 
-// CellSums reports of each matrix of s whether products alone write it, whole sums each, and only cells
-// read it, as products. The precision must have 16 bits; else it is nil.
-func CellSums(s *schedule.Schedule) []bool {
+// manySums is how many values of a product a cell reads where its time is that of reading them.
+const manySums = 1 << 19
+
+// CellSums lists of each matrix of s how many values of it a cell reads at once, where products alone
+// write it, whole sums each, and only cells read it, as products; of others 0. The precision must have
+// 16 bits.
+func CellSums(s *schedule.Schedule) []int {
+	many := make([]int, len(s.Matrices))
 	if s.Precision != schedule.BF16 && s.Precision != schedule.FP16 {
-		return nil
+		return many
 	}
-	n := len(s.Matrices)
-	written, read, other := make([]bool, n), make([]bool, n), make([]bool, n)
+	written, other := make([]bool, len(many)), make([]bool, len(many))
 	for op := range s.Operations() {
 		var sum schedule.View      // that op writes
 		var taken [2]schedule.View // sums that it reads
@@ -33,17 +39,22 @@ func CellSums(s *schedule.Schedule) []bool {
 			other[v.M.ID] = other[v.M.ID] || v != sum
 		}
 		for _, v := range op.Reads() {
-			cells := v == taken[0] || v == taken[1]
-			read[v.M.ID], other[v.M.ID] = read[v.M.ID] || cells, other[v.M.ID] || !cells
+			if slices.Contains(taken[:], v) {
+				many[v.M.ID] = max(many[v.M.ID], v.Rows*v.Cols)
+			} else {
+				other[v.M.ID] = true
+			}
 		}
 	}
-	any := false
-	for i := range written {
-		written[i] = written[i] && read[i] && !other[i]
-		any = any || written[i]
+	for i := range many {
+		if !written[i] || other[i] {
+			many[i] = 0
+		}
 	}
-	if !any {
-		return nil
-	}
-	return written
+	return many
+}
+
+// Narrow reports whether a matrix of which a cell reads so many sums at once has 16 bits, by the knob.
+func Narrow(sums, setting int) bool {
+	return sums >= manySums && setting == 0 || sums > 0 && setting == 1
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // elementsOf says how each matrix is stored: in 16 bits where the precision says
-// so and a product multiplies it or, with sums, where it has products that only cells
-// read. Else it is stored in single precision.
-func elementsOf(s *schedule.Schedule, sums bool) []driver.Element {
+// so and a product multiplies it or, by the knob sums, where it has products that only
+// cells read. Else it is stored in single precision.
+func elementsOf(s *schedule.Schedule, sums int) []driver.Element {
 	out := make([]driver.Element, len(s.Matrices))
 	var narrow driver.Element
 	switch s.Precision {
@@ -41,11 +41,9 @@ func elementsOf(s *schedule.Schedule, sums bool) []driver.Element {
 			out[v.M.ID] = narrow
 		}
 	}
-	if sums {
-		for i, only := range gemm.CellSums(s) {
-			if only {
-				out[i] = narrow
-			}
+	for i, n := range gemm.CellSums(s) {
+		if gemm.Narrow(n, sums) {
+			out[i] = narrow
 		}
 	}
 	return out

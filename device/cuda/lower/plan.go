@@ -82,7 +82,7 @@ func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks ma
 
 // storeElements finds how each matrix is stored, and which nodes others wait for.
 func storeElements(p Plan) (Plan, error) {
-	p.elements = elementsOf(p.schedule, p.Knobs["sums"] == 1)
+	p.elements = elementsOf(p.schedule, p.Knobs["sums"])
 	p.awaited = make([]bool, len(p.schedule.Nodes))
 	for _, n := range p.schedule.Nodes {
 		for _, i := range n.Wait {

@@ -91,7 +91,7 @@ func Networks(s *schedule.Schedule) func(yield func(driver.Network, schedule.Op)
 				continue
 			}
 			if e == nil {
-				e = elementsOf(s, false)
+				e = elementsOf(s, 0)
 			}
 			if !yield(st.network(e[st.X.M.ID], s.Precision), op) {
 				return
