@@ -150,11 +150,22 @@ func (d *gpu) calls(c *driver.Call, s *sequence) ([]call, error) {
 		return d.dnn.run(c.Stream, on, c.Network, d.call), nil
 	case c.Sum != nil:
 		return d.sums.sum(c.Sum, on), nil
+	case c.Graph != nil:
+		return []call{d.call("cuGraphLaunch", d.graphs[*c.Graph].exec, on)}, nil
+	case c.Copy != nil && c.Copy.Out:
+		return []call{d.call("cuMemcpyDtoHAsync_v2", address(&c.Copy.Host[0]), uintptr(c.Copy.GPU), uintptr(len(c.Copy.Host)), on)}, nil
+	case c.Copy != nil:
+		return []call{d.call("cuMemcpyHtoDAsync_v2", uintptr(c.Copy.GPU), address(&c.Copy.Host[0]), uintptr(len(c.Copy.Host)), on)}, nil
 	case c.Wait:
 		return []call{d.call("cuStreamWaitEvent", on, handle(&d.events[c.Event]), 0)}, nil
+	case c.Outside:
+		return []call{d.call("cuEventRecordWithFlags", handle(&d.events[c.Event]), on, recordOutside)}, nil
 	}
 	return []call{d.call("cuEventRecord", handle(&d.events[c.Event]), on)}, nil
 }
+
+// recordOutside makes recording an event a node of the graph that is captured.
+const recordOutside = 1
 
 func (d *gpu) call(name string, args ...uintptr) call { return call{name, args, d.extra, d.code} }
 

@@ -1,104 +1,177 @@
 package cuda
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"rnnbench/device"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/lower"
 	"rnnbench/rnn/schedule"
 )
 
 // Call implements device.Caller. Inputs and outputs are as the GPU stores them, in memory that it
-// reaches by itself. Copies and runs follow each other on stream 0; the host waits once a call. The
-// time of a run is that between two events.
+// reaches by itself. Copies and runs follow each other on stream 0, and are issued together or, with
+// the knob graph, are one graph: between launches of a few microseconds, the host's time would count.
+// The host waits once a call. The time of a run is that between both copies, by the GPU's clock, or
+// between two events.
 func (p *program) Call(c device.Calls) (all device.Called, err error) {
 	if err := errors.Join(c.Check(), p.fits(c.In, c.Each), p.fits(c.Out, c.Read)); err != nil {
 		return all, err
 	}
-	d := p.device.driver
-	if p.graphed {
-		if err := p.capture(); err != nil {
-			return all, fmt.Errorf("cuda: capturing a graph: %w", err)
-		}
-	}
-	in, out, err := p.hostMemory(c)
+	s, err := serve(p, c)
+	defer func() { err = errors.Join(err, s.close()) }()
 	if err != nil {
 		return all, err
 	}
-	defer func() { err = errors.Join(err, d.FreeHostMemory(in), d.FreeHostMemory(out)) }()
-	done, err := d.NewEvent(false)
-	if err != nil {
-		return all, err
-	}
-	defer func() { err = errors.Join(err, d.FreeEvent(done)) }()
 	all.Wall, all.Run = make([]time.Duration, c.N), make([]time.Duration, c.N)
-	each := c.Each * p.plan.Elements[c.In.ID].Bytes()
 	for i := range c.N {
-		x := in[i%(len(in)/each)*each:][:each]
 		start := time.Now()
-		if err := p.callOnce(p.address(c.In), x, out, p.address(c.Out), done); err != nil {
+		if err := s.once(i); err != nil {
 			return all, err
 		}
 		all.Wall[i] = time.Since(start)
-		seconds, err := d.Elapsed(p.begin, p.end)
-		if err != nil {
-			return all, fmt.Errorf("cuda: %w", err)
+		if all.Run[i], err = s.took(); err != nil {
+			return all, err
 		}
-		all.Run[i] = time.Duration(seconds * 1e9)
 	}
-	all.Throttled = d.Throttled()
+	all.Throttled = p.device.driver.Throttled()
 	return all, p.told()
 }
 
-// callOnce copies x to in, runs, copies out from where it is, and waits for that.
-func (p *program) callOnce(in driver.Pointer, x, out []byte, from driver.Pointer, done driver.Event) error {
-	d := p.device.driver
-	err := d.CopyIn(in, x, 0)
-	if err == nil {
-		err = d.Record(p.begin, 0)
+// A server is a program with what its calls need.
+type server struct {
+	*program
+	inputs  []byte // of several calls, as the GPU stores them
+	in, out []byte // of a call, in memory that the GPU reaches by itself
+	clock   []byte // there, too, where kernels that copy note the time; nil: they do not
+	done    driver.Event
+	call    calls
+	undo    []func() error
+}
+
+// serve readies calls of c. What it has taken, even where it fails, close frees.
+func serve(p *program, c device.Calls) (*server, error) {
+	d, e := p.device.driver, p.plan.Elements[c.In.ID]
+	s := &server{program: p, inputs: driver.Encode(c.Inputs, e)}
+	var err error
+	memory := func(bytes int) []byte {
+		var m []byte
+		if err == nil {
+			m, err = d.HostMemory(bytes)
+		}
+		if err == nil {
+			s.undo = append(s.undo, func() error { return d.FreeHostMemory(m) })
+		}
+		return m
 	}
-	switch {
-	case err != nil:
-	case p.graphed:
-		err = d.Replay(p.graph)
-	default:
-		err = p.issue(&p.run)
+	s.in, s.out = memory(c.Each*e.Bytes()), memory(c.Read*p.plan.Elements[c.Out.ID].Bytes())
+	if few(len(s.in)) && few(len(s.out)) {
+		s.clock = memory(16)
 	}
 	if err == nil {
-		err = d.Record(p.end, 0)
-	}
-	if err == nil {
-		err = d.CopyOut(out, from)
-	}
-	if err == nil {
-		err = d.Record(done, 0)
-	}
-	if err == nil {
-		err = d.Await(done)
+		s.done, err = d.NewEvent(false)
 	}
 	if err != nil {
+		return s, fmt.Errorf("cuda: %w", err)
+	}
+	s.undo = append(s.undo, func() error { return d.FreeEvent(s.done) })
+	if s.call.list, err = s.steps(c); err != nil {
+		return s, err
+	}
+	if p.graphed {
+		if err := s.capture(); err != nil {
+			return s, fmt.Errorf("cuda: capturing a graph: %w", err)
+		}
+	}
+	s.call.list = append(s.call.list, driver.Call{Event: s.done})
+	return s, s.ready()
+}
+
+// steps are what the GPU does for a call. Few bytes are copied by kernels, which note the time as well:
+// the copy engine, and events that are timed, take some microseconds to begin and to end.
+func (s *server) steps(c device.Calls) ([]driver.Call, error) {
+	p := s.program
+	in, out := &driver.Copy{GPU: p.address(c.In), Host: s.in}, &driver.Copy{GPU: p.address(c.Out), Host: s.out, Out: true}
+	if s.clock != nil {
+		kernels := []launch.Command{lower.Carry(p.plan, in, s.clock[:8]), lower.Carry(p.plan, out, s.clock[8:])}
+		if err := p.device.load(kernels); err != nil {
+			return nil, err
+		}
+		return slices.Concat([]driver.Call{{Launch: kernels[0].Launch}}, p.run.list, []driver.Call{{Launch: kernels[1].Launch}}), nil
+	}
+	return slices.Concat([]driver.Call{{Copy: in}, {Event: p.begin, Outside: p.graphed}}, p.run.list,
+		[]driver.Call{{Event: p.end, Outside: p.graphed}, {Copy: out}}), nil
+}
+
+// few reports whether kernels copy so many bytes.
+func few(bytes int) bool { return bytes%4 == 0 && bytes <= 1<<16 }
+
+// took is the time of the latest run.
+func (s *server) took() (time.Duration, error) {
+	if s.clock != nil {
+		begin, end := binary.LittleEndian.Uint64(s.clock), binary.LittleEndian.Uint64(s.clock[8:])
+		return time.Duration(end - begin), nil
+	}
+	seconds, err := s.device.driver.Elapsed(s.begin, s.end)
+	if err != nil {
+		return 0, fmt.Errorf("cuda: %w", err)
+	}
+	return time.Duration(seconds * 1e9), nil
+}
+
+// ready readies what a call issues.
+func (s *server) ready() error {
+	d := s.device.driver
+	ready, err := d.Sequence(s.call.list)
+	if err != nil {
+		return fmt.Errorf("cuda: %w", err)
+	}
+	s.call.ready = ready
+	s.undo = append(s.undo, func() error { return d.FreeSequence(ready) })
+	return nil
+}
+
+// capture makes all that a call issues one graph.
+func (s *server) capture() error {
+	if err := s.ready(); err != nil {
+		return err
+	}
+	g, err := capture(s.program, &s.call)
+	if err != nil {
+		return err
+	}
+	s.undo = append(s.undo, func() error { return s.device.driver.FreeGraph(g) })
+	s.call.list = []driver.Call{{Graph: &g}}
+	return nil
+}
+
+// once makes the ith call and waits for its output.
+func (s *server) once(i int) error {
+	each := len(s.in)
+	copy(s.in, s.inputs[i%(len(s.inputs)/each)*each:])
+	if err := s.issue(&s.call); err != nil {
+		return err
+	}
+	if err := s.device.driver.Await(s.done); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	return nil
 }
 
+func (s *server) close() error {
+	var errs []error
+	for _, undo := range slices.Backward(s.undo) {
+		errs = append(errs, undo())
+	}
+	return errors.Join(errs...)
+}
+
 // address is where m lies.
 func (p *program) address(m *schedule.Matrix) driver.Pointer {
 	return p.base + driver.Pointer(p.plan.Offsets[m.ID])
-}
-
-// hostMemory is memory for the inputs of calls, which it fills, and for an output.
-func (p *program) hostMemory(c device.Calls) (in, out []byte, err error) {
-	d := p.device.driver
-	values := driver.Encode(c.Inputs, p.plan.Elements[c.In.ID])
-	if in, err = d.HostMemory(len(values)); err != nil {
-		return nil, nil, fmt.Errorf("cuda: %w", err)
-	}
-	copy(in, values)
-	if out, err = d.HostMemory(c.Read * p.plan.Elements[c.Out.ID].Bytes()); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("cuda: %w", err), d.FreeHostMemory(in))
-	}
-	return in, out, nil
 }

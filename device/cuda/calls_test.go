@@ -6,20 +6,22 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
-// summing is a schedule each run of which adds the first row of x, which is stored in 16 bits where
-// the precision has so many, to the first row of sum, and multiplies what it has.
-func summing(t *testing.T, p schedule.Precision) (s *schedule.Schedule, x, sum, y *schedule.Matrix) {
+// summing is a schedule each run of which adds the first row of x, which is so wide and stored in 16 bits
+// where the precision has so many, to the first row of sum, and multiplies what it has.
+func summing(t *testing.T, p schedule.Precision, width int) (s *schedule.Schedule, x, sum, y *schedule.Matrix) {
 	t.Helper()
 	b := schedule.NewBuilder(2)
 	b.SetPrecision(p)
-	x, sum, y = b.Matrix("x", 2, 16), b.Matrix("sum", 2, 16), b.Matrix("y", 2, 8)
+	x, sum, y = b.Matrix("x", 2, width), b.Matrix("sum", 2, width), b.Matrix("y", 2, 8)
 	b.Do(0, schedule.Map{Op: cell.Add, Out: sum.All(), A: sum.All(), B: x.All()})
-	b.Do(1, schedule.Gemm{A: x.All(), B: b.Matrix("w", 16, 8).All(), C: y.All()})
+	b.Do(1, schedule.Gemm{A: x.All(), B: b.Matrix("w", width, 8).All(), C: y.All()})
 	s, err := b.Schedule()
 	if err != nil {
 		t.Fatal(err)
@@ -27,44 +29,66 @@ func summing(t *testing.T, p schedule.Precision) (s *schedule.Schedule, x, sum, 
 	return s, x, sum, y
 }
 
-// callAll makes five calls with two inputs in turns, launched one by one and as a graph.
+// callAll makes five calls with two inputs in turns, launched one by one and as a graph, of rows that are
+// whole words of 32 bits and of others.
 func callAll(t *testing.T, d device.Device) {
-	for _, precision := range []schedule.Precision{schedule.FP32, schedule.BF16} {
-		s, x, sum, y := summing(t, precision)
-		for _, graph := range []int{0, 1} {
-			p, err := d.Compile(s, knob.Params{"graph": graph})
-			if err != nil {
-				t.Fatal(err)
+	for i := range 8 {
+		precision, width, graph := []schedule.Precision{schedule.FP32, schedule.BF16}[i%2], []int{16, 3}[i/2%2], i/4 // rows of whole words and not
+		s, x, sum, y := summing(t, precision, width)
+		p, err := d.Compile(s, knob.Params{"graph": graph})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, near := p.(device.Caller); !near {
+			t.Error("calls are made from afar")
+		}
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		inputs := append(slices.Repeat([]float32{1}, width), slices.Repeat([]float32{0.5}, width)...)
+		took, err := device.Call(p, device.Calls{In: x, Inputs: inputs, Each: width, Out: y, Read: 8, N: 5})
+		if err != nil || len(took.Wall) != 5 || len(took.Run) != 5 {
+			t.Fatalf("%v, graph=%d: %v: %+v", precision, graph, err, took)
+		}
+		got := make([]float32, width)
+		if err := p.Read(sum, got); err != nil || !slices.Equal(got, slices.Repeat([]float32{4}, width)) {
+			t.Errorf("%v, graph=%d: after five calls the sum is %v: %v", precision, graph, got, err)
+		}
+		for i, w := range took.Wall {
+			if w <= 0 || took.Run[i] < 0 {
+				t.Errorf("%v, graph=%d: call %d took %v, its run %v", precision, graph, i, w, took.Run[i])
 			}
-			if _, near := p.(device.Caller); !near {
-				t.Error("calls are made from afar")
-			}
-			if err := p.Prepare(); err != nil {
-				t.Fatal(err)
-			}
-			inputs := append(slices.Repeat([]float32{1}, 16), slices.Repeat([]float32{0.5}, 16)...)
-			took, err := device.Call(p, device.Calls{In: x, Inputs: inputs, Each: 16, Out: y, Read: 8, N: 5})
-			if err != nil || len(took.Wall) != 5 || len(took.Run) != 5 {
-				t.Fatalf("%v, graph=%d: %v: %+v", precision, graph, err, took)
-			}
-			got := make([]float32, 16)
-			if err := p.Read(sum, got); err != nil || !slices.Equal(got, slices.Repeat([]float32{4}, 16)) {
-				t.Errorf("%v, graph=%d: after five calls the sum is %v: %v", precision, graph, got, err)
-			}
-			for i, w := range took.Wall {
-				if w <= 0 || took.Run[i] < 0 {
-					t.Errorf("%v, graph=%d: call %d took %v, its run %v", precision, graph, i, w, took.Run[i])
-				}
-			}
-			if _, err := device.Call(p, device.Calls{In: x, Inputs: inputs, Each: 16, Out: y, Read: 9, N: 1}); err == nil {
-				t.Error("a part of a row is read")
-			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
-			if _, err := device.Call(p, device.Calls{In: x, Inputs: inputs, Each: 16, Out: y, Read: 8, N: 1}); err == nil {
-				t.Error("a closed program makes calls")
-			}
+		}
+		serves(t, p, device.Calls{In: x, Inputs: inputs, Each: width, Out: y, Read: 8, N: 3}, s)
+		if _, err := device.Call(p, device.Calls{In: x, Inputs: inputs, Each: width, Out: y, Read: 9, N: 1}); err == nil {
+			t.Error("a part of a row is read")
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := device.Call(p, device.Calls{In: x, Inputs: inputs, Each: width, Out: y, Read: 8, N: 1}); err == nil {
+			t.Error("a closed program makes calls")
+		}
+	}
+}
+
+// serves holds what the host gets of each call to its input: a product with ones.
+func serves(t *testing.T, p device.Program, c device.Calls, s *schedule.Schedule) {
+	t.Helper()
+	w := s.Matrices[slices.IndexFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Name == "w" })]
+	if err := p.Write(w, slices.Repeat([]float32{1}, w.Elements())); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 3; n++ {
+		got, err := cuda.Served(p, c, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := float32(c.Each) * []float32{0.5, 1}[n%2]
+		y := make([]float32, c.Read) // in single precision
+		copy(driver.Bytes(y), got)
+		if !slices.Equal(y, slices.Repeat([]float32{want}, c.Read)) {
+			t.Errorf("call %d: %v, want %v", n, y, want)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package cuda
 
 import (
+	"errors"
+	"slices"
+
+	"rnnbench/device"
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
@@ -118,3 +122,13 @@ func Moved(op schedule.Op) int {
 
 // Dispatch is what launches cost on d, as far as it was measured.
 func Dispatch(d *Device) lower.Dispatch { return d.dispatch }
+
+// Served is what the host has got after n calls, as the GPU stores it.
+func Served(on device.Program, c device.Calls, n int) (out []byte, err error) {
+	s, err := serve(on.(*program), c)
+	defer func() { err = errors.Join(err, s.close()) }()
+	for i := 0; err == nil && i < n; i++ {
+		err = s.once(i)
+	}
+	return slices.Clone(s.out), err
+}

@@ -294,19 +294,25 @@ func (p *program) capture() error {
 	if p.captured {
 		return nil
 	}
-	d := p.device.driver
-	if err := d.BeginCapture(); err != nil {
-		return err
-	}
-	failed := p.issue(&p.run)
-	g, err := d.EndCapture()
-	switch {
-	case err == nil && failed != nil: // it is of a part
-		err = d.FreeGraph(g)
-	case err == nil:
+	g, err := capture(p, &p.run)
+	if err == nil {
 		p.graph, p.captured = g, true
 	}
-	return errors.Join(failed, err)
+	return err
+}
+
+// capture makes a graph of what c issues.
+func capture(p *program, c *calls) (driver.Graph, error) {
+	d := p.device.driver
+	if err := d.BeginCapture(); err != nil {
+		return 0, err
+	}
+	failed := p.issue(c)
+	g, err := d.EndCapture()
+	if err == nil && failed != nil { // it is of a part
+		err = d.FreeGraph(g)
+	}
+	return g, errors.Join(failed, err)
 }
 
 // Run implements device.Program.

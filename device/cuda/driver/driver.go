@@ -104,20 +104,30 @@ type Extent struct {
 }
 
 // A Call is what a stream is given to do: a launch, a product, a network, a sum over
-// replicas or, where there is none of these, to record an event or to wait for it.
+// replicas, a graph, a copy or, where there is none of these, to record an event or to wait for it.
 type Call struct {
 	Stream  int
 	Launch  *Launch
 	Product *Product
 	Network *NetworkRun
 	Sum     *Sum
+	Graph   *Graph // on stream 0
+	Copy    *Copy  // out of the GPU's memory on stream 0 alone
 	Event   Event
 	Wait    bool
+	Outside bool // record the event whenever the graph that this is captured for is replayed, for the host to see
+}
+
+// A Copy is from the host's memory to the GPU's, or back: see CopyIn and CopyOut.
+type Copy struct {
+	Host []byte
+	GPU  Pointer
+	Out  bool
 }
 
 // IsEvent reports whether c records an event or waits for it.
 func (c *Call) IsEvent() bool {
-	return c.Launch == nil && c.Product == nil && c.Network == nil && c.Sum == nil
+	return c.Launch == nil && c.Product == nil && c.Network == nil && c.Sum == nil && c.Graph == nil && c.Copy == nil
 }
 
 // String says what fails where a call does.
@@ -131,6 +141,10 @@ func (c *Call) String() string {
 		return "network"
 	case c.Sum != nil:
 		return "sum over replicas"
+	case c.Graph != nil:
+		return "graph"
+	case c.Copy != nil:
+		return "copy"
 	}
 	return "event"
 }

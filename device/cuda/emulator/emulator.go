@@ -292,45 +292,6 @@ func (d *Driver) outside(e driver.Event) error {
 	return nil
 }
 
-// Sequence implements driver.Driver.
-func (d *Driver) Sequence(calls []driver.Call) (driver.Sequence, error) {
-	d.next++
-	d.sequences[d.next] = calls
-	return d.next, nil
-}
-
-// Issue implements driver.Driver.
-func (d *Driver) Issue(s driver.Sequence) (int, error) {
-	for i := range d.sequences[s] {
-		if err := d.call(&d.sequences[s][i]); err != nil {
-			return i, err
-		}
-	}
-	return 0, nil
-}
-
-func (d *Driver) call(c *driver.Call) error {
-	switch {
-	case c.Launch != nil:
-		return d.launch(c.Stream, c.Launch)
-	case c.Product != nil:
-		return d.multiply(c.Stream, c.Product)
-	case c.Network != nil:
-		return d.runNetwork(c.Stream, c.Network)
-	case c.Sum != nil:
-		return d.sum(c.Stream, c.Sum)
-	case c.Wait:
-		return d.WaitFor(c.Event, c.Stream)
-	}
-	return d.Record(c.Event, c.Stream)
-}
-
-// FreeSequence implements driver.Driver.
-func (d *Driver) FreeSequence(s driver.Sequence) error {
-	delete(d.sequences, s)
-	return nil
-}
-
 // push queues c, or keeps it for a graph.
 func (d *Driver) push(c command) error {
 	queue := c.stream - driver.Copies

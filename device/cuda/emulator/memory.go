@@ -80,11 +80,19 @@ func (d *Driver) Download(to []byte, from driver.Pointer) error {
 	return err
 }
 
-// HostMemory implements driver.Driver.
-func (d *Driver) HostMemory(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
+// HostMemory implements driver.Driver. Kernels reach it as well.
+func (d *Driver) HostMemory(bytes int) ([]byte, error) {
+	at, err := d.Alloc(int64(bytes))
+	if err != nil {
+		return nil, err
+	}
+	return d.view(at, int64(bytes))
+}
 
 // FreeHostMemory implements driver.Driver.
-func (d *Driver) FreeHostMemory([]byte) error { return nil }
+func (d *Driver) FreeHostMemory(m []byte) error {
+	return d.Free(driver.Pointer(uintptr(unsafe.Pointer(&m[0]))))
+}
 
 // CopyIn implements driver.Driver. Like all copies, it looks at the memory when its turn comes.
 func (d *Driver) CopyIn(to driver.Pointer, from []byte, stream int) error {

@@ -1,8 +1,11 @@
 package lower
 
 import (
+	"unsafe"
+
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/schedule"
 )
 
@@ -16,6 +19,16 @@ func appendCalls(calls []driver.Call, stream int, commands []launch.Command) []d
 
 // PrepareCalls lists what the preparation calls.
 func PrepareCalls(commands []launch.Command) []driver.Call { return appendCalls(nil, 0, commands) }
+
+// Carry is the copy of whole words by a kernel, which notes the GPU's time at clock: see pointwise.Carry.
+func Carry(p *Plan, c *driver.Copy, clock []byte) launch.Command {
+	host := func(m []byte) driver.Pointer { return driver.Pointer(uintptr(unsafe.Pointer(&m[0]))) }
+	from, to := host(c.Host), c.GPU
+	if c.Out {
+		from, to = to, from
+	}
+	return pointwise.Carry(p.target(0), len(c.Host)/4, from, to, host(clock), c.Out)
+}
 
 // Calls lists what a run calls for the commands of each node, with the events by
 // which streams wait for each other; those are numbered from 0 on, so many. The other

@@ -1,0 +1,32 @@
+package pointwise
+
+import (
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+)
+
+// Carry copies so many words of 32 bits from memory of the host that the GPU reaches, or, out, to it. It
+// notes the nanoseconds of the GPU's clock at clock, once the first words are there or before it copies.
+func Carry(t *launch.Target, n int, from, to, clock driver.Pointer, out bool) launch.Command {
+	var all launch.Batch
+	all.Add("carry", n, from, to, clock, ints.FromBool(out))
+	all.Grid, all.Block = [3]int{ints.CeilDiv(n, launch.BlockSize), 1, 1}, [3]int{launch.BlockSize, 1, 1}
+	return t.Batch("copy_timed", "int, const float*, float*, unsigned long long*, int", `__device__ __forceinline__ unsigned long long nanoseconds() {
+#ifdef __CUDA_ARCH__
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now) :: "memory");
+  return now;
+#else
+  return clock64();
+#endif
+}
+__device__ __forceinline__ void carry(int n, const float* from, float* to, unsigned long long* clock, int out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (out && i == 0) *clock = nanoseconds();
+  if (i < n) to[i] = from[i];
+  __syncthreads();
+  if (!out && i == 0) *clock = nanoseconds();
+}
+`, all)
+}
