@@ -40,4 +40,11 @@ func TestLaunchedBatch(t *testing.T) {
 			t.Errorf("%v: values are named twice: %v", c.problem, there.Values)
 		}
 	}
+	served := rnn.Problem{Cell: cell.LSTM, Input: 64, Hidden: 64, Layers: 2, Batch: 1, Steps: 1}
+	for calls, want := range []int{2, 1} {
+		served.Calls = calls
+		if k := knob.Find(rnn.KnobsOf(cudnnstyle.Technique{}, served, true), "streams"); k.Values[0] != want || len(k.Values) != 4 {
+			t.Errorf("%d calls run on streams of %v, want %d first", calls, k.Values, want)
+		}
+	}
 }

@@ -52,7 +52,8 @@ const most = 2 << 30
 // LaunchedKnobs implements rnn.Launcher: the input products of all steps are one, as far as memory goes.
 // Products of more rows run nearer the peak, and beside a layer's steps they gain nothing where either
 // takes the whole GPU. On an H100, layers of 512 to 2,304 units and 16 to 512 sequences took 0.75 to 0.92
-// of the time of two steps a product.
+// of the time of two steps a product. Calls run on one stream: waiting for another takes longer than
+// what runs beside it gains.
 func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	knobs := t.Knobs(p)
 	k := knob.Find(knobs, "inputbatch")
@@ -60,8 +61,16 @@ func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	if p.Steps > most/step {
 		first = max(1, most/(blocks*step))
 	}
-	k.Values = append([]int{first}, slices.DeleteFunc(k.Values, func(v int) bool { return v == first })...)
+	begin(k, first)
+	if p.Calls > 0 {
+		begin(knob.Find(knobs, "streams"), 1)
+	}
 	return knobs
+}
+
+// begin has v be the first value of k, which is the default.
+func begin(k *knob.Knob, v int) {
+	k.Values = append([]int{v}, slices.DeleteFunc(k.Values, func(w int) bool { return w == v })...)
 }
 
 // inputBatches are the powers of two below the number of steps, and all steps;
