@@ -90,14 +90,14 @@ func stepwise(p cell.Program) int {
 	return len(own)
 }
 
-// loop is a scan's program for so many rows of units.
-func (c core) loop(l *loop, rows, units int) float64 {
+// loop is a scan's program for so many rows of units, of which it runs some together.
+func (c core) loop(l *loop, rows, together, units int) float64 {
 	steps := 0
 	for _, at := range l.at {
 		if at.moves == perStep {
 			steps++
 		}
 	}
-	compute := float64(rows) * (c.scanRow + c.scanned*float64(ceil(units, line))*c.instructions(l.Program()))
+	compute := float64(ceil(rows, together)) * (c.scanRow + c.scanned*float64(ceil(units, line))*c.instructions(l.Program()))
 	return max(compute, c.move(int64(4*steps*rows*units), 1))
 }

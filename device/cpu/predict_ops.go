@@ -103,10 +103,14 @@ func (p *forecast) scan(op schedule.Op, parts int) float64 {
 	if rows*w.hidden > largest(w.hidden, line, groups)*w.batch {
 		rows, units = w.batch, largest(w.hidden, line, groups)
 	}
+	together := 1
+	if rows > 1 && units == w.hidden {
+		together = w.step.Packs(units)
+	}
 	rows *= ceil(w.steps, cut)
-	sec := p.loop(&w.step, rows, units)
+	sec := p.loop(&w.step, rows, together, units)
 	if cut > 1 {
-		sec += p.loop(&w.compose, rows, units) + p.met(cut)*float64(ceil(w.steps, cut*w.chunk))
+		sec += p.loop(&w.compose, rows, together, units) + p.met(cut)*float64(ceil(w.steps, cut*w.chunk))
 	}
 	return sec
 }

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"iter"
+
 	"rnnbench/device/cpu/simd/fused"
 )
 
@@ -19,8 +21,9 @@ type scan struct {
 	backward             bool
 	stream               bool // results bypass the caches
 
-	keep matrix    // of each step and of the one after the last; see scankeep.go
-	zero []float32 // a row
+	packed bool      // sequences of few channels are run several at a time, in one vector
+	keep   matrix    // of each step and of the one after the last; see scankeep.go
+	zero   []float32 // a row
 
 	most  int // workers that take part
 	cut   int // of those how many split time between them
@@ -40,6 +43,8 @@ type scanScratch struct {
 	chunk       [2]summary // of this block and of another, which others may still read
 	vectors     []fused.Vector
 	addresses   []uintptr
+	packs       []fused.Pack
+	constants   []float32 // for all sequences of a vector
 }
 
 // A summary is a chunk of steps composed: they make factor∘h + add of a state h.
@@ -53,6 +58,7 @@ func newScanScratch(states, vectors int) scanScratch {
 	return scanScratch{
 		start: own(), held: own(), chunk: [2]summary{{own(), own()}, {own(), own()}},
 		vectors: make([]fused.Vector, vectors), addresses: make([]uintptr, vectors),
+		packs: make([]fused.Pack, 2), constants: make([]float32, line*vectors),
 	}
 }
 
@@ -111,19 +117,20 @@ func (w *scan) share(part, parts int, s *scratch) {
 	first := part / cut * cut // of those that share this part's channels
 	c := w.piece(part/cut, groups)
 	own := &s.scan
+	if cut == 1 {
+		for c := range c.tiles(stateFloats / max(1, len(w.carried))) {
+			w.alone(own, c)
+		}
+		return
+	}
 	for k, initial := range w.initial {
 		c.copy(w.state(own.start, k), initial)
 	}
 	for at, block := 0, 0; at < w.steps; block++ {
-		steps := w.steps - at
-		if cut > 1 {
-			steps = min(steps, cut*w.chunk)
-		}
+		steps := min(w.steps-at, cut*w.chunk)
 		from, to := span(steps, 1, part-first, cut)
-		if cut > 1 {
-			w.summarize(own, c, block, at+from, at+to)
-			w.program.device.pool.meet(w.meetings[first], part-first, cut)
-		}
+		w.summarize(own, c, block, at+from, at+to)
+		w.program.device.pool.meet(w.meetings[first], part-first, cut)
 		w.lead(c, block, s.team[first:first+cut], part-first)
 		w.run(own, c, &w.step, own.held, nil, at+from, at+to)
 		at += steps
@@ -132,6 +139,34 @@ func (w *scan) share(part, parts int, s *scratch) {
 		for k, final := range w.final {
 			c.copy(final, w.state(own.held, k))
 		}
+	}
+}
+
+// stateFloats is how many floats of states a worker keeps at a time where it runs all steps: few enough for its
+// caches, and so many that rows of a step are long stretches of memory.
+const stateFloats = 32768
+
+// tiles cuts the piece into sequences of about so many units together.
+func (c piece) tiles(units int) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		tile, end := c, c.row+c.rows
+		for most := max(1, units/max(1, c.units)); tile.row < end; tile.row += most {
+			tile.rows = min(most, end-tile.row)
+			if !yield(tile) {
+				return
+			}
+		}
+	}
+}
+
+// alone runs all steps of channels that nobody shares.
+func (w *scan) alone(own *scanScratch, c piece) {
+	for k, initial := range w.initial {
+		c.copy(w.state(own.held, k), initial)
+	}
+	w.run(own, c, &w.step, own.held, nil, 0, w.steps)
+	for k, final := range w.final {
+		c.copy(final, w.state(own.held, k))
 	}
 }
 
@@ -159,11 +194,9 @@ func (w *scan) lead(c piece, block int, group []scratch, part int) {
 			if q == part {
 				c.copy(w.state(own.held, k), start)
 			}
-			if len(group) > 1 {
-				sum := &group[q].scan.chunk[block%2]
-				c.each(start, w.state(sum.factor, k), func(a, b []float32) { kernels.Mul(a, a, b) })
-				c.each(start, w.state(sum.add, k), kernels.Accumulate)
-			}
+			sum := &group[q].scan.chunk[block%2]
+			c.each(start, w.state(sum.factor, k), func(a, b []float32) { kernels.Mul(a, a, b) })
+			c.each(start, w.state(sum.add, k), kernels.Accumulate)
 		}
 	}
 }
@@ -198,11 +231,13 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 	if from == to {
 		return
 	}
+	packed := w.packed && !anew && c.rows > 1 && c.units == w.hidden
 	first, sign := from*w.batch+c.row, 1 // row, direction
 	if w.backward {
 		first, sign = (w.steps-1-from)*w.batch+c.row, -1
 	}
-	down := w.backward && c.rows == w.batch && c.units == w.hidden
+	down := w.backward && c.units == w.hidden && !packed
+	used := 0          // of own.constants
 	begin, way := 0, 1 // of the rows of a step
 	if down {
 		begin, way = c.rows-1, -1
@@ -225,6 +260,10 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 			start = first
 		case constant:
 			v[i] = fused.Vector{Data: m.data, From: c.unit}
+			if packed {
+				v[i] = fused.Vector{Data: own.constants, From: used}
+				used += repeat(own.constants[used:], m.data[:w.hidden], l.Packs(w.hidden))
+			}
 			continue
 		}
 		row := way * m.stride
@@ -235,5 +274,17 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 			stream = stream && (!at.result || v[i].Aligned())
 		}
 	}
+	if packed {
+		l.RunPacked(v, own.addresses, own.packs, c.units, c.rows, to-from)
+		return
+	}
 	l.Run(v, own.addresses, c.units, c.rows, to-from, stream, down)
+}
+
+// repeat writes a row so many times, and returns how many floats those are.
+func repeat(to, row []float32, times int) (n int) {
+	for range times {
+		n += copy(to[n:], row)
+	}
+	return n
 }

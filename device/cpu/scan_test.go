@@ -47,7 +47,7 @@ func newRecurrence(t testing.TB, steps, batch, hidden int, train bool) *recurren
 // TestScanSharedEveryWayIsRight computes h = a∘h + x and its four gradients (2.2) over many
 // steps, with every way to share the work.
 func TestScanSharedEveryWayIsRight(t *testing.T) {
-	sizes := [][3]int{{4099, 1, 17}, {1, 1, 1}, {37, 3, 48}, {130, 2, 5}}
+	sizes := [][3]int{{4099, 1, 17}, {1, 1, 1}, {37, 3, 48}, {130, 2, 5}, {301, 13, 1}, {67, 29, 2}, {5, 900, 1}, {3, 50, 700}}
 	for _, threads := range []int{1, 2, 4} {
 		d, err := cpu.Open(cpu.Options{Threads: threads})
 		if err != nil {

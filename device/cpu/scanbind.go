@@ -141,7 +141,7 @@ func (p *binder) keep(w *scan, s *schedule.Sequence) {
 
 // place finds w's vectors but those in the worker's own memory.
 func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
-	w.program = p.program
+	w.program, w.packed = p.program, w.step.Packs(w.hidden) > 1
 	parts := min(p.here.members, w.most)
 	if cut := parts / groups(parts, w.cut); cut > 1 {
 		w.meetings = make([]*barrier, parts)
@@ -153,6 +153,7 @@ func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
 		for i, ref := range l.Vectors() {
 			if at := &l.at[i]; at.moves != factor && at.moves != held {
 				at.matrix, at.result, at.beside = find(ref), fused.Bypasses(ref.Kind), l.SideBySide(ref)
+				w.packed = w.packed && (fused.Apart(ref.Kind) || at.moves == constant || at.stride == w.hidden)
 			}
 		}
 	}

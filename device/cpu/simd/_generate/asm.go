@@ -54,6 +54,7 @@ type asm struct {
 	held   map[uint32]reg.VecVirtual // constants in registers, in the current function
 	masks  *operand.Mem
 	turns  *operand.Mem
+	shared reg.OpmaskVirtual // what opmask returns, for the routine at hand; nil: a new one each time
 }
 
 func newAsm(pkg *types.Package, l level) *asm {
@@ -77,7 +78,16 @@ func (a *asm) begin(name, signature string, doc ...string) {
 	a.held = map[uint32]reg.VecVirtual{}
 }
 
+// opmask returns a mask register for a few instructions.
+func opmask(a *asm) reg.OpmaskVirtual {
+	if a.shared != nil {
+		return a.shared
+	}
+	return a.K()
+}
+
 func (a *asm) end() {
+	a.shared = nil
 	a.VZEROUPPER()
 	a.RET()
 }

@@ -19,8 +19,11 @@ func loops(a *asm) {
 }
 
 // vectorField returns the offset of a field of Vector and the size of one.
-func (a compiler) vectorField(name string) (offset, size int) {
-	s := a.pkg.Scope().Lookup("Vector").Type().Underlying().(*types.Struct)
+func (a compiler) vectorField(name string) (offset, size int) { return a.fieldOf("Vector", name) }
+
+// fieldOf returns the offset of a field of a struct and the size of one.
+func (a compiler) fieldOf(of, name string) (offset, size int) {
+	s := a.pkg.Scope().Lookup(of).Type().Underlying().(*types.Struct)
 	sizes := types.SizesFor("gc", "amd64")
 	var fields []*types.Var
 	at := -1
@@ -90,8 +93,11 @@ func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 // to the last, way 1, or the other way round, -1.
 func (a compiler) loop(r routine) {
 	refs, place := catalog.Vectors(r.program), places(r.program)
-	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream, way int)",
+	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream, way int, packs []Pack)",
 		r.describe("over n units of each row of each step. Of v it takes")...)
+	if a.wide() { // there are few, and each is live throughout
+		a.shared = a.K()
+	}
 	v := a.Load(a.Param("v").Base(), a.GP64()).(reg.GPVirtual)
 	at := a.Load(a.Param("at").Base(), a.GP64()).(reg.GPVirtual)
 	steps := a.Load(a.Param("steps"), a.GP64()).(reg.GPVirtual)
@@ -122,6 +128,7 @@ func (a compiler) loop(r routine) {
 	a.Label("step")
 	a.Load(a.Param("rows"), rows)
 	a.Label("row")
+	a.ifPacked("packed")
 	a.Load(a.Param("n"), n)
 	a.XORQ(i, i)
 	a.Load(a.Param("way"), more)
@@ -157,6 +164,7 @@ func (a compiler) loop(r routine) {
 	a.JZ(operand.LabelRef("done"))
 	move("Step", current)
 	a.JMP(operand.LabelRef("step"))
+	a.packed(r.program, v, at, rows)
 	a.Label("done")
 	a.SFENCE() // orders what has bypassed the caches before the stores that announce it
 	a.end()

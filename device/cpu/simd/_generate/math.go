@@ -155,7 +155,7 @@ func (a elements) mathSigmoid(x operand.Op) reg.VecVirtual {
 	d := a.do(a.VADDPS, a.float(1), e)
 	num := a.vec()
 	if a.wide() {
-		k := a.K()
+		k := opmask(a.asm)
 		a.VPMOVD2M(x, k)
 		a.VMOVUPS(a.float(1), num)
 		a.VMOVAPS(e, k, num)

@@ -97,7 +97,7 @@ func (a elements) reluGrad(dy, y operand.Op) reg.VecVirtual {
 	const greater = 0x1e // _CMP_GT_OQ
 	v := a.vec()
 	if a.wide() {
-		k := a.K()
+		k := opmask(a.asm)
 		a.VCMPPS(operand.U8(greater), a.float(0), y, k)
 		a.VMOVAPS_Z(dy, k, v)
 		return v

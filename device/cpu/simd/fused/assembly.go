@@ -27,6 +27,6 @@ func (t table[F]) find(l simd.Level, c *cell.Cell, pass Pass, p cell.Program) (r
 // The functions that assembly implements.
 type (
 	kernelFunc     func(v [][]float32, n int)
-	loopFunc       func(v []Vector, at []uintptr, n, rows, steps, stream, way int)
+	loopFunc       func(v []Vector, at []uintptr, n, rows, steps, stream, way int, packs []Pack)
 	recurrenceFunc func(s *Steps)
 )

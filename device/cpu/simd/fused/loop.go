@@ -14,12 +14,18 @@ import (
 type Loop struct {
 	rows *Kernel  // for one row, where there is no assembly
 	run  loopFunc // nil: interpret
+
+	width int // of its vectors, in units
 }
 
 // NewLoop returns the loop of c, a linear recurrence: assembly of level l if there is any, else the interpreter.
 func NewLoop(l simd.Level, c *cell.Cell, pass Pass) *Loop {
 	p := catalog.OfScan(c, pass)
-	return &Loop{rows: interpreter(p), run: loopTable.find(l, c, pass, p)}
+	width := 16
+	if l.Base() == simd.AVX2 {
+		width = 8
+	}
+	return &Loop{rows: interpreter(p), run: loopTable.find(l, c, pass, p), width: width}
 }
 
 // Assembled reports whether the loop is assembly.
@@ -83,7 +89,7 @@ func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bo
 		if down {
 			way = -1
 		}
-		k.run(v, at[:len(v)], n, rows, steps, s, way)
+		k.run(v, at[:len(v)], n, rows, steps, s, way, nil)
 		return
 	}
 	var row [64][]float32

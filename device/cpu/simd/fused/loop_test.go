@@ -3,6 +3,7 @@ package fused
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"rnnbench/device/cpu/simd"
@@ -29,8 +30,8 @@ func TestLoopComputesProgram(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(3, 4))
 			for _, p := range append(everyLoop(), named{everything(), Inference, everything().Inference}) {
-				for _, n := range []int{1, 7, 8, 15, 16, 17, 31, 33, 48, 70} {
-					compareLoop(t, l, p, n, 1+rng.IntN(3), 1+rng.IntN(4), rng)
+				for _, n := range []int{1, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 48, 70} {
+					compareLoop(t, l, p, n, 1+rng.IntN(max(3, 40/n)), 1+rng.IntN(4), rng)
 				}
 			}
 		})
@@ -44,10 +45,14 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 	index := map[cell.Ref]int{}
 	v := make([]Vector, len(refs))
 	want := make([][]float64, len(refs))
-	stream, lines := rng.IntN(2) == 0, (n+15)/16*16
+	packed := k.Packs(n) > 1 && rng.IntN(3) > 0
+	stream, lines := !packed && rng.IntN(2) == 0, (n+15)/16*16
 	for i, r := range refs {
 		index[r] = i
 		gap := rng.IntN(5)
+		if packed && !Apart(r.Kind) {
+			gap = 0
+		}
 		if Bypasses(r.Kind) && stream {
 			gap = lines - n
 		}
@@ -71,8 +76,18 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 			want[i] = append(want[i], float64(v[i].Data[j]))
 		}
 	}
-	down := rng.IntN(2) == 0
-	k.Run(v, make([]uintptr, len(v)), n, rows, steps, stream, down)
+	down := !packed && rng.IntN(2) == 0
+	if packed {
+		several := slices.Clone(v)
+		for i, r := range refs {
+			if r.Kind.Broadcast() {
+				several[i].Data = slices.Repeat(v[i].Data, k.Packs(n))
+			}
+		}
+		k.RunPacked(several, make([]uintptr, len(v)), make([]Pack, 2), n, rows, steps)
+	} else {
+		k.Run(v, make([]uintptr, len(v)), n, rows, steps, stream, down)
+	}
 	largest := 1.0
 	for s := range steps {
 		for r := range rows {
@@ -99,7 +114,7 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 	for i, r := range refs {
 		for j, x := range v[i].Data {
 			if d := math.Abs(float64(x) - want[i][j]); !(d <= bound) {
-				t.Fatalf("%v %v n %d rows %d steps %d stream %v down %v: %v[%d] = %v, want %v", l, p, n, rows, steps, stream, down, r, j, x, want[i][j])
+				t.Fatalf("%v %v n %d rows %d steps %d packed %v stream %v down %v: %v[%d] = %v, want %v", l, p, n, rows, steps, packed, stream, down, r, j, x, want[i][j])
 			}
 		}
 	}
@@ -119,4 +134,19 @@ func TestLoopRefusesRowsOutside(t *testing.T) {
 		}
 	}()
 	k.Run(v, make([]uintptr, len(v)), 8, 2, 4, false, false)
+}
+
+// TestPackedRefusesRowsApart wants a panic where states of sequences that one vector takes lie apart.
+func TestPackedRefusesRowsApart(t *testing.T) {
+	k := NewLoop(simd.Detect(), cell.GILR, Inference)
+	v := make([]Vector, len(k.Vectors()))
+	for i := range v {
+		v[i] = Vector{Data: make([]float32, 64), From: 0, Row: 4, Step: 4}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	k.RunPacked(v, make([]uintptr, len(v)), make([]Pack, 2), 3, 2, 4)
 }

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·linearInferenceLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·linearInferenceLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -15,24 +15,24 @@ TEXT ·linearInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 
@@ -40,6 +40,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -63,9 +66,9 @@ loop:
 	MOVQ       64(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
@@ -143,23 +146,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -172,26 +175,108 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       40(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	MOVQ       16(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	JMP        next
 
 done:
 	SFENCE
@@ -232,9 +317,9 @@ DATA mask<>+120(SB)/4, $0x00000000
 DATA mask<>+124(SB)/4, $0x00000000
 GLOBL mask<>(SB), RODATA|NOPTR, $128
 
-// func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·linearForwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·linearForwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -243,28 +328,28 @@ TEXT ·linearForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 
@@ -272,6 +357,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -295,9 +383,9 @@ loop:
 	MOVQ       64(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
@@ -388,27 +476,27 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  row
@@ -421,39 +509,139 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       40(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       472(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       48(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	MOVQ       16(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·linearBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·linearBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -462,24 +650,24 @@ TEXT ·linearBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 
@@ -487,6 +675,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -507,15 +698,15 @@ loop:
 	SHLQ       $0x02, DI
 	ADDQ       (CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       272(AX), DI
+	MOVQ       296(AX), DI
 	IMULQ      SI, DI
-	ADDQ       264(AX), DI
+	ADDQ       288(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       24(CX), DI
 	PREFETCHT0 (DI)
@@ -599,23 +790,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -628,35 +819,133 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       296(AX), R9
+	IMULQ      DI, R9
+	ADDQ       288(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       24(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	VMOVUPS    76(SI), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       32(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       392(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       16(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       40(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       472(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·linearComposeLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·linearComposeLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -665,24 +954,24 @@ TEXT ·linearComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -690,6 +979,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -713,9 +1005,9 @@ loop:
 	MOVQ       64(AX), R9
 	LEAQ       (SI)(R9*4), SI
 	PREFETCHT0 (SI)
-	MOVQ       200(AX), SI
+	MOVQ       216(AX), SI
 	IMULQ      BX, SI
-	ADDQ       192(AX), SI
+	ADDQ       208(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       16(CX), SI
 	PREFETCHT0 (SI)
@@ -792,23 +1084,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -821,35 +1113,121 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      SI, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VMULPS     Y0, Y2, Y0
+	MOVQ       32(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	MOVQ       40(CX), SI
+	VMOVUPS    76(BX), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       16(CX), SI
+	VMOVUPS    76(BX), Y2
+	VMASKMOVPS Y1, Y2, (SI)
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS Y0, Y1, (SI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·linearComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·linearComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -858,16 +1236,16 @@ TEXT ·linearComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 
@@ -875,6 +1253,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -895,9 +1276,9 @@ loop:
 	SHLQ       $0x02, SI
 	ADDQ       (CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       200(AX), SI
+	MOVQ       216(AX), SI
 	IMULQ      BX, SI
-	ADDQ       192(AX), SI
+	ADDQ       208(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       16(CX), SI
 	PREFETCHT0 (SI)
@@ -965,15 +1346,15 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  row
@@ -986,27 +1367,105 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      SI, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	VMOVUPS    76(BX), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       8(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       16(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y2, Y1, Y1
+	MOVQ       8(CX), SI
+	VMOVUPS    76(BX), Y2
+	VMASKMOVPS Y0, Y2, (SI)
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y0
+	VMASKMOVPS Y1, Y0, (SI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gilrInferenceLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·gilrInferenceLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -1015,24 +1474,24 @@ TEXT ·gilrInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 
@@ -1040,6 +1499,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -1063,9 +1525,9 @@ loop:
 	MOVQ         64(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -1253,23 +1715,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -1282,26 +1744,163 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         232(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         32(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMULPS       Y1, Y3, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         40(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         32(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	JMP          next
 
 done:
 	SFENCE
@@ -1558,9 +2157,9 @@ DATA c7fffffff<>+24(SB)/4, $0x7fffffff
 DATA c7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
 
-// func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gilrForwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·gilrForwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -1569,32 +2168,32 @@ TEXT ·gilrForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 
@@ -1602,6 +2201,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -1625,9 +2227,9 @@ loop:
 	MOVQ         64(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -1841,31 +2443,31 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  row
@@ -1878,43 +2480,216 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         40(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         472(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         48(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         552(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (DI)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VMULPS     Y2, Y0, Y2
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y0, Y3, Y3
+	VMULPS     Y1, Y3, Y0
+	VADDPS     Y0, Y2, Y0
+	MOVQ       56(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gilrBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·gilrBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -1923,28 +2698,28 @@ TEXT ·gilrBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 
@@ -1952,6 +2727,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -1972,18 +2750,18 @@ loop:
 	SHLQ         $0x02, DI
 	ADDQ         (CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         272(AX), DI
+	MOVQ         296(AX), DI
 	IMULQ        SI, DI
-	ADDQ         264(AX), DI
+	ADDQ         288(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         24(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         280(AX), R10
+	MOVQ         304(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -2113,27 +2891,27 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  row
@@ -2146,39 +2924,229 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       296(AX), R9
+	IMULQ      DI, R9
+	ADDQ       288(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       24(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       304(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	VMOVUPS    76(SI), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y1
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y3, Y0, Y2
+	VXORPS     c80000000<>+0(SB), Y1, Y1
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VMULPS     Y3, Y0, Y3
+	VADDPS     Y3, Y1, Y1
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y3, Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y3
+	VMASKMOVPS Y0, Y3, (DI)
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y0, Y0
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y0, Y0, Y3
+	VMULPS       Y2, Y3, Y3
+	MOVQ         40(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         472(AX), R11
+	VMOVUPS      (R9), Y0
+	VMASKMOVPS   Y3, Y0, (DI)
+	DECQ         R10
+	JZ           piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y0, Y0
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y0, Y2, Y2
+	VMULPS     Y0, Y1, Y0
+	VMULPS     Y0, Y2, Y2
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), SI
+	MOVQ       552(AX), R10
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y2, Y0, (DI)
+	DECQ       SI
+	JZ         piece6done
+
+piece6:
+	ADDQ       R10, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y2, Y0, (DI)
+	DECQ       SI
+	JNZ        piece6
+
+piece6done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gilrComposeLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·gilrComposeLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -2187,24 +3155,24 @@ TEXT ·gilrComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -2212,6 +3180,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -2235,9 +3206,9 @@ loop:
 	MOVQ         64(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
@@ -2424,23 +3395,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -2453,35 +3424,176 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         232(AX), R10
+	VMOVUPS      (R8), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	DECQ         R9
+	JZ           piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VMULPS       Y2, Y0, Y2
+	MOVQ         40(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   Y0, Y1, (SI)
+	MOVQ         40(CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   Y3, Y0, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruInferenceLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·sruInferenceLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -2490,44 +3602,44 @@ TEXT ·sruInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 
@@ -2535,6 +3647,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -2562,9 +3677,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         632(AX), DI
+	MOVQ         696(AX), DI
 	IMULQ        SI, DI
-	ADDQ         624(AX), DI
+	ADDQ         688(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         64(CX), DI
 	PREFETCHT0   (DI)
@@ -2855,43 +3970,43 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  row
@@ -2904,55 +4019,278 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         32(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         392(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         40(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         48(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         552(AX), R11
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ         56(CX), DI
+	VMOVUPS      76(SI), Y4
+	VMASKMOVPS   (DI), Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         64(CX), DI
+	VMOVUPS      76(SI), Y4
+	VMASKMOVPS   (DI), Y4, Y4
+	VMULPS       Y4, Y1, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VSUBPS       Y1, Y5, Y5
+	VMULPS       Y0, Y5, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         72(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         64(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VFMADD231PS  Y5, Y1, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y1
+	VDIVPS       Y1, Y4, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         80(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruForwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·sruForwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -2961,60 +4299,60 @@ TEXT ·sruForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
-	MOVQ 792(AX), SI
-	MOVQ 816(AX), DI
+	MOVQ 880(AX), SI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
-	MOVQ 864(AX), SI
-	MOVQ 888(AX), DI
+	MOVQ 960(AX), SI
+	MOVQ 984(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
-	MOVQ 936(AX), SI
-	MOVQ 960(AX), DI
+	MOVQ 1040(AX), SI
+	MOVQ 1064(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
-	MOVQ 1008(AX), SI
-	MOVQ 1032(AX), DI
+	MOVQ 1120(AX), SI
+	MOVQ 1144(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 
@@ -3022,6 +4360,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -3049,9 +4390,9 @@ loop:
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       632(AX), DI
+	MOVQ       696(AX), DI
 	IMULQ      SI, DI
-	ADDQ       624(AX), DI
+	ADDQ       688(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       64(CX), DI
 	PREFETCHT0 (DI)
@@ -3394,59 +4735,59 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 968(AX), DI
+	MOVQ 1072(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1040(AX), DI
+	MOVQ 1152(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	JMP  row
@@ -3459,71 +4800,366 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 976(AX), DI
+	MOVQ 1080(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1048(AX), DI
+	MOVQ 1160(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       72(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       792(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         80(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         872(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (DI)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       32(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       392(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ         40(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         88(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         952(AX), R11
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   Y2, Y3, (DI)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (DI)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	DECQ       R10
+	JZ         piece6done
+
+piece6:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece6
+
+piece6done:
+	MOVQ       56(CX), DI
+	VMOVUPS    76(SI), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VADDPS     Y4, Y3, Y3
+	MOVQ       96(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       1032(AX), R11
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS Y3, Y4, (DI)
+	DECQ       R10
+	JZ         piece7done
+
+piece7:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS Y3, Y4, (DI)
+	DECQ       R10
+	JNZ        piece7
+
+piece7done:
+	MOVQ         64(CX), DI
+	VMOVUPS      76(SI), Y4
+	VMASKMOVPS   (DI), Y4, Y4
+	VMULPS       Y4, Y1, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VSUBPS       Y1, Y5, Y5
+	VMULPS       Y0, Y5, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         104(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         64(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VFMADD231PS  Y5, Y1, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y1
+	VDIVPS       Y1, Y4, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         112(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·sruBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -3532,52 +5168,52 @@ TEXT ·sruBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
-	MOVQ 792(AX), SI
-	MOVQ 816(AX), DI
+	MOVQ 880(AX), SI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
-	MOVQ 864(AX), SI
-	MOVQ 888(AX), DI
+	MOVQ 960(AX), SI
+	MOVQ 984(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 
@@ -3585,6 +5221,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -3605,28 +5244,28 @@ loop:
 	SHLQ       $0x02, DI
 	ADDQ       (CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       344(AX), DI
+	MOVQ       376(AX), DI
 	IMULQ      SI, DI
-	ADDQ       336(AX), DI
+	ADDQ       368(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       32(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       488(AX), DI
+	MOVQ       536(AX), DI
 	IMULQ      SI, DI
-	ADDQ       480(AX), DI
+	ADDQ       528(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       48(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       496(AX), R10
+	MOVQ       544(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       632(AX), DI
+	MOVQ       696(AX), DI
 	IMULQ      SI, DI
-	ADDQ       624(AX), DI
+	ADDQ       688(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       64(CX), DI
 	PREFETCHT0 (DI)
@@ -3881,51 +5520,51 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  row
@@ -3938,63 +5577,399 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      DI, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       544(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	VMOVUPS    76(SI), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y1
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y3, Y0, Y2
+	MOVQ       72(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       792(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (DI)
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (DI)
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	MOVQ         32(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VMULPS       Y2, Y0, Y3
+	VADDPS       Y3, Y1, Y1
+	MOVQ         24(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         312(AX), R11
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVQ         40(CX), DI
+	VMOVUPS      76(SI), Y0
+	VMASKMOVPS   (DI), Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	MOVQ         48(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         552(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	DECQ         R10
+	JZ           piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	VMULPS     Y2, Y0, Y2
+	MOVQ       56(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       632(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	DECQ       R10
+	JZ         piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	VMOVUPS    c3f800000<>+0(SB), Y4
+	VSUBPS     Y3, Y4, Y4
+	VMULPS     Y4, Y0, Y3
+	MOVQ       80(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       872(AX), R11
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS Y3, Y4, (DI)
+	DECQ       R10
+	JZ         piece6done
+
+piece6:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS Y3, Y4, (DI)
+	DECQ       R10
+	JNZ        piece6
+
+piece6done:
+	VXORPS     c80000000<>+0(SB), Y2, Y2
+	MOVQ       64(CX), DI
+	VMOVUPS    76(SI), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VMULPS     Y3, Y0, Y3
+	VADDPS     Y3, Y2, Y2
+	MOVQ       56(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       632(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	DECQ       R10
+	JZ         piece7done
+
+piece7:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece7
+
+piece7done:
+	VMULPS     Y3, Y0, Y0
+	MOVQ       40(CX), DI
+	VMOVUPS    76(SI), Y3
+	VMASKMOVPS Y0, Y3, (DI)
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece8done
+
+piece8:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y0, Y0
+	DECQ       R10
+	JNZ        piece8
+
+piece8done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y0, Y3, Y3
+	VMULPS     Y0, Y1, Y0
+	VMULPS     Y0, Y3, Y3
+	MOVQ       88(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       952(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	DECQ       R10
+	JZ         piece9done
+
+piece9:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	DECQ       R10
+	JNZ        piece9
+
+piece9done:
+	MOVQ       56(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       632(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece10done
+
+piece10:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece10
+
+piece10done:
+	VMOVUPS    c3f800000<>+0(SB), Y1
+	VSUBPS     Y0, Y1, Y1
+	VMULPS     Y0, Y2, Y0
+	VMULPS     Y0, Y1, Y1
+	MOVQ       96(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), SI
+	MOVQ       1032(AX), R10
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y1, Y0, (DI)
+	DECQ       SI
+	JZ         piece11done
+
+piece11:
+	ADDQ       R10, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y1, Y0, (DI)
+	DECQ       SI
+	JNZ        piece11
+
+piece11done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruComposeLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·sruComposeLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -4003,24 +5978,24 @@ TEXT ·sruComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -4028,6 +6003,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -4051,9 +6029,9 @@ loop:
 	MOVQ         64(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
@@ -4192,23 +6170,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -4221,35 +6199,152 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VMULPS       Y2, Y1, Y2
+	MOVQ         40(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMULPS       Y0, Y4, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   Y0, Y1, (SI)
+	MOVQ         40(CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   Y3, Y0, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·sruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -4258,28 +6353,28 @@ TEXT ·sruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
-	MOVQ 432(AX), BX
-	MOVQ 456(AX), SI
+	MOVQ 480(AX), BX
+	MOVQ 504(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 
@@ -4287,6 +6382,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -4307,19 +6405,19 @@ loop:
 	SHLQ         $0x02, SI
 	ADDQ         (CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         200(AX), SI
+	MOVQ         216(AX), SI
 	IMULQ        BX, SI
-	ADDQ         192(AX), SI
+	ADDQ         208(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         16(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         416(AX), SI
+	MOVQ         456(AX), SI
 	IMULQ        BX, SI
-	ADDQ         408(AX), SI
+	ADDQ         448(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         40(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         424(AX), R9
+	MOVQ         464(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
 	MOVQ         (CX), SI
@@ -4459,27 +6557,27 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 464(AX), SI
+	MOVQ 512(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	JMP  row
@@ -4492,39 +6590,180 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 472(AX), SI
+	MOVQ 520(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ         SI, SI
+	MOVQ         56(AX), R8
+	IMULQ        SI, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         216(AX), R8
+	IMULQ        SI, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        SI, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), SI
+	LEAQ         (R8)(SI*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   (SI), Y0, Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         24(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         312(AX), R10
+	VMOVUPS      (R8), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	DECQ         R9
+	JZ           piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y0, Y2, Y2
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   (SI), Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	MOVQ         40(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         472(AX), R10
+	VMOVUPS      (R8), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	DECQ         R9
+	JZ           piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       48(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       40(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       472(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y2, Y1, Y1
+	MOVQ       32(CX), SI
+	VMOVUPS    76(BX), Y2
+	VMASKMOVPS Y0, Y2, (SI)
+	MOVQ       48(CX), SI
+	VMOVUPS    76(BX), Y0
+	VMASKMOVPS Y1, Y0, (SI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·qrnnInferenceLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·qrnnInferenceLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -4533,36 +6772,36 @@ TEXT ·qrnnInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 
@@ -4570,6 +6809,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -4595,9 +6837,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         488(AX), DI
+	MOVQ         536(AX), DI
 	IMULQ        SI, DI
-	ADDQ         480(AX), DI
+	ADDQ         528(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         48(CX), DI
 	PREFETCHT0   (DI)
@@ -4868,35 +7110,35 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  row
@@ -4909,47 +7151,241 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      DI, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
+	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y3
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VFMADD213PS  Y2, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	MOVQ         16(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         232(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         32(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         392(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         40(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VMULPS       Y3, Y1, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMULPS       Y0, Y4, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         56(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         48(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	VMULPS       Y0, Y2, Y0
+	MOVQ         64(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·qrnnForwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·qrnnForwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -4958,48 +7394,48 @@ TEXT ·qrnnForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
-	MOVQ 792(AX), SI
-	MOVQ 816(AX), DI
+	MOVQ 880(AX), SI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 
@@ -5007,6 +7443,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -5032,9 +7471,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         488(AX), DI
+	MOVQ         536(AX), DI
 	IMULQ        SI, DI
-	ADDQ         480(AX), DI
+	ADDQ         528(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         48(CX), DI
 	PREFETCHT0   (DI)
@@ -5344,47 +7783,47 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  row
@@ -5397,59 +7836,307 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      DI, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
+	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y3
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VFMADD213PS  Y2, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	MOVQ         56(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         632(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         64(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         712(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (DI)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       32(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       392(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ         40(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         72(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         792(AX), R11
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   Y2, Y3, (DI)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (DI)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ       48(CX), DI
+	VMOVUPS    76(SI), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VMULPS     Y3, Y1, Y3
+	VMOVUPS    c3f800000<>+0(SB), Y4
+	VSUBPS     Y1, Y4, Y4
+	VMULPS     Y0, Y4, Y0
+	VADDPS     Y0, Y3, Y0
+	MOVQ       80(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	MOVQ       48(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	VMULPS     Y0, Y2, Y0
+	MOVQ       88(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, FMA3, MMX+
-TEXT ·qrnnBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·qrnnBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -5458,44 +8145,44 @@ TEXT ·qrnnBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 
@@ -5503,6 +8190,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -5523,26 +8213,26 @@ loop:
 	SHLQ       $0x02, DI
 	ADDQ       (CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       416(AX), DI
+	MOVQ       456(AX), DI
 	IMULQ      SI, DI
-	ADDQ       408(AX), DI
+	ADDQ       448(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       40(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       424(AX), R10
+	MOVQ       464(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       560(AX), DI
+	MOVQ       616(AX), DI
 	IMULQ      SI, DI
-	ADDQ       552(AX), DI
+	ADDQ       608(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       56(CX), DI
 	PREFETCHT0 (DI)
@@ -5719,43 +8409,43 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  row
@@ -5768,55 +8458,322 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       456(AX), R9
+	IMULQ      DI, R9
+	ADDQ       448(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       40(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       464(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       616(AX), R9
+	IMULQ      DI, R9
+	ADDQ       608(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       56(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	VMOVUPS    76(SI), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y2, Y0, Y0
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y0, Y2, Y0
+	MOVQ       40(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       472(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y2, Y0, Y2
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	VMOVUPS    c3f800000<>+0(SB), Y4
+	VSUBPS     Y3, Y4, Y4
+	VMULPS     Y4, Y0, Y3
+	VXORPS     c80000000<>+0(SB), Y2, Y2
+	MOVQ       56(CX), DI
+	VMOVUPS    76(SI), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VMULPS     Y4, Y0, Y4
+	VADDPS     Y4, Y2, Y2
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	DECQ       R10
+	JZ         piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y5
+	VMASKMOVPS (DI), Y5, Y5
+	VORPS      Y5, Y4, Y4
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	VMULPS     Y4, Y0, Y0
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y4
+	VMASKMOVPS Y0, Y4, (DI)
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y0, Y0
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	VMOVUPS    c3f800000<>+0(SB), Y4
+	VSUBPS     Y0, Y4, Y4
+	VMULPS     Y0, Y1, Y0
+	VMULPS     Y0, Y4, Y4
+	MOVQ       64(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       712(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y4, Y0, (DI)
+	DECQ       R10
+	JZ         piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y4, Y0, (DI)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece6done
+
+piece6:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece6
+
+piece6done:
+	VMOVUPS    c3f800000<>+0(SB), Y1
+	VSUBPS     Y0, Y1, Y1
+	VMULPS     Y0, Y2, Y0
+	VMULPS     Y0, Y1, Y1
+	MOVQ       72(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       792(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y1, Y0, (DI)
+	DECQ       R10
+	JZ         piece7done
+
+piece7:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y1, Y0, (DI)
+	DECQ       R10
+	JNZ        piece7
+
+piece7done:
+	MOVQ       40(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       472(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece8done
+
+piece8:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece8
+
+piece8done:
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VFNMADD231PS Y0, Y0, Y1
+	VMULPS       Y3, Y1, Y1
+	MOVQ         80(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         872(AX), R10
+	VMOVUPS      (R9), Y0
+	VMASKMOVPS   Y1, Y0, (DI)
+	DECQ         SI
+	JZ           piece9done
+
+piece9:
+	ADDQ       R10, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y1, Y0, (DI)
+	DECQ       SI
+	JNZ        piece9
+
+piece9done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·qrnnComposeLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·qrnnComposeLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -5825,24 +8782,24 @@ TEXT ·qrnnComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -5850,6 +8807,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -5873,9 +8833,9 @@ loop:
 	MOVQ         64(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
@@ -6062,23 +9022,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -6091,35 +9051,176 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
+	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y3
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VFMADD213PS  Y2, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	MOVQ         16(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         232(AX), R10
+	VMOVUPS      (R8), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	DECQ         R9
+	JZ           piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VMULPS       Y2, Y1, Y2
+	MOVQ         40(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMULPS       Y0, Y4, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   Y0, Y1, (SI)
+	MOVQ         40(CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   Y3, Y0, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·qrnnComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·qrnnComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -6128,24 +9229,24 @@ TEXT ·qrnnComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -6153,6 +9254,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -6173,13 +9277,13 @@ loop:
 	SHLQ       $0x02, SI
 	ADDQ       (CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       344(AX), SI
+	MOVQ       376(AX), SI
 	IMULQ      BX, SI
-	ADDQ       336(AX), SI
+	ADDQ       368(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       32(CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       352(AX), R9
+	MOVQ       384(AX), R9
 	LEAQ       (SI)(R9*4), SI
 	PREFETCHT0 (SI)
 	MOVQ       (CX), SI
@@ -6260,23 +9364,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -6289,35 +9393,140 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), SI
+	LEAQ       (R8)(SI*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	VMOVUPS    76(BX), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       8(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VADDPS     Y0, Y1, Y0
+	MOVQ       32(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       40(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       32(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y2, Y1, Y1
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y2
+	VMASKMOVPS Y0, Y2, (SI)
+	MOVQ       40(CX), SI
+	VMOVUPS    76(BX), Y0
+	VMASKMOVPS Y1, Y0, (SI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lsLstmCoreInferenceLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreInferenceLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -6326,76 +9535,76 @@ TEXT ·lsLstmCoreInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
-	MOVQ 792(AX), SI
-	MOVQ 816(AX), DI
+	MOVQ 880(AX), SI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
-	MOVQ 864(AX), SI
-	MOVQ 888(AX), DI
+	MOVQ 960(AX), SI
+	MOVQ 984(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
-	MOVQ 936(AX), SI
-	MOVQ 960(AX), DI
+	MOVQ 1040(AX), SI
+	MOVQ 1064(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
-	MOVQ 1008(AX), SI
-	MOVQ 1032(AX), DI
+	MOVQ 1120(AX), SI
+	MOVQ 1144(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
-	MOVQ 1080(AX), SI
-	MOVQ 1104(AX), DI
+	MOVQ 1200(AX), SI
+	MOVQ 1224(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
-	MOVQ 1152(AX), SI
-	MOVQ 1176(AX), DI
+	MOVQ 1280(AX), SI
+	MOVQ 1304(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
-	MOVQ 1224(AX), SI
-	MOVQ 1248(AX), DI
+	MOVQ 1360(AX), SI
+	MOVQ 1384(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
-	MOVQ 1296(AX), SI
-	MOVQ 1320(AX), DI
+	MOVQ 1440(AX), SI
+	MOVQ 1464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 
@@ -6403,6 +9612,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -6417,35 +9629,35 @@ up:
 	JLT  tail
 
 loop:
-	MOVQ         632(AX), DI
+	MOVQ         696(AX), DI
 	IMULQ        SI, DI
-	ADDQ         624(AX), DI
+	ADDQ         688(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         64(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         640(AX), R10
+	MOVQ         704(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         776(AX), DI
+	MOVQ         856(AX), DI
 	IMULQ        SI, DI
-	ADDQ         768(AX), DI
+	ADDQ         848(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         80(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         784(AX), R10
+	MOVQ         864(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         920(AX), DI
+	MOVQ         1016(AX), DI
 	IMULQ        SI, DI
-	ADDQ         912(AX), DI
+	ADDQ         1008(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         96(CX), DI
 	PREFETCHT0   (DI)
@@ -6836,75 +10048,75 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 968(AX), DI
+	MOVQ 1072(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1040(AX), DI
+	MOVQ 1152(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 1112(AX), DI
+	MOVQ 1232(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 1184(AX), DI
+	MOVQ 1312(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 1256(AX), DI
+	MOVQ 1392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 1328(AX), DI
+	MOVQ 1472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	JMP  row
@@ -6917,87 +10129,441 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 976(AX), DI
+	MOVQ 1080(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1048(AX), DI
+	MOVQ 1160(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 1120(AX), DI
+	MOVQ 1240(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 1192(AX), DI
+	MOVQ 1320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 1264(AX), DI
+	MOVQ 1400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 1336(AX), DI
+	MOVQ 1480(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       704(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       856(AX), R9
+	IMULQ      DI, R9
+	ADDQ       848(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       80(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       864(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       1016(AX), R9
+	IMULQ      DI, R9
+	ADDQ       1008(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       96(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         32(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         392(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ       40(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ         56(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	MOVQ         64(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         712(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	DECQ         R10
+	JZ           piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ       72(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       80(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       872(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ         88(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         96(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y0, Y1, Y0
+	MOVQ         136(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         96(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         104(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         1112(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	DECQ         R10
+	JZ           piece6done
+
+piece6:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece6
+
+piece6done:
+	MOVQ       112(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       120(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       1272(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece7done
+
+piece7:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece7
+
+piece7done:
+	MOVQ         128(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	MOVQ         144(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lsLstmCoreForwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreForwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -7006,92 +10572,92 @@ TEXT ·lsLstmCoreForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
-	MOVQ 792(AX), SI
-	MOVQ 816(AX), DI
+	MOVQ 880(AX), SI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
-	MOVQ 864(AX), SI
-	MOVQ 888(AX), DI
+	MOVQ 960(AX), SI
+	MOVQ 984(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
-	MOVQ 936(AX), SI
-	MOVQ 960(AX), DI
+	MOVQ 1040(AX), SI
+	MOVQ 1064(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
-	MOVQ 1008(AX), SI
-	MOVQ 1032(AX), DI
+	MOVQ 1120(AX), SI
+	MOVQ 1144(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
-	MOVQ 1080(AX), SI
-	MOVQ 1104(AX), DI
+	MOVQ 1200(AX), SI
+	MOVQ 1224(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
-	MOVQ 1152(AX), SI
-	MOVQ 1176(AX), DI
+	MOVQ 1280(AX), SI
+	MOVQ 1304(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
-	MOVQ 1224(AX), SI
-	MOVQ 1248(AX), DI
+	MOVQ 1360(AX), SI
+	MOVQ 1384(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
-	MOVQ 1296(AX), SI
-	MOVQ 1320(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 144(CX)
-	MOVQ 1368(AX), SI
-	MOVQ 1392(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 152(CX)
 	MOVQ 1440(AX), SI
 	MOVQ 1464(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 144(CX)
+	MOVQ 1520(AX), SI
+	MOVQ 1544(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 152(CX)
+	MOVQ 1600(AX), SI
+	MOVQ 1624(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 160(CX)
-	MOVQ 1512(AX), SI
-	MOVQ 1536(AX), DI
+	MOVQ 1680(AX), SI
+	MOVQ 1704(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 168(CX)
-	MOVQ 1584(AX), SI
-	MOVQ 1608(AX), DI
+	MOVQ 1760(AX), SI
+	MOVQ 1784(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 176(CX)
 
@@ -7099,6 +10665,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -7113,35 +10682,35 @@ up:
 	JLT  tail
 
 loop:
-	MOVQ         632(AX), DI
+	MOVQ         696(AX), DI
 	IMULQ        SI, DI
-	ADDQ         624(AX), DI
+	ADDQ         688(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         64(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         640(AX), R10
+	MOVQ         704(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         776(AX), DI
+	MOVQ         856(AX), DI
 	IMULQ        SI, DI
-	ADDQ         768(AX), DI
+	ADDQ         848(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         80(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         784(AX), R10
+	MOVQ         864(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         920(AX), DI
+	MOVQ         1016(AX), DI
 	IMULQ        SI, DI
-	ADDQ         912(AX), DI
+	ADDQ         1008(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         96(CX), DI
 	PREFETCHT0   (DI)
@@ -7584,91 +11153,91 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 968(AX), DI
+	MOVQ 1072(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1040(AX), DI
+	MOVQ 1152(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 1112(AX), DI
+	MOVQ 1232(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 1184(AX), DI
+	MOVQ 1312(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 1256(AX), DI
+	MOVQ 1392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 1328(AX), DI
+	MOVQ 1472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	MOVQ 152(CX), SI
-	MOVQ 1400(AX), DI
+	MOVQ 1552(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 152(CX)
 	MOVQ 160(CX), SI
-	MOVQ 1472(AX), DI
+	MOVQ 1632(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 160(CX)
 	MOVQ 168(CX), SI
-	MOVQ 1544(AX), DI
+	MOVQ 1712(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 168(CX)
 	MOVQ 176(CX), SI
-	MOVQ 1616(AX), DI
+	MOVQ 1792(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 176(CX)
 	JMP  row
@@ -7681,103 +11250,529 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 976(AX), DI
+	MOVQ 1080(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1048(AX), DI
+	MOVQ 1160(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 1120(AX), DI
+	MOVQ 1240(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 1192(AX), DI
+	MOVQ 1320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 1264(AX), DI
+	MOVQ 1400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 1336(AX), DI
+	MOVQ 1480(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	MOVQ 152(CX), SI
-	MOVQ 1408(AX), DI
+	MOVQ 1560(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 152(CX)
 	MOVQ 160(CX), SI
-	MOVQ 1480(AX), DI
+	MOVQ 1640(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 160(CX)
 	MOVQ 168(CX), SI
-	MOVQ 1552(AX), DI
+	MOVQ 1720(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 168(CX)
 	MOVQ 176(CX), SI
-	MOVQ 1624(AX), DI
+	MOVQ 1800(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 176(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       704(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       856(AX), R9
+	IMULQ      DI, R9
+	ADDQ       848(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       80(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       864(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       1016(AX), R9
+	IMULQ      DI, R9
+	ADDQ       1008(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       96(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         136(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         1432(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ       32(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       392(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       40(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ         56(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         144(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         1512(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (DI)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       64(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       712(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece6done
+
+piece6:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece6
+
+piece6done:
+	MOVQ       72(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       80(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       872(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece7done
+
+piece7:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece7
+
+piece7done:
+	MOVQ         88(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         152(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         1592(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (DI)
+	DECQ         R10
+	JZ           piece8done
+
+piece8:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece8
+
+piece8done:
+	MOVQ       96(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VADDPS     Y0, Y1, Y0
+	MOVQ       160(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	MOVQ       96(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	MOVQ       104(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       1112(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece9done
+
+piece9:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece9
+
+piece9done:
+	MOVQ       112(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       120(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       1272(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece10done
+
+piece10:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece10
+
+piece10done:
+	MOVQ         128(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         168(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         1752(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (DI)
+	DECQ         R10
+	JZ           piece11done
+
+piece11:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece11
+
+piece11done:
+	VMULPS     Y0, Y1, Y0
+	MOVQ       176(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, FMA3, MMX+
-TEXT ·lsLstmCoreBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -7786,52 +11781,52 @@ TEXT ·lsLstmCoreBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
-	MOVQ 792(AX), SI
-	MOVQ 816(AX), DI
+	MOVQ 880(AX), SI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
-	MOVQ 864(AX), SI
-	MOVQ 888(AX), DI
+	MOVQ 960(AX), SI
+	MOVQ 984(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 
@@ -7839,6 +11834,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -7859,25 +11857,25 @@ loop:
 	SHLQ       $0x02, DI
 	ADDQ       (CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       416(AX), DI
+	MOVQ       456(AX), DI
 	IMULQ      SI, DI
-	ADDQ       408(AX), DI
+	ADDQ       448(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       40(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       632(AX), DI
+	MOVQ       696(AX), DI
 	IMULQ      SI, DI
-	ADDQ       624(AX), DI
+	ADDQ       688(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       64(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       640(AX), R10
+	MOVQ       704(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
@@ -8075,51 +12073,51 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  row
@@ -8132,63 +12130,369 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       456(AX), R9
+	IMULQ      DI, R9
+	ADDQ       448(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       40(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       704(AX), DI
+	LEAQ       (R9)(DI*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(DI*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(DI*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	VMOVUPS    76(SI), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y2, Y0, Y0
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y0, Y2, Y0
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y2, Y1, Y1
+	VMULPS     Y1, Y3, Y3
+	MOVQ       72(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       792(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y3, Y1, (DI)
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y3, Y1, (DI)
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ       40(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	VMULPS     Y2, Y0, Y2
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y3
+	VMASKMOVPS Y2, Y3, (DI)
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y2, Y1, Y1
+	VMULPS     Y1, Y3, Y3
+	MOVQ       80(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       872(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y3, Y1, (DI)
+	DECQ       R10
+	JZ         piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y3, Y1, (DI)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ       56(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       632(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece6done
+
+piece6:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece6
+
+piece6done:
+	VMULPS     Y1, Y0, Y1
+	MOVQ       64(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       712(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece7done
+
+piece7:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece7
+
+piece7done:
+	VMULPS     Y2, Y0, Y0
+	MOVQ       56(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       632(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece8done
+
+piece8:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece8
+
+piece8done:
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVQ         88(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         952(AX), R11
+	VMOVUPS      (R9), Y0
+	VMASKMOVPS   Y3, Y0, (DI)
+	DECQ         R10
+	JZ           piece9done
+
+piece9:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	DECQ       R10
+	JNZ        piece9
+
+piece9done:
+	MOVQ       64(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       712(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece10done
+
+piece10:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y0, Y0
+	DECQ       R10
+	JNZ        piece10
+
+piece10done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y0, Y2, Y2
+	VMULPS     Y0, Y1, Y0
+	VMULPS     Y0, Y2, Y2
+	MOVQ       96(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), SI
+	MOVQ       1032(AX), R10
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y2, Y0, (DI)
+	DECQ       SI
+	JZ         piece11done
+
+piece11:
+	ADDQ       R10, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y2, Y0, (DI)
+	DECQ       SI
+	JNZ        piece11
+
+piece11done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lsLstmCoreComposeLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreComposeLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -8197,56 +12501,56 @@ TEXT ·lsLstmCoreComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
-	MOVQ 432(AX), BX
-	MOVQ 456(AX), SI
+	MOVQ 480(AX), BX
+	MOVQ 504(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
-	MOVQ 504(AX), BX
-	MOVQ 528(AX), SI
+	MOVQ 560(AX), BX
+	MOVQ 584(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
-	MOVQ 576(AX), BX
-	MOVQ 600(AX), SI
+	MOVQ 640(AX), BX
+	MOVQ 664(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
-	MOVQ 648(AX), BX
-	MOVQ 672(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
 	MOVQ 720(AX), BX
 	MOVQ 744(AX), SI
 	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 72(CX)
+	MOVQ 800(AX), BX
+	MOVQ 824(AX), SI
+	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 80(CX)
-	MOVQ 792(AX), BX
-	MOVQ 816(AX), SI
+	MOVQ 880(AX), BX
+	MOVQ 904(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 88(CX)
-	MOVQ 864(AX), BX
-	MOVQ 888(AX), SI
+	MOVQ 960(AX), BX
+	MOVQ 984(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 96(CX)
-	MOVQ 936(AX), BX
-	MOVQ 960(AX), SI
+	MOVQ 1040(AX), BX
+	MOVQ 1064(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 104(CX)
 
@@ -8254,6 +12558,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -8268,39 +12575,39 @@ up:
 	JLT  tail
 
 loop:
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         488(AX), SI
+	MOVQ         536(AX), SI
 	IMULQ        BX, SI
-	ADDQ         480(AX), SI
+	ADDQ         528(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         48(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         632(AX), SI
+	MOVQ         696(AX), SI
 	IMULQ        BX, SI
-	ADDQ         624(AX), SI
+	ADDQ         688(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         64(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         640(AX), R9
+	MOVQ         704(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         776(AX), SI
+	MOVQ         856(AX), SI
 	IMULQ        BX, SI
-	ADDQ         768(AX), SI
+	ADDQ         848(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         80(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         784(AX), R9
+	MOVQ         864(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         920(AX), SI
+	MOVQ         1016(AX), SI
 	IMULQ        BX, SI
-	ADDQ         912(AX), SI
+	ADDQ         1008(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         96(CX), SI
 	PREFETCHT0   (SI)
@@ -8593,55 +12900,55 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 464(AX), SI
+	MOVQ 512(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 536(AX), SI
+	MOVQ 592(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 608(AX), SI
+	MOVQ 672(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	MOVQ 72(CX), BX
-	MOVQ 680(AX), SI
+	MOVQ 752(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 72(CX)
 	MOVQ 80(CX), BX
-	MOVQ 752(AX), SI
+	MOVQ 832(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 80(CX)
 	MOVQ 88(CX), BX
-	MOVQ 824(AX), SI
+	MOVQ 912(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 88(CX)
 	MOVQ 96(CX), BX
-	MOVQ 896(AX), SI
+	MOVQ 992(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 96(CX)
 	MOVQ 104(CX), BX
-	MOVQ 968(AX), SI
+	MOVQ 1072(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 104(CX)
 	JMP  row
@@ -8654,67 +12961,350 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 472(AX), SI
+	MOVQ 520(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 544(AX), SI
+	MOVQ 600(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 616(AX), SI
+	MOVQ 680(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	MOVQ 72(CX), BX
-	MOVQ 688(AX), SI
+	MOVQ 760(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 72(CX)
 	MOVQ 80(CX), BX
-	MOVQ 760(AX), SI
+	MOVQ 840(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 80(CX)
 	MOVQ 88(CX), BX
-	MOVQ 832(AX), SI
+	MOVQ 920(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 88(CX)
 	MOVQ 96(CX), BX
-	MOVQ 904(AX), SI
+	MOVQ 1000(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 96(CX)
 	MOVQ 104(CX), BX
-	MOVQ 976(AX), SI
+	MOVQ 1080(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 104(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       536(AX), R8
+	IMULQ      SI, R8
+	ADDQ       528(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       48(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       696(AX), R8
+	IMULQ      SI, R8
+	ADDQ       688(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       64(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       704(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       856(AX), R8
+	IMULQ      SI, R8
+	ADDQ       848(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       80(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       864(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       1016(AX), R8
+	IMULQ      SI, R8
+	ADDQ       1008(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       96(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         32(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         392(AX), R10
+	VMOVUPS      (R8), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	DECQ         R9
+	JZ           piece2done
+
+piece2:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	MOVQ       40(CX), SI
+	VMOVUPS    76(BX), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       48(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       552(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	DECQ       R9
+	JZ         piece3done
+
+piece3:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece3
+
+piece3done:
+	MOVQ         56(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	MOVQ         64(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         712(AX), R10
+	VMOVUPS      (R8), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	DECQ         R9
+	JZ           piece4done
+
+piece4:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece4
+
+piece4done:
+	MOVQ       72(CX), SI
+	VMOVUPS    76(BX), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       80(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       872(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	DECQ       R9
+	JZ         piece5done
+
+piece5:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece5
+
+piece5done:
+	MOVQ         88(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         96(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VMULPS       Y2, Y1, Y2
+	MOVQ         104(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VMULPS       Y1, Y3, Y1
+	VADDPS       Y0, Y2, Y0
+	MOVQ         96(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   Y0, Y2, (SI)
+	MOVQ         104(CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   Y1, Y0, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·lsLstmCoreComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -8723,24 +13313,24 @@ TEXT ·lsLstmCoreComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -8748,6 +13338,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -8768,13 +13361,13 @@ loop:
 	SHLQ       $0x02, SI
 	ADDQ       (CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       344(AX), SI
+	MOVQ       376(AX), SI
 	IMULQ      BX, SI
-	ADDQ       336(AX), SI
+	ADDQ       368(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       32(CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       352(AX), R9
+	MOVQ       384(AX), R9
 	LEAQ       (SI)(R9*4), SI
 	PREFETCHT0 (SI)
 	MOVQ       (CX), SI
@@ -8855,23 +13448,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -8884,35 +13477,140 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), SI
+	LEAQ       (R8)(SI*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	VMOVUPS    76(BX), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       8(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VADDPS     Y0, Y1, Y0
+	MOVQ       32(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       40(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       32(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y2, Y1, Y1
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y2
+	VMASKMOVPS Y0, Y2, (SI)
+	MOVQ       40(CX), SI
+	VMOVUPS    76(BX), Y0
+	VMASKMOVPS Y1, Y0, (SI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·mingruInferenceLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·mingruInferenceLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -8921,24 +13619,24 @@ TEXT ·mingruInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 
@@ -8946,6 +13644,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -8969,9 +13670,9 @@ loop:
 	MOVQ         64(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -9177,23 +13878,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -9206,26 +13907,172 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         232(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         40(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         32(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	JMP          next
 
 done:
 	SFENCE
@@ -9242,9 +14089,9 @@ DATA c00000000<>+24(SB)/4, $0x00000000
 DATA c00000000<>+28(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $32
 
-// func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·mingruForwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·mingruForwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -9253,32 +14100,32 @@ TEXT ·mingruForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 
@@ -9286,6 +14133,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -9309,9 +14159,9 @@ loop:
 	MOVQ         64(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -9543,31 +14393,31 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  row
@@ -9580,43 +14430,225 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         40(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         472(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ       24(CX), DI
+	VMOVUPS    76(SI), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JZ         piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         56(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         32(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·mingruBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·mingruBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -9625,28 +14657,28 @@ TEXT ·mingruBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 
@@ -9654,6 +14686,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -9674,18 +14709,18 @@ loop:
 	SHLQ         $0x02, DI
 	ADDQ         (CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         272(AX), DI
+	MOVQ         296(AX), DI
 	IMULQ        SI, DI
-	ADDQ         264(AX), DI
+	ADDQ         288(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         24(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         280(AX), R10
+	MOVQ         304(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -9889,27 +14924,27 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  row
@@ -9922,39 +14957,266 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       296(AX), R9
+	IMULQ      DI, R9
+	ADDQ       288(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       24(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       304(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	VMOVUPS    76(SI), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	VMOVUPS    c00000000<>+0(SB), Y2
+	VMAXPS     Y1, Y2, Y2
+	VXORPS     c80000000<>+0(SB), Y2, Y1
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y3
+	VMULPS       Y3, Y0, Y3
+	MOVQ         24(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         312(AX), R11
+	VMOVUPS      (R9), Y4
+	VMASKMOVPS   (DI), Y4, Y4
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y5
+	VMASKMOVPS (DI), Y5, Y5
+	VORPS      Y5, Y4, Y4
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y4, Y0, Y4
+	MOVQ       32(CX), DI
+	VMOVUPS    76(SI), Y5
+	VMASKMOVPS (DI), Y5, Y5
+	VMULPS     Y5, Y0, Y5
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y6
+	VMASKMOVPS (DI), Y6, Y6
+	DECQ       R10
+	JZ         piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y7
+	VMASKMOVPS (DI), Y7, Y7
+	VORPS      Y7, Y6, Y6
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	VMOVUPS    c3f800000<>+0(SB), Y7
+	VSUBPS     Y6, Y7, Y7
+	VMULPS     Y7, Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y6
+	VMASKMOVPS Y0, Y6, (DI)
+	VSUBPS     Y5, Y3, Y0
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y1, Y3, Y3
+	VMULPS     Y1, Y4, Y1
+	VMULPS     Y1, Y3, Y3
+	VSUBPS     Y3, Y4, Y1
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS     Y1, Y2, Y2
+	VADDPS     Y2, Y3, Y1
+	MOVQ       40(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       472(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y1, Y0, Y0
+	VMULPS     Y0, Y2, Y2
+	MOVQ       48(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), SI
+	MOVQ       552(AX), R10
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y2, Y0, (DI)
+	DECQ       SI
+	JZ         piece6done
+
+piece6:
+	ADDQ       R10, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y2, Y0, (DI)
+	DECQ       SI
+	JNZ        piece6
+
+piece6done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·mingruComposeLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·mingruComposeLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -9963,24 +15225,24 @@ TEXT ·mingruComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -9988,6 +15250,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -10011,9 +15276,9 @@ loop:
 	MOVQ         64(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
@@ -10218,23 +15483,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -10247,35 +15512,185 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         232(AX), R10
+	VMOVUPS      (R8), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	DECQ         R9
+	JZ           piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VMULPS       Y3, Y2, Y3
+	MOVQ         40(CX), SI
+	VMOVUPS      76(BX), Y4
+	VMASKMOVPS   (SI), Y4, Y4
+	VMULPS       Y2, Y4, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   Y0, Y1, (SI)
+	MOVQ         40(CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   Y2, Y0, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·mingruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·mingruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -10284,16 +15699,16 @@ TEXT ·mingruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 
@@ -10301,6 +15716,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -10321,9 +15739,9 @@ loop:
 	SHLQ       $0x02, SI
 	ADDQ       (CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       200(AX), SI
+	MOVQ       216(AX), SI
 	IMULQ      BX, SI
-	ADDQ       192(AX), SI
+	ADDQ       208(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       16(CX), SI
 	PREFETCHT0 (SI)
@@ -10390,15 +15808,15 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  row
@@ -10411,27 +15829,88 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      SI, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	VMOVUPS    76(BX), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       8(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y2, Y0, Y0
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VMULPS     Y2, Y1, Y1
+	MOVQ       8(CX), SI
+	VMOVUPS    76(BX), Y2
+	VMASKMOVPS Y0, Y2, (SI)
+	MOVQ       24(CX), SI
+	VMOVUPS    76(BX), Y0
+	VMASKMOVPS Y1, Y0, (SI)
+	JMP        next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanInferenceLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanInferenceLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -10440,36 +15919,36 @@ TEXT ·rgLruScanInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 
@@ -10477,6 +15956,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -10502,9 +15984,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         560(AX), DI
+	MOVQ         616(AX), DI
 	IMULQ        SI, DI
-	ADDQ         552(AX), DI
+	ADDQ         608(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         56(CX), DI
 	PREFETCHT0   (DI)
@@ -10865,35 +16347,35 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  row
@@ -10906,38 +16388,281 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       616(AX), R9
+	IMULQ      DI, R9
+	ADDQ       608(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       56(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         232(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         32(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         392(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         40(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         56(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         64(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         56(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	JMP          next
 
 done:
 	SFENCE
@@ -11024,9 +16749,9 @@ DATA c42b20000<>+24(SB)/4, $0x42b20000
 DATA c42b20000<>+28(SB)/4, $0x42b20000
 GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
 
-// func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanForwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanForwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -11035,48 +16760,48 @@ TEXT ·rgLruScanForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
-	MOVQ 792(AX), SI
-	MOVQ 816(AX), DI
+	MOVQ 880(AX), SI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 
@@ -11084,6 +16809,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -11109,9 +16837,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         560(AX), DI
+	MOVQ         616(AX), DI
 	IMULQ        SI, DI
-	ADDQ         552(AX), DI
+	ADDQ         608(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         56(CX), DI
 	PREFETCHT0   (DI)
@@ -11511,47 +17239,47 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  row
@@ -11564,59 +17292,356 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       616(AX), R9
+	IMULQ      DI, R9
+	ADDQ       608(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       56(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   (DI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         64(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         712(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (DI)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         24(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         72(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         792(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (DI)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (DI)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       32(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       392(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ       40(CX), DI
+	VMOVUPS    76(SI), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VADDPS     Y3, Y2, Y2
+	MOVQ       80(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       872(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (DI)
+	DECQ       R10
+	JZ         piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (DI)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ         48(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         56(CX), DI
+	VMOVUPS      76(SI), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         88(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         56(CX), DI
+	VMOVUPS      76(SI), Y1
+	VMASKMOVPS   Y0, Y1, (DI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -11625,44 +17650,44 @@ TEXT ·rgLruScanBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
-	MOVQ 504(AX), SI
-	MOVQ 528(AX), DI
+	MOVQ 560(AX), SI
+	MOVQ 584(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
-	MOVQ 576(AX), SI
-	MOVQ 600(AX), DI
+	MOVQ 640(AX), SI
+	MOVQ 664(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
-	MOVQ 648(AX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
 	MOVQ 720(AX), SI
 	MOVQ 744(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 72(CX)
+	MOVQ 800(AX), SI
+	MOVQ 824(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 
@@ -11670,6 +17695,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -11690,20 +17718,20 @@ loop:
 	SHLQ         $0x02, DI
 	ADDQ         (CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         416(AX), DI
+	MOVQ         456(AX), DI
 	IMULQ        SI, DI
-	ADDQ         408(AX), DI
+	ADDQ         448(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         40(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         424(AX), R10
+	MOVQ         464(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         488(AX), DI
+	MOVQ         536(AX), DI
 	IMULQ        SI, DI
-	ADDQ         480(AX), DI
+	ADDQ         528(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         48(CX), DI
 	PREFETCHT0   (DI)
@@ -12119,43 +18147,43 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  row
@@ -12168,46 +18196,454 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       456(AX), R9
+	IMULQ      DI, R9
+	ADDQ       448(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       40(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       464(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      DI, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), DI
+	VMOVUPS    76(SI), Y0
+	VMASKMOVPS (DI), Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       24(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         32(CX), DI
+	VMOVUPS      76(SI), Y2
+	VMASKMOVPS   (DI), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c40000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      c3d9d89d9<>+0(SB), Y5
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
+	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y3, Y3, Y3
+	VFMADD213PS  Y3, Y3, Y5
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y5, Y2
+	VADDPS       Y2, Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	MOVQ         40(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         472(AX), R11
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   (DI), Y3, Y3
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	VMULPS       Y3, Y2, Y3
+	VXORPS       c80000000<>+0(SB), Y3, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y6, Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VMULPS       Y3, Y0, Y4
+	MOVQ         24(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         312(AX), R11
+	VMOVUPS      (R9), Y7
+	VMASKMOVPS   (DI), Y7, Y7
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y8
+	VMASKMOVPS (DI), Y8, Y8
+	VORPS      Y8, Y7, Y7
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	VMULPS     Y7, Y4, Y7
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y8
+	VMASKMOVPS (DI), Y8, Y8
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y9
+	VMASKMOVPS (DI), Y9, Y9
+	VORPS      Y9, Y8, Y8
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	VMULPS     Y8, Y4, Y4
+	MOVQ       56(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       632(AX), R11
+	VMOVUPS    (R9), Y8
+	VMASKMOVPS Y4, Y8, (DI)
+	DECQ       R10
+	JZ         piece5done
+
+piece5:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y8
+	VMASKMOVPS Y4, Y8, (DI)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ       48(CX), DI
+	VMOVUPS    76(SI), Y4
+	VMASKMOVPS (DI), Y4, Y4
+	VMULPS     Y4, Y0, Y4
+	VMULPS     Y6, Y0, Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    76(SI), Y8
+	VMASKMOVPS Y0, Y8, (DI)
+	VADDPS     Y3, Y3, Y0
+	VMOVUPS    c3a83126f<>+0(SB), Y3
+	VMAXPS     Y0, Y3, Y3
+	VDIVPS     Y3, Y1, Y0
+	VXORPS     c80000000<>+0(SB), Y0, Y0
+	VMULPS     Y6, Y0, Y1
+	VADDPS     Y1, Y4, Y1
+	VMULPS     Y6, Y0, Y0
+	VADDPS     Y0, Y1, Y0
+	VMULPS     Y6, Y0, Y0
+	VXORPS     c80000000<>+0(SB), Y0, Y0
+	MOVQ       40(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       472(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece6done
+
+piece6:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DI), Y3, Y3
+	VORPS      Y3, Y1, Y1
+	DECQ       R10
+	JNZ        piece6
+
+piece6done:
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y5, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	MOVQ         64(CX), DI
+	LEAQ         108(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         712(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y2, Y1, (DI)
+	DECQ         R10
+	JZ           piece7done
+
+piece7:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y2, Y1, (DI)
+	DECQ       R10
+	JNZ        piece7
+
+piece7done:
+	MOVQ       16(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece8done
+
+piece8:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece8
+
+piece8done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y1, Y7, Y1
+	VMULPS     Y1, Y2, Y2
+	MOVQ       72(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       792(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y2, Y1, (DI)
+	DECQ       R10
+	JZ         piece9done
+
+piece9:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y2, Y1, (DI)
+	DECQ       R10
+	JNZ        piece9
+
+piece9done:
+	MOVQ       40(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       472(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (DI), Y1, Y1
+	DECQ       R10
+	JZ         piece10done
+
+piece10:
+	ADDQ       R11, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (DI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece10
+
+piece10done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y1, Y0, Y0
+	VMULPS     Y0, Y2, Y2
+	MOVQ       80(CX), DI
+	LEAQ       108(SI), R9
+	MOVQ       (SI), SI
+	MOVQ       872(AX), R10
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y2, Y0, (DI)
+	DECQ       SI
+	JZ         piece11done
+
+piece11:
+	ADDQ       R10, DI
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS Y2, Y0, (DI)
+	DECQ       SI
+	JNZ        piece11
+
+piece11done:
+	JMP next
 
 done:
 	SFENCE
@@ -12224,9 +18660,9 @@ DATA c3a83126f<>+24(SB)/4, $0x3a83126f
 DATA c3a83126f<>+28(SB)/4, $0x3a83126f
 GLOBL c3a83126f<>(SB), RODATA|NOPTR, $32
 
-// func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanComposeLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanComposeLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -12235,36 +18671,36 @@ TEXT ·rgLruScanComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
-	MOVQ 432(AX), BX
-	MOVQ 456(AX), SI
+	MOVQ 480(AX), BX
+	MOVQ 504(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
-	MOVQ 504(AX), BX
-	MOVQ 528(AX), SI
+	MOVQ 560(AX), BX
+	MOVQ 584(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
-	MOVQ 576(AX), BX
-	MOVQ 600(AX), SI
+	MOVQ 640(AX), BX
+	MOVQ 664(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 
@@ -12272,6 +18708,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -12297,9 +18736,9 @@ loop:
 	PREFETCHT0   (SI)
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         560(AX), SI
+	MOVQ         616(AX), SI
 	IMULQ        BX, SI
-	ADDQ         552(AX), SI
+	ADDQ         608(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         56(CX), SI
 	PREFETCHT0   (SI)
@@ -12659,35 +19098,35 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 464(AX), SI
+	MOVQ 512(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 536(AX), SI
+	MOVQ 592(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 608(AX), SI
+	MOVQ 672(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	JMP  row
@@ -12700,47 +19139,294 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 472(AX), SI
+	MOVQ 520(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 544(AX), SI
+	MOVQ 600(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 616(AX), SI
+	MOVQ 680(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       616(AX), R8
+	IMULQ      SI, R8
+	ADDQ       608(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       56(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), SI
+	LEAQ       108(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (SI), Y0, Y0
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         16(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         232(AX), R10
+	VMOVUPS      (R8), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	DECQ         R9
+	JZ           piece1done
+
+piece1:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (SI), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         32(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         392(AX), R10
+	VMOVUPS      (R8), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	DECQ         R9
+	JZ           piece2done
+
+piece2:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	MOVQ         40(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         48(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         56(CX), SI
+	VMOVUPS      76(BX), Y3
+	VMASKMOVPS   (SI), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	MOVQ         64(CX), SI
+	VMOVUPS      76(BX), Y5
+	VMASKMOVPS   (SI), Y5, Y5
+	VMULPS       Y4, Y5, Y4
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         56(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   Y0, Y1, (SI)
+	MOVQ         64(CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   Y4, Y0, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func rgLruScanComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -12749,20 +19435,20 @@ TEXT ·rgLruScanComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 
@@ -12770,6 +19456,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -12790,9 +19479,9 @@ loop:
 	SHLQ         $0x02, SI
 	ADDQ         (CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         272(AX), SI
+	MOVQ         296(AX), SI
 	IMULQ        BX, SI
-	ADDQ         264(AX), SI
+	ADDQ         288(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         24(CX), SI
 	PREFETCHT0   (SI)
@@ -12998,19 +19687,19 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	JMP  row
@@ -13023,22 +19712,153 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ         SI, SI
+	MOVQ         56(AX), R8
+	IMULQ        SI, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        SI, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   (SI), Y0, Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VADDPS       Y4, Y4, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	MOVQ         24(CX), SI
+	LEAQ         108(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         312(AX), R10
+	VMOVUPS      (R8), Y2
+	VMASKMOVPS   (SI), Y2, Y2
+	DECQ         R9
+	JZ           piece0done
+
+piece0:
+	ADDQ       R10, SI
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VPSUBD       c4b400000<>+0(SB), Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y1
+	VMASKMOVPS   (SI), Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	MOVQ         8(CX), SI
+	VMOVUPS      76(BX), Y2
+	VMASKMOVPS   Y0, Y2, (SI)
+	MOVQ         32(CX), SI
+	VMOVUPS      76(BX), Y0
+	VMASKMOVPS   Y1, Y0, (SI)
+	JMP          next
 
 done:
 	SFENCE

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearInferenceLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·linearInferenceLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -15,24 +15,24 @@ TEXT ·linearInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 
@@ -40,6 +40,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -63,9 +66,9 @@ loop:
 	MOVQ       64(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
@@ -136,23 +139,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -165,35 +168,111 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K1
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K2
+	VMOVUPS.Z  (DI), K2, Z0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z0
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), DI
+	VMOVUPS.Z (DI), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      16(CX), DI
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), SI
+	MOVQ      312(AX), R10
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z1
+	DECQ      SI
+	JZ        piece1done
+
+piece1:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z1
+	DECQ    SI
+	JNZ     piece1
+
+piece1done:
+	MOVQ      32(CX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      40(CX), SI
+	VMOVUPS   Z0, K1, (SI)
+	MOVQ      16(CX), SI
+	VMOVUPS   Z0, K1, (SI)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearForwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·linearForwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -202,28 +281,28 @@ TEXT ·linearForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
-	MOVQ 432(AX), SI
-	MOVQ 456(AX), DI
+	MOVQ 480(AX), SI
+	MOVQ 504(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 
@@ -231,6 +310,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -254,9 +336,9 @@ loop:
 	MOVQ       64(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
@@ -339,27 +421,27 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  row
@@ -372,39 +454,133 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K1
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K2
+	VMOVUPS.Z  (DI), K2, Z0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z0
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), DI
+	VMOVUPS.Z (DI), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      40(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      472(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS   Z0, K2, (DI)
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z0, K2, (DI)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), DI
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), SI
+	MOVQ      312(AX), R10
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z1
+	DECQ      SI
+	JZ        piece2done
+
+piece2:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z1
+	DECQ    SI
+	JNZ     piece2
+
+piece2done:
+	MOVQ      32(CX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      48(CX), SI
+	VMOVUPS   Z0, K1, (SI)
+	MOVQ      16(CX), SI
+	VMOVUPS   Z0, K1, (SI)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·linearBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -413,24 +589,24 @@ TEXT ·linearBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 72(AX), SI
-	MOVQ 96(AX), DI
+	MOVQ 80(AX), SI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 144(AX), SI
-	MOVQ 168(AX), DI
+	MOVQ 160(AX), SI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
-	MOVQ 216(AX), SI
-	MOVQ 240(AX), DI
+	MOVQ 240(AX), SI
+	MOVQ 264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 288(AX), SI
-	MOVQ 312(AX), DI
+	MOVQ 320(AX), SI
+	MOVQ 344(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 360(AX), SI
-	MOVQ 384(AX), DI
+	MOVQ 400(AX), SI
+	MOVQ 424(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 
@@ -438,6 +614,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -458,15 +637,15 @@ loop:
 	SHLQ       $0x02, DI
 	ADDQ       (CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       272(AX), DI
+	MOVQ       296(AX), DI
 	IMULQ      SI, DI
-	ADDQ       264(AX), DI
+	ADDQ       288(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       24(CX), DI
 	PREFETCHT0 (DI)
@@ -543,23 +722,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -572,35 +751,129 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       296(AX), R9
+	IMULQ      DI, R9
+	ADDQ       288(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       24(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K1
+	MOVQ       (CX), DI
+	VMOVUPS.Z  (DI), K1, Z0
+	MOVQ       8(CX), DI
+	VMOVUPS.Z  (DI), K1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       32(CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       392(AX), R11
+	KMOVW      (R9), K2
+	VMOVUPS    Z0, K2, (DI)
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z0, K2, (DI)
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      16(CX), DI
+	VMOVUPS.Z (DI), K1, Z1
+	VMULPS    Z1, Z0, Z1
+	MOVQ      40(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      472(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS   Z1, K2, (DI)
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z1, K2, (DI)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      24(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), SI
+	MOVQ      312(AX), R10
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z1
+	DECQ      SI
+	JZ        piece2done
+
+piece2:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z1
+	DECQ    SI
+	JNZ     piece2
+
+piece2done:
+	VMULPS  Z1, Z0, Z0
+	MOVQ    8(CX), SI
+	VMOVUPS Z0, K1, (SI)
+	JMP     next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearComposeLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·linearComposeLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -609,24 +882,24 @@ TEXT ·linearComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -634,6 +907,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -657,9 +933,9 @@ loop:
 	MOVQ       64(AX), R9
 	LEAQ       (SI)(R9*4), SI
 	PREFETCHT0 (SI)
-	MOVQ       200(AX), SI
+	MOVQ       216(AX), SI
 	IMULQ      BX, SI
-	ADDQ       192(AX), SI
+	ADDQ       208(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       16(CX), SI
 	PREFETCHT0 (SI)
@@ -728,23 +1004,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -757,35 +1033,114 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      SI, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K1
+	MOVQ       (CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (SI), K2, Z0
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z0
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      16(CX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	VMULPS    Z1, Z0, Z1
+	MOVQ      24(CX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	VMULPS    Z0, Z2, Z0
+	MOVQ      32(CX), SI
+	LEAQ      12(BX), R8
+	MOVQ      (BX), BX
+	MOVQ      392(AX), R9
+	KMOVW     (R8), K2
+	VMOVUPS.Z (SI), K2, Z2
+	DECQ      BX
+	JZ        piece1done
+
+piece1:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z2
+	DECQ    BX
+	JNZ     piece1
+
+piece1done:
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX), K1, Z3
+	VADDPS    Z3, Z2, Z2
+	VADDPS    Z2, Z1, Z1
+	MOVQ      16(CX), BX
+	VMOVUPS   Z1, K1, (BX)
+	MOVQ      24(CX), BX
+	VMOVUPS   Z0, K1, (BX)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·linearComposeBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -794,16 +1149,16 @@ TEXT ·linearComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 
@@ -811,6 +1166,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -831,9 +1189,9 @@ loop:
 	SHLQ       $0x02, SI
 	ADDQ       (CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       200(AX), SI
+	MOVQ       216(AX), SI
 	IMULQ      BX, SI
-	ADDQ       192(AX), SI
+	ADDQ       208(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       16(CX), SI
 	PREFETCHT0 (SI)
@@ -890,15 +1248,15 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  row
@@ -911,27 +1269,81 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      SI, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K1
+	MOVQ       (CX), SI
+	VMOVUPS.Z  (SI), K1, Z0
+	MOVQ       8(CX), SI
+	VMOVUPS.Z  (SI), K1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), BX
+	MOVQ       232(AX), R9
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (SI), K2, Z1
+	DECQ       BX
+	JZ         piece0done
+
+piece0:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z1
+	DECQ    BX
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX), K1, Z2
+	VMULPS    Z1, Z2, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS   Z0, K1, (BX)
+	MOVQ      24(CX), BX
+	VMOVUPS   Z1, K1, (BX)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·gilrInferenceLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·gilrInferenceLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -940,24 +1352,24 @@ TEXT ·gilrInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -989,6 +1401,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -1012,9 +1427,9 @@ loop:
 	MOVQ         64(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -1109,11 +1524,11 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -1132,17 +1547,17 @@ tail:
 	VFMADD213PS  Z6, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -1170,16 +1585,16 @@ tail:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         40(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         32(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -1189,23 +1604,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -1218,26 +1633,154 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         16(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         232(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z24
+	DECQ         SI
+	JZ           piece1done
+
+piece1:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    SI
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS.Z    (SI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         32(CX), SI
+	VMOVUPS.Z    (SI), K2, Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z6, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z29, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         40(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	MOVQ         32(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	JMP          next
 
 done:
 	SFENCE
@@ -1316,9 +1859,9 @@ GLOBL c3e0913d8<>(SB), RODATA|NOPTR, $4
 DATA c3d35f5ff<>+0(SB)/4, $0x3d35f5ff
 GLOBL c3d35f5ff<>(SB), RODATA|NOPTR, $4
 
-// func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·gilrForwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·gilrForwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -1327,32 +1870,32 @@ TEXT ·gilrForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -1384,6 +1927,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -1407,9 +1953,9 @@ loop:
 	MOVQ         64(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -1524,11 +2070,11 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -1547,19 +2093,19 @@ tail:
 	VFMADD213PS  Z6, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         40(CX), DI
-	VMOVUPS      Z27, K1, (DI)(SI*4)
+	VMOVUPS      Z27, K2, (DI)(SI*4)
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -1587,18 +2133,18 @@ tail:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	MOVQ         48(CX), DI
-	VMOVUPS      Z29, K1, (DI)(SI*4)
+	VMOVUPS      Z29, K2, (DI)(SI*4)
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         56(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         32(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -1608,31 +2154,31 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  row
@@ -1645,43 +2191,207 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         40(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         472(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z27, K1, (DI)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z27, K1, (DI)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z24
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         48(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         552(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS      Z29, K1, (DI)
+	DECQ         SI
+	JZ           piece3done
+
+piece3:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z29, K1, (DI)
+	DECQ    SI
+	JNZ     piece3
+
+piece3done:
+	MOVQ      32(CX), SI
+	VMOVUPS.Z (SI), K2, Z24
+	VMULPS    Z24, Z27, Z24
+	VMOVUPS   Z6, Z25
+	VSUBPS    Z27, Z25, Z25
+	VMULPS    Z29, Z25, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      56(CX), SI
+	VMOVUPS   Z24, K2, (SI)
+	MOVQ      32(CX), SI
+	VMOVUPS   Z24, K2, (SI)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·gilrBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·gilrBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -1690,28 +2400,28 @@ TEXT ·gilrBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
@@ -1721,6 +2431,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -1741,18 +2454,18 @@ loop:
 	SHLQ         $0x02, DI
 	ADDQ         (CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         272(AX), DI
+	MOVQ         296(AX), DI
 	IMULQ        SI, DI
-	ADDQ         264(AX), DI
+	ADDQ         288(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         24(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         280(AX), R10
+	MOVQ         304(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -1859,27 +2572,27 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  row
@@ -1892,39 +2605,167 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       296(AX), R9
+	IMULQ      DI, R9
+	ADDQ       288(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       24(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       304(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K1
+	MOVQ       (CX), DI
+	VMOVUPS.Z  (DI), K1, Z2
+	MOVQ       8(CX), DI
+	VMOVUPS.Z  (DI), K1, Z3
+	VADDPS     Z3, Z2, Z2
+	MOVQ       16(CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	KMOVW      (R9), K2
+	VMOVUPS.Z  (DI), K2, Z3
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z3
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z3, Z2, Z4
+	MOVQ      24(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      312(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z5
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z5
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	VMOVUPS      Z0, Z6
+	VSUBPS       Z5, Z6, Z6
+	VMULPS       Z6, Z2, Z6
+	VPXORD       Z1, Z4, Z4
+	MOVQ         32(CX), DI
+	VMOVUPS.Z    (DI), K1, Z7
+	VMULPS       Z7, Z2, Z7
+	VADDPS       Z7, Z4, Z4
+	VMULPS       Z5, Z2, Z2
+	MOVQ         8(CX), DI
+	VMOVUPS      Z2, K1, (DI)
+	VMOVUPS      Z0, Z2
+	VFNMADD231PS Z3, Z3, Z2
+	VMULPS       Z6, Z2, Z2
+	MOVQ         40(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         472(AX), R11
+	KMOVW        (R9), K2
+	VMOVUPS      Z2, K2, (DI)
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z2, K2, (DI)
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	VMOVUPS Z0, Z2
+	VSUBPS  Z5, Z2, Z2
+	VMULPS  Z5, Z4, Z3
+	VMULPS  Z3, Z2, Z2
+	MOVQ    48(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), SI
+	MOVQ    552(AX), R10
+	KMOVW   (R9), K2
+	VMOVUPS Z2, K2, (DI)
+	DECQ    SI
+	JZ      piece3done
+
+piece3:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z2, K2, (DI)
+	DECQ    SI
+	JNZ     piece3
+
+piece3done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·gilrComposeLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·gilrComposeLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -1933,24 +2774,24 @@ TEXT ·gilrComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         72(AX), BX
-	MOVQ         96(AX), SI
+	MOVQ         80(AX), BX
+	MOVQ         104(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         144(AX), BX
-	MOVQ         168(AX), SI
+	MOVQ         160(AX), BX
+	MOVQ         184(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 16(CX)
-	MOVQ         216(AX), BX
-	MOVQ         240(AX), SI
+	MOVQ         240(AX), BX
+	MOVQ         264(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         288(AX), BX
-	MOVQ         312(AX), SI
+	MOVQ         320(AX), BX
+	MOVQ         344(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         360(AX), BX
-	MOVQ         384(AX), SI
+	MOVQ         400(AX), BX
+	MOVQ         424(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -1982,6 +2823,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -2005,9 +2849,9 @@ loop:
 	MOVQ         64(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
@@ -2097,11 +2941,11 @@ tail:
 	SUBQ         R8, BX
 	MOVL         $0x0000ffff, SI
 	BZHIL        R8, SI, SI
-	KMOVW        SI, K1
+	KMOVW        SI, K2
 	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z24
+	VMOVUPS.Z    (SI)(BX*4), K2, Z24
 	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -2120,17 +2964,17 @@ tail:
 	VFMADD213PS  Z6, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z24
+	VMOVUPS.Z    (SI)(BX*4), K2, Z24
 	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -2158,19 +3002,19 @@ tail:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z24
+	VMOVUPS.Z    (SI)(BX*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	VMULPS       Z27, Z25, Z25
 	VMOVUPS      Z6, Z26
 	VSUBPS       Z27, Z26, Z26
 	VMULPS       Z29, Z26, Z26
 	VADDPS       Z26, Z24, Z24
 	MOVQ         32(CX), SI
-	VMOVUPS      Z24, K1, (SI)(BX*4)
+	VMOVUPS      Z24, K2, (SI)(BX*4)
 	MOVQ         40(CX), SI
-	VMOVUPS      Z25, K1, (SI)(BX*4)
+	VMOVUPS      Z25, K2, (SI)(BX*4)
 
 next:
 	DECQ DI
@@ -2180,23 +3024,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -2209,35 +3053,166 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K2
+	MOVQ       (CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	KMOVW      (R8), K1
+	VMOVUPS.Z  (SI), K1, Z24
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z24
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), SI
+	VMOVUPS.Z    (SI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         16(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), BX
+	MOVQ         232(AX), R9
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (SI), K1, Z24
+	DECQ         BX
+	JZ           piece1done
+
+piece1:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z24
+	DECQ    BX
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K2, Z24
+	VMULPS       Z24, Z27, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VMULPS       Z27, Z25, Z25
+	VMOVUPS      Z6, Z26
+	VSUBPS       Z27, Z26, Z26
+	VMULPS       Z29, Z26, Z26
+	VADDPS       Z26, Z24, Z24
+	MOVQ         32(CX), BX
+	VMOVUPS      Z24, K2, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z25, K2, (BX)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·sruInferenceLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·sruInferenceLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -2246,44 +3221,44 @@ TEXT ·sruInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -2315,6 +3290,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -2342,9 +3320,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         632(AX), DI
+	MOVQ         696(AX), DI
 	IMULQ        SI, DI
-	ADDQ         624(AX), DI
+	ADDQ         688(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         64(CX), DI
 	PREFETCHT0   (DI)
@@ -2488,16 +3466,16 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -2516,17 +3494,17 @@ tail:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z26, Z28, Z28
 	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K2
+	VPMOVD2M     Z25, K1
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K2, Z25
+	VMOVAPS      Z28, K1, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -2545,29 +3523,29 @@ tail:
 	VFMADD213PS  Z6, Z27, Z29
 	VSCALEFPS    Z26, Z29, Z29
 	VADDPS       Z6, Z29, Z26
-	VPMOVD2M     Z25, K2
+	VPMOVD2M     Z25, K1
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z29, K2, Z25
+	VMOVAPS      Z29, K1, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z29
 	VFNMADD231PS Z26, Z29, Z25
 	VFMADD231PS  Z27, Z25, Z29
 	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VMULPS       Z26, Z28, Z26
 	VMOVUPS      Z6, Z27
 	VSUBPS       Z28, Z27, Z27
 	VMULPS       Z24, Z27, Z24
 	VADDPS       Z24, Z26, Z24
 	MOVQ         72(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         64(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	VPORD        Z1, Z24, Z26
 	VMOVUPS      Z12, Z27
 	VMAXPS       Z26, Z27, Z27
@@ -2599,7 +3577,7 @@ tail:
 	VMULPS       Z25, Z26, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         80(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -2609,43 +3587,43 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  row
@@ -2658,55 +3636,260 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), DI
+	VMOVUPS.Z (DI), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      16(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         32(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         392(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z25
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ         40(CX), DI
+	VMOVUPS.Z    (DI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z26, Z29, Z29
+	VADDPS       Z6, Z29, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z29, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z29
+	VFNMADD231PS Z26, Z29, Z25
+	VFMADD231PS  Z27, Z25, Z29
+	MOVQ         48(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         552(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z25
+	DECQ         SI
+	JZ           piece3done
+
+piece3:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    SI
+	JNZ     piece3
+
+piece3done:
+	MOVQ         56(CX), SI
+	VMOVUPS.Z    (SI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         64(CX), SI
+	VMOVUPS.Z    (SI), K2, Z26
+	VMULPS       Z26, Z28, Z26
+	VMOVUPS      Z6, Z27
+	VSUBPS       Z28, Z27, Z27
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z26, Z24
+	MOVQ         72(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	MOVQ         64(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	VPORD        Z1, Z24, Z26
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z13, Z26
+	VFMADD231PS  Z14, Z27, Z26
+	VSUBPS       Z13, Z26, Z28
+	VFNMADD231PS Z15, Z28, Z27
+	VFNMADD231PS Z16, Z28, Z27
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z27, Z28
+	VFMADD213PS  Z21, Z27, Z28
+	VFMADD213PS  Z20, Z27, Z28
+	VFMADD213PS  Z19, Z27, Z28
+	VMULPS       Z27, Z27, Z30
+	VFMADD213PS  Z27, Z30, Z28
+	VPSLLD       $0x17, Z26, Z26
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z26, Z27
+	VFMADD231PS  Z28, Z26, Z27
+	VADDPS       Z6, Z27, Z26
+	VRCP14PS     Z26, Z28
+	VMULPS       Z27, Z28, Z30
+	VFNMADD231PS Z26, Z30, Z27
+	VFMADD231PS  Z28, Z27, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	VMULPS       Z30, Z29, Z24
+	VMOVUPS      Z6, Z26
+	VSUBPS       Z29, Z26, Z26
+	VMULPS       Z25, Z26, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·sruForwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·sruForwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -2715,60 +3898,60 @@ TEXT ·sruForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
-	MOVQ         792(AX), SI
-	MOVQ         816(AX), DI
+	MOVQ         880(AX), SI
+	MOVQ         904(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 88(CX)
-	MOVQ         864(AX), SI
-	MOVQ         888(AX), DI
+	MOVQ         960(AX), SI
+	MOVQ         984(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 96(CX)
-	MOVQ         936(AX), SI
-	MOVQ         960(AX), DI
+	MOVQ         1040(AX), SI
+	MOVQ         1064(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 104(CX)
-	MOVQ         1008(AX), SI
-	MOVQ         1032(AX), DI
+	MOVQ         1120(AX), SI
+	MOVQ         1144(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 112(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -2800,6 +3983,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -2827,9 +4013,9 @@ loop:
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       632(AX), DI
+	MOVQ       696(AX), DI
 	IMULQ      SI, DI
-	ADDQ       624(AX), DI
+	ADDQ       688(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       64(CX), DI
 	PREFETCHT0 (DI)
@@ -3013,18 +4199,18 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         72(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -3043,19 +4229,19 @@ tail:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z26, Z28, Z28
 	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K2
+	VPMOVD2M     Z25, K1
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K2, Z25
+	VMOVAPS      Z28, K1, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	MOVQ         80(CX), DI
-	VMOVUPS      Z28, K1, (DI)(SI*4)
+	VMOVUPS      Z28, K2, (DI)(SI*4)
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -3074,33 +4260,33 @@ tail:
 	VFMADD213PS  Z6, Z27, Z29
 	VSCALEFPS    Z26, Z29, Z29
 	VADDPS       Z6, Z29, Z26
-	VPMOVD2M     Z25, K2
+	VPMOVD2M     Z25, K1
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z29, K2, Z25
+	VMOVAPS      Z29, K1, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z29
 	VFNMADD231PS Z26, Z29, Z25
 	VFMADD231PS  Z27, Z25, Z29
 	MOVQ         88(CX), DI
-	VMOVUPS      Z29, K1, (DI)(SI*4)
+	VMOVUPS      Z29, K2, (DI)(SI*4)
 	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         96(CX), DI
-	VMOVUPS      Z25, K1, (DI)(SI*4)
+	VMOVUPS      Z25, K2, (DI)(SI*4)
 	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VMULPS       Z26, Z28, Z26
 	VMOVUPS      Z6, Z27
 	VSUBPS       Z28, Z27, Z27
 	VMULPS       Z24, Z27, Z24
 	VADDPS       Z24, Z26, Z24
 	MOVQ         104(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         64(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	VPORD        Z1, Z24, Z26
 	VMOVUPS      Z12, Z27
 	VMAXPS       Z26, Z27, Z27
@@ -3132,7 +4318,7 @@ tail:
 	VMULPS       Z25, Z26, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         112(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -3142,59 +4328,59 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 968(AX), DI
+	MOVQ 1072(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1040(AX), DI
+	MOVQ 1152(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	JMP  row
@@ -3207,71 +4393,348 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 976(AX), DI
+	MOVQ 1080(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1048(AX), DI
+	MOVQ 1160(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), DI
+	VMOVUPS.Z (DI), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      72(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      792(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS   Z24, K1, (DI)
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z24, K1, (DI)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         80(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         872(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z28, K1, (DI)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z28, K1, (DI)
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ      32(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      392(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	MOVQ         40(CX), DI
+	VMOVUPS.Z    (DI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z26, Z29, Z29
+	VADDPS       Z6, Z29, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z29, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z29
+	VFNMADD231PS Z26, Z29, Z25
+	VFMADD231PS  Z27, Z25, Z29
+	MOVQ         88(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         952(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z29, K1, (DI)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z29, K1, (DI)
+	DECQ    R10
+	JNZ     piece5
+
+piece5done:
+	MOVQ      48(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      552(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece6done
+
+piece6:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece6
+
+piece6done:
+	MOVQ      56(CX), DI
+	VMOVUPS.Z (DI), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      96(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), SI
+	MOVQ      1032(AX), R10
+	KMOVW     (R9), K1
+	VMOVUPS   Z25, K1, (DI)
+	DECQ      SI
+	JZ        piece7done
+
+piece7:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z25, K1, (DI)
+	DECQ    SI
+	JNZ     piece7
+
+piece7done:
+	MOVQ         64(CX), SI
+	VMOVUPS.Z    (SI), K2, Z26
+	VMULPS       Z26, Z28, Z26
+	VMOVUPS      Z6, Z27
+	VSUBPS       Z28, Z27, Z27
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z26, Z24
+	MOVQ         104(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	MOVQ         64(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	VPORD        Z1, Z24, Z26
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z13, Z26
+	VFMADD231PS  Z14, Z27, Z26
+	VSUBPS       Z13, Z26, Z28
+	VFNMADD231PS Z15, Z28, Z27
+	VFNMADD231PS Z16, Z28, Z27
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z27, Z28
+	VFMADD213PS  Z21, Z27, Z28
+	VFMADD213PS  Z20, Z27, Z28
+	VFMADD213PS  Z19, Z27, Z28
+	VMULPS       Z27, Z27, Z30
+	VFMADD213PS  Z27, Z30, Z28
+	VPSLLD       $0x17, Z26, Z26
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z26, Z27
+	VFMADD231PS  Z28, Z26, Z27
+	VADDPS       Z6, Z27, Z26
+	VRCP14PS     Z26, Z28
+	VMULPS       Z27, Z28, Z30
+	VFNMADD231PS Z26, Z30, Z27
+	VFMADD231PS  Z28, Z27, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	VMULPS       Z30, Z29, Z24
+	VMOVUPS      Z6, Z26
+	VSUBPS       Z29, Z26, Z26
+	VMULPS       Z25, Z26, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         112(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·sruBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·sruBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -3280,52 +4743,52 @@ TEXT ·sruBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
-	MOVQ         792(AX), SI
-	MOVQ         816(AX), DI
+	MOVQ         880(AX), SI
+	MOVQ         904(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 88(CX)
-	MOVQ         864(AX), SI
-	MOVQ         888(AX), DI
+	MOVQ         960(AX), SI
+	MOVQ         984(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 96(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
@@ -3347,6 +4810,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -3367,28 +4833,28 @@ loop:
 	SHLQ       $0x02, DI
 	ADDQ       (CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       344(AX), DI
+	MOVQ       376(AX), DI
 	IMULQ      SI, DI
-	ADDQ       336(AX), DI
+	ADDQ       368(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       32(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       488(AX), DI
+	MOVQ       536(AX), DI
 	IMULQ      SI, DI
-	ADDQ       480(AX), DI
+	ADDQ       528(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       48(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       496(AX), R10
+	MOVQ       544(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       632(AX), DI
+	MOVQ       696(AX), DI
 	IMULQ      SI, DI
-	ADDQ       624(AX), DI
+	ADDQ       688(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       64(CX), DI
 	PREFETCHT0 (DI)
@@ -3611,51 +5077,51 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  row
@@ -3668,63 +5134,315 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      DI, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       544(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K1
+	MOVQ       (CX), DI
+	VMOVUPS.Z  (DI), K1, Z14
+	MOVQ       8(CX), DI
+	VMOVUPS.Z  (DI), K1, Z15
+	VADDPS     Z15, Z14, Z14
+	MOVQ       16(CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	KMOVW      (R9), K2
+	VMOVUPS.Z  (DI), K2, Z15
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z15
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z15, Z14, Z15
+	MOVQ      24(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      312(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z16
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z16
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	VMOVUPS Z0, Z17
+	VSUBPS  Z16, Z17, Z17
+	VMULPS  Z17, Z14, Z17
+	MOVQ    72(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), R10
+	MOVQ    792(AX), R11
+	KMOVW   (R9), K2
+	VMOVUPS Z17, K2, (DI)
+	DECQ    R10
+	JZ      piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z17, K2, (DI)
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	VPXORD       Z1, Z15, Z15
+	MOVQ         32(CX), DI
+	VMOVUPS.Z    (DI), K1, Z17
+	VPORD        Z1, Z17, Z18
+	VMOVUPS      Z2, Z19
+	VMAXPS       Z18, Z19, Z19
+	VMOVUPS      Z3, Z18
+	VFMADD231PS  Z4, Z19, Z18
+	VSUBPS       Z3, Z18, Z20
+	VFNMADD231PS Z5, Z20, Z19
+	VFNMADD231PS Z6, Z20, Z19
+	VMOVUPS      Z13, Z20
+	VFMADD213PS  Z12, Z19, Z20
+	VFMADD213PS  Z11, Z19, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VMULPS       Z19, Z19, Z21
+	VFMADD213PS  Z19, Z21, Z20
+	VPSLLD       $0x17, Z18, Z18
+	VMOVUPS      Z7, Z19
+	VFMADD231PS  Z8, Z18, Z19
+	VFMADD231PS  Z20, Z18, Z19
+	VADDPS       Z0, Z19, Z18
+	VRCP14PS     Z18, Z20
+	VMULPS       Z19, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z19
+	VFMADD231PS  Z20, Z19, Z21
+	VPTERNLOGD   $0xd8, Z1, Z17, Z21
+	VMULPS       Z21, Z14, Z17
+	VADDPS       Z17, Z15, Z15
+	VMULPS       Z16, Z14, Z14
+	VMOVUPS      Z0, Z17
+	VFNMADD231PS Z21, Z21, Z17
+	VMULPS       Z14, Z17, Z17
+	MOVQ         40(CX), DI
+	VMOVUPS.Z    (DI), K1, Z14
+	VADDPS       Z17, Z14, Z14
+	MOVQ         48(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         552(AX), R11
+	KMOVW        (R9), K2
+	VMOVUPS.Z    (DI), K2, Z17
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z17
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	VMULPS    Z17, Z14, Z17
+	MOVQ      56(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      632(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z18
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z18
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	VMOVUPS Z0, Z19
+	VSUBPS  Z18, Z19, Z19
+	VMULPS  Z19, Z14, Z19
+	MOVQ    80(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), R10
+	MOVQ    872(AX), R11
+	KMOVW   (R9), K2
+	VMOVUPS Z19, K2, (DI)
+	DECQ    R10
+	JZ      piece5done
+
+piece5:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z19, K2, (DI)
+	DECQ    R10
+	JNZ     piece5
+
+piece5done:
+	VPXORD    Z1, Z17, Z17
+	MOVQ      64(CX), DI
+	VMOVUPS.Z (DI), K1, Z19
+	VMULPS    Z19, Z14, Z19
+	VADDPS    Z19, Z17, Z17
+	VMULPS    Z18, Z14, Z14
+	MOVQ      40(CX), DI
+	VMOVUPS   Z14, K1, (DI)
+	VMOVUPS   Z0, Z14
+	VSUBPS    Z16, Z14, Z14
+	VMULPS    Z16, Z15, Z15
+	VMULPS    Z15, Z14, Z14
+	MOVQ      88(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      952(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS   Z14, K2, (DI)
+	DECQ      R10
+	JZ        piece6done
+
+piece6:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z14, K2, (DI)
+	DECQ    R10
+	JNZ     piece6
+
+piece6done:
+	VMOVUPS Z0, Z14
+	VSUBPS  Z18, Z14, Z14
+	VMULPS  Z18, Z17, Z15
+	VMULPS  Z15, Z14, Z14
+	MOVQ    96(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), SI
+	MOVQ    1032(AX), R10
+	KMOVW   (R9), K2
+	VMOVUPS Z14, K2, (DI)
+	DECQ    SI
+	JZ      piece7done
+
+piece7:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z14, K2, (DI)
+	DECQ    SI
+	JNZ     piece7
+
+piece7done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·sruComposeLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·sruComposeLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -3733,24 +5451,24 @@ TEXT ·sruComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         72(AX), BX
-	MOVQ         96(AX), SI
+	MOVQ         80(AX), BX
+	MOVQ         104(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         144(AX), BX
-	MOVQ         168(AX), SI
+	MOVQ         160(AX), BX
+	MOVQ         184(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 16(CX)
-	MOVQ         216(AX), BX
-	MOVQ         240(AX), SI
+	MOVQ         240(AX), BX
+	MOVQ         264(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         288(AX), BX
-	MOVQ         312(AX), SI
+	MOVQ         320(AX), BX
+	MOVQ         344(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         360(AX), BX
-	MOVQ         384(AX), SI
+	MOVQ         400(AX), BX
+	MOVQ         424(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -3770,6 +5488,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -3793,9 +5514,9 @@ loop:
 	MOVQ         64(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
@@ -3860,16 +5581,16 @@ tail:
 	SUBQ         R8, BX
 	MOVL         $0x0000ffff, SI
 	BZHIL        R8, SI, SI
-	KMOVW        SI, K1
+	KMOVW        SI, K2
 	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z12
+	VMOVUPS.Z    (SI)(BX*4), K2, Z12
 	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z13
+	VMOVUPS.Z    (SI)(BX*4), K2, Z13
 	VADDPS       Z13, Z12, Z12
 	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z13
+	VMOVUPS.Z    (SI)(BX*4), K2, Z13
 	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VMOVUPS.Z    (SI)(BX*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -3888,27 +5609,27 @@ tail:
 	VFMADD213PS  Z6, Z15, Z16
 	VSCALEFPS    Z14, Z16, Z16
 	VADDPS       Z6, Z16, Z14
-	VPMOVD2M     Z13, K2
+	VPMOVD2M     Z13, K1
 	VMOVUPS      Z6, Z13
-	VMOVAPS      Z16, K2, Z13
+	VMOVAPS      Z16, K1, Z13
 	VRCP14PS     Z14, Z15
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
 	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z13
+	VMOVUPS.Z    (SI)(BX*4), K2, Z13
 	VMULPS       Z13, Z16, Z13
 	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VMOVUPS.Z    (SI)(BX*4), K2, Z14
 	VMULPS       Z16, Z14, Z14
 	VMOVUPS      Z6, Z15
 	VSUBPS       Z16, Z15, Z15
 	VMULPS       Z12, Z15, Z12
 	VADDPS       Z12, Z13, Z12
 	MOVQ         32(CX), SI
-	VMOVUPS      Z12, K1, (SI)(BX*4)
+	VMOVUPS      Z12, K2, (SI)(BX*4)
 	MOVQ         40(CX), SI
-	VMOVUPS      Z14, K1, (SI)(BX*4)
+	VMOVUPS      Z14, K2, (SI)(BX*4)
 
 next:
 	DECQ DI
@@ -3918,23 +5639,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -3947,35 +5668,141 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K2
+	MOVQ       (CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	KMOVW      (R8), K1
+	VMOVUPS.Z  (SI), K1, Z12
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z12
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), SI
+	VMOVUPS.Z (SI), K2, Z13
+	VADDPS    Z13, Z12, Z12
+	MOVQ      16(CX), SI
+	LEAQ      12(BX), R8
+	MOVQ      (BX), BX
+	MOVQ      232(AX), R9
+	KMOVW     (R8), K1
+	VMOVUPS.Z (SI), K1, Z13
+	DECQ      BX
+	JZ        piece1done
+
+piece1:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z13
+	DECQ    BX
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K2, Z13
+	VMULPS       Z13, Z16, Z13
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z14
+	VMULPS       Z16, Z14, Z14
+	VMOVUPS      Z6, Z15
+	VSUBPS       Z16, Z15, Z15
+	VMULPS       Z12, Z15, Z12
+	VADDPS       Z12, Z13, Z12
+	MOVQ         32(CX), BX
+	VMOVUPS      Z12, K2, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z14, K2, (BX)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·sruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·sruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -3984,28 +5811,28 @@ TEXT ·sruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         72(AX), BX
-	MOVQ         96(AX), SI
+	MOVQ         80(AX), BX
+	MOVQ         104(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         144(AX), BX
-	MOVQ         168(AX), SI
+	MOVQ         160(AX), BX
+	MOVQ         184(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 16(CX)
-	MOVQ         216(AX), BX
-	MOVQ         240(AX), SI
+	MOVQ         240(AX), BX
+	MOVQ         264(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         288(AX), BX
-	MOVQ         312(AX), SI
+	MOVQ         320(AX), BX
+	MOVQ         344(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         360(AX), BX
-	MOVQ         384(AX), SI
+	MOVQ         400(AX), BX
+	MOVQ         424(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
-	MOVQ         432(AX), BX
-	MOVQ         456(AX), SI
+	MOVQ         480(AX), BX
+	MOVQ         504(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 48(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
@@ -4027,6 +5854,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -4047,19 +5877,19 @@ loop:
 	SHLQ         $0x02, SI
 	ADDQ         (CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         200(AX), SI
+	MOVQ         216(AX), SI
 	IMULQ        BX, SI
-	ADDQ         192(AX), SI
+	ADDQ         208(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         16(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         416(AX), SI
+	MOVQ         456(AX), SI
 	IMULQ        BX, SI
-	ADDQ         408(AX), SI
+	ADDQ         448(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         40(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         424(AX), R9
+	MOVQ         464(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
 	MOVQ         (CX), SI
@@ -4187,27 +6017,27 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 464(AX), SI
+	MOVQ 512(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	JMP  row
@@ -4220,39 +6050,154 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 472(AX), SI
+	MOVQ 520(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ         SI, SI
+	MOVQ         56(AX), R8
+	IMULQ        SI, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         216(AX), R8
+	IMULQ        SI, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        SI, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), SI
+	LEAQ         (R8)(SI*4), R8
+	PREFETCHT0   (R8)
+	KMOVW        8(BX), K1
+	MOVQ         (CX), SI
+	VMOVUPS.Z    (SI), K1, Z14
+	MOVQ         8(CX), SI
+	VMOVUPS.Z    (SI), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), SI
+	VMOVUPS.Z    (SI), K1, Z15
+	VPORD        Z8, Z15, Z16
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z1, Z16
+	VFMADD231PS  Z2, Z17, Z16
+	VSUBPS       Z1, Z16, Z18
+	VFNMADD231PS Z3, Z18, Z17
+	VFNMADD231PS Z4, Z18, Z17
+	VMOVUPS      Z13, Z18
+	VFMADD213PS  Z12, Z17, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VMULPS       Z17, Z17, Z19
+	VFMADD213PS  Z17, Z19, Z18
+	VPSLLD       $0x17, Z16, Z16
+	VMOVUPS      Z5, Z17
+	VFMADD231PS  Z6, Z16, Z17
+	VFMADD231PS  Z18, Z16, Z17
+	VADDPS       Z7, Z17, Z16
+	VRCP14PS     Z16, Z18
+	VMULPS       Z17, Z18, Z19
+	VFNMADD231PS Z16, Z19, Z17
+	VFMADD231PS  Z18, Z17, Z19
+	VPTERNLOGD   $0xd8, Z8, Z15, Z19
+	MOVQ         24(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         312(AX), R10
+	KMOVW        (R8), K2
+	VMOVUPS.Z    (SI), K2, Z15
+	DECQ         R9
+	JZ           piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z15
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS       Z15, Z14, Z14
+	VMOVUPS      Z7, Z15
+	VFNMADD231PS Z19, Z19, Z15
+	VMULPS       Z14, Z15, Z15
+	MOVQ         32(CX), SI
+	VMOVUPS.Z    (SI), K1, Z14
+	VADDPS       Z15, Z14, Z14
+	MOVQ         40(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), BX
+	MOVQ         472(AX), R9
+	KMOVW        (R8), K2
+	VMOVUPS.Z    (SI), K2, Z15
+	DECQ         BX
+	JZ           piece1done
+
+piece1:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z15
+	DECQ    BX
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z15, Z14, Z14
+	MOVQ      48(CX), BX
+	VMOVUPS.Z (BX), K1, Z16
+	VMULPS    Z15, Z16, Z15
+	MOVQ      32(CX), BX
+	VMOVUPS   Z14, K1, (BX)
+	MOVQ      48(CX), BX
+	VMOVUPS   Z15, K1, (BX)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·qrnnInferenceLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·qrnnInferenceLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -4261,36 +6206,36 @@ TEXT ·qrnnInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
@@ -4322,6 +6267,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -4347,9 +6295,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         488(AX), DI
+	MOVQ         536(AX), DI
 	IMULQ        SI, DI
-	ADDQ         480(AX), DI
+	ADDQ         528(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         48(CX), DI
 	PREFETCHT0   (DI)
@@ -4484,11 +6432,11 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -4516,9 +6464,9 @@ tail:
 	VFMADD231PS  Z27, Z26, Z28
 	VPTERNLOGD   $0xd8, Z8, Z24, Z28
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -4537,17 +6485,17 @@ tail:
 	VFMADD213PS  Z7, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z7, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z7, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -4566,27 +6514,27 @@ tail:
 	VFMADD213PS  Z7, Z26, Z29
 	VSCALEFPS    Z25, Z29, Z29
 	VADDPS       Z7, Z29, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z7, Z24
-	VMOVAPS      Z29, K2, Z24
+	VMOVAPS      Z29, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z26, Z24, Z29
 	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z7, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z28, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         56(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         48(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	VMULPS       Z24, Z29, Z24
 	MOVQ         64(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -4596,35 +6544,35 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  row
@@ -4637,47 +6585,225 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      DI, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         16(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         232(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z24
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         392(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z24
+	DECQ         SI
+	JZ           piece2done
+
+piece2:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    SI
+	JNZ     piece2
+
+piece2done:
+	MOVQ         40(CX), SI
+	VMOVUPS.Z    (SI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         48(CX), SI
+	VMOVUPS.Z    (SI), K2, Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z7, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z28, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         56(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	MOVQ         48(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	VMULPS       Z24, Z29, Z24
+	MOVQ         64(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·qrnnForwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·qrnnForwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -4686,48 +6812,48 @@ TEXT ·qrnnForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
-	MOVQ         792(AX), SI
-	MOVQ         816(AX), DI
+	MOVQ         880(AX), SI
+	MOVQ         904(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 88(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
@@ -4759,6 +6885,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -4784,9 +6913,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         488(AX), DI
+	MOVQ         536(AX), DI
 	IMULQ        SI, DI
-	ADDQ         480(AX), DI
+	ADDQ         528(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         48(CX), DI
 	PREFETCHT0   (DI)
@@ -4951,11 +7080,11 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -4983,11 +7112,11 @@ tail:
 	VFMADD231PS  Z27, Z26, Z28
 	VPTERNLOGD   $0xd8, Z8, Z24, Z28
 	MOVQ         56(CX), DI
-	VMOVUPS      Z28, K1, (DI)(SI*4)
+	VMOVUPS      Z28, K2, (DI)(SI*4)
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -5006,19 +7135,19 @@ tail:
 	VFMADD213PS  Z7, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z7, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z7, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         64(CX), DI
-	VMOVUPS      Z27, K1, (DI)(SI*4)
+	VMOVUPS      Z27, K2, (DI)(SI*4)
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -5037,29 +7166,29 @@ tail:
 	VFMADD213PS  Z7, Z26, Z29
 	VSCALEFPS    Z25, Z29, Z29
 	VADDPS       Z7, Z29, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z7, Z24
-	VMOVAPS      Z29, K2, Z24
+	VMOVAPS      Z29, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z26, Z24, Z29
 	MOVQ         72(CX), DI
-	VMOVUPS      Z29, K1, (DI)(SI*4)
+	VMOVUPS      Z29, K2, (DI)(SI*4)
 	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z7, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z28, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         80(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         48(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	VMULPS       Z24, Z29, Z24
 	MOVQ         88(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -5069,47 +7198,47 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  row
@@ -5122,59 +7251,291 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      DI, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         56(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         632(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z28, K1, (DI)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z28, K1, (DI)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z24
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         64(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         712(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z27, K1, (DI)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z27, K1, (DI)
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ      32(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      392(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z24
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	MOVQ         40(CX), DI
+	VMOVUPS.Z    (DI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         72(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         792(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS      Z29, K1, (DI)
+	DECQ         SI
+	JZ           piece5done
+
+piece5:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z29, K1, (DI)
+	DECQ    SI
+	JNZ     piece5
+
+piece5done:
+	MOVQ      48(CX), SI
+	VMOVUPS.Z (SI), K2, Z24
+	VMULPS    Z24, Z27, Z24
+	VMOVUPS   Z7, Z25
+	VSUBPS    Z27, Z25, Z25
+	VMULPS    Z28, Z25, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      80(CX), SI
+	VMOVUPS   Z24, K2, (SI)
+	MOVQ      48(CX), SI
+	VMOVUPS   Z24, K2, (SI)
+	VMULPS    Z24, Z29, Z24
+	MOVQ      88(CX), SI
+	VMOVUPS   Z24, K2, (SI)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·qrnnBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·qrnnBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -5183,44 +7544,44 @@ TEXT ·qrnnBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
@@ -5230,6 +7591,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -5250,26 +7614,26 @@ loop:
 	SHLQ       $0x02, DI
 	ADDQ       (CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       416(AX), DI
+	MOVQ       456(AX), DI
 	IMULQ      SI, DI
-	ADDQ       408(AX), DI
+	ADDQ       448(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       40(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       424(AX), R10
+	MOVQ       464(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
-	MOVQ       560(AX), DI
+	MOVQ       616(AX), DI
 	IMULQ      SI, DI
-	ADDQ       552(AX), DI
+	ADDQ       608(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       56(CX), DI
 	PREFETCHT0 (DI)
@@ -5414,43 +7778,43 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  row
@@ -5463,55 +7827,238 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       456(AX), R9
+	IMULQ      DI, R9
+	ADDQ       448(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       40(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       464(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       616(AX), R9
+	IMULQ      DI, R9
+	ADDQ       608(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       56(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K1
+	MOVQ       (CX), DI
+	VMOVUPS.Z  (DI), K1, Z2
+	MOVQ       8(CX), DI
+	VMOVUPS.Z  (DI), K1, Z3
+	VADDPS     Z3, Z2, Z2
+	MOVQ       16(CX), DI
+	VMOVUPS.Z  (DI), K1, Z3
+	VMULPS     Z3, Z2, Z3
+	MOVQ       24(CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	KMOVW      (R9), K2
+	VMOVUPS.Z  (DI), K2, Z4
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z4
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z4, Z2, Z2
+	MOVQ      32(CX), DI
+	VMOVUPS.Z (DI), K1, Z5
+	VADDPS    Z2, Z5, Z2
+	MOVQ      40(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      472(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z5
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z5
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z5, Z2, Z6
+	MOVQ      48(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      552(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z7
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z7
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	VMOVUPS   Z0, Z8
+	VSUBPS    Z7, Z8, Z8
+	VMULPS    Z8, Z2, Z8
+	VPXORD    Z1, Z6, Z6
+	MOVQ      56(CX), DI
+	VMOVUPS.Z (DI), K1, Z9
+	VMULPS    Z9, Z2, Z9
+	VADDPS    Z9, Z6, Z6
+	VMULPS    Z7, Z2, Z2
+	MOVQ      32(CX), DI
+	VMOVUPS   Z2, K1, (DI)
+	VMOVUPS   Z0, Z2
+	VSUBPS    Z4, Z2, Z2
+	VMULPS    Z4, Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	MOVQ      64(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      712(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS   Z2, K2, (DI)
+	DECQ      R10
+	JZ        piece3done
+
+piece3:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z2, K2, (DI)
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	VMOVUPS Z0, Z2
+	VSUBPS  Z7, Z2, Z2
+	VMULPS  Z7, Z6, Z3
+	VMULPS  Z3, Z2, Z2
+	MOVQ    72(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), R10
+	MOVQ    792(AX), R11
+	KMOVW   (R9), K2
+	VMOVUPS Z2, K2, (DI)
+	DECQ    R10
+	JZ      piece4done
+
+piece4:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z2, K2, (DI)
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	VMOVUPS      Z0, Z2
+	VFNMADD231PS Z5, Z5, Z2
+	VMULPS       Z8, Z2, Z2
+	MOVQ         80(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         872(AX), R10
+	KMOVW        (R9), K2
+	VMOVUPS      Z2, K2, (DI)
+	DECQ         SI
+	JZ           piece5done
+
+piece5:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z2, K2, (DI)
+	DECQ    SI
+	JNZ     piece5
+
+piece5done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·qrnnComposeLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·qrnnComposeLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -5520,24 +8067,24 @@ TEXT ·qrnnComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         72(AX), BX
-	MOVQ         96(AX), SI
+	MOVQ         80(AX), BX
+	MOVQ         104(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         144(AX), BX
-	MOVQ         168(AX), SI
+	MOVQ         160(AX), BX
+	MOVQ         184(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 16(CX)
-	MOVQ         216(AX), BX
-	MOVQ         240(AX), SI
+	MOVQ         240(AX), BX
+	MOVQ         264(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         288(AX), BX
-	MOVQ         312(AX), SI
+	MOVQ         320(AX), BX
+	MOVQ         344(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         360(AX), BX
-	MOVQ         384(AX), SI
+	MOVQ         400(AX), BX
+	MOVQ         424(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
@@ -5569,6 +8116,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -5592,9 +8142,9 @@ loop:
 	MOVQ         64(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
@@ -5684,11 +8234,11 @@ tail:
 	SUBQ         R8, BX
 	MOVL         $0x0000ffff, SI
 	BZHIL        R8, SI, SI
-	KMOVW        SI, K1
+	KMOVW        SI, K2
 	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z24
+	VMOVUPS.Z    (SI)(BX*4), K2, Z24
 	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -5716,9 +8266,9 @@ tail:
 	VFMADD231PS  Z27, Z26, Z28
 	VPTERNLOGD   $0xd8, Z8, Z24, Z28
 	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z24
+	VMOVUPS.Z    (SI)(BX*4), K2, Z24
 	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -5737,27 +8287,27 @@ tail:
 	VFMADD213PS  Z7, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z7, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z7, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z24
+	VMOVUPS.Z    (SI)(BX*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	VMULPS       Z27, Z25, Z25
 	VMOVUPS      Z7, Z26
 	VSUBPS       Z27, Z26, Z26
 	VMULPS       Z28, Z26, Z26
 	VADDPS       Z26, Z24, Z24
 	MOVQ         32(CX), SI
-	VMOVUPS      Z24, K1, (SI)(BX*4)
+	VMOVUPS      Z24, K2, (SI)(BX*4)
 	MOVQ         40(CX), SI
-	VMOVUPS      Z25, K1, (SI)(BX*4)
+	VMOVUPS      Z25, K2, (SI)(BX*4)
 
 next:
 	DECQ DI
@@ -5767,23 +8317,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -5796,35 +8346,166 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K2
+	MOVQ       (CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	KMOVW      (R8), K1
+	VMOVUPS.Z  (SI), K1, Z24
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z24
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), SI
+	VMOVUPS.Z    (SI), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         16(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), BX
+	MOVQ         232(AX), R9
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (SI), K1, Z24
+	DECQ         BX
+	JZ           piece1done
+
+piece1:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z24
+	DECQ    BX
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K2, Z24
+	VMULPS       Z24, Z27, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VMULPS       Z27, Z25, Z25
+	VMOVUPS      Z7, Z26
+	VSUBPS       Z27, Z26, Z26
+	VMULPS       Z28, Z26, Z26
+	VADDPS       Z26, Z24, Z24
+	MOVQ         32(CX), BX
+	VMOVUPS      Z24, K2, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z25, K2, (BX)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·qrnnComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·qrnnComposeBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -5833,24 +8514,24 @@ TEXT ·qrnnComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -5858,6 +8539,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -5878,13 +8562,13 @@ loop:
 	SHLQ       $0x02, SI
 	ADDQ       (CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       344(AX), SI
+	MOVQ       376(AX), SI
 	IMULQ      BX, SI
-	ADDQ       336(AX), SI
+	ADDQ       368(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       32(CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       352(AX), R9
+	MOVQ       384(AX), R9
 	LEAQ       (SI)(R9*4), SI
 	PREFETCHT0 (SI)
 	MOVQ       (CX), SI
@@ -5952,23 +8636,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -5981,35 +8665,114 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), SI
+	LEAQ       (R8)(SI*4), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K1
+	MOVQ       (CX), SI
+	VMOVUPS.Z  (SI), K1, Z0
+	MOVQ       8(CX), SI
+	VMOVUPS.Z  (SI), K1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       232(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (SI), K2, Z1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z1
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	VADDPS    Z0, Z1, Z0
+	MOVQ      32(CX), SI
+	LEAQ      12(BX), R8
+	MOVQ      (BX), BX
+	MOVQ      392(AX), R9
+	KMOVW     (R8), K2
+	VMOVUPS.Z (SI), K2, Z1
+	DECQ      BX
+	JZ        piece1done
+
+piece1:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z1
+	DECQ    BX
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX), K1, Z2
+	VMULPS    Z1, Z2, Z1
+	MOVQ      24(CX), BX
+	VMOVUPS   Z0, K1, (BX)
+	MOVQ      40(CX), BX
+	VMOVUPS   Z1, K1, (BX)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreInferenceLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreInferenceLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -6018,76 +8781,76 @@ TEXT ·lsLstmCoreInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
-	MOVQ         792(AX), SI
-	MOVQ         816(AX), DI
+	MOVQ         880(AX), SI
+	MOVQ         904(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 88(CX)
-	MOVQ         864(AX), SI
-	MOVQ         888(AX), DI
+	MOVQ         960(AX), SI
+	MOVQ         984(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 96(CX)
-	MOVQ         936(AX), SI
-	MOVQ         960(AX), DI
+	MOVQ         1040(AX), SI
+	MOVQ         1064(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 104(CX)
-	MOVQ         1008(AX), SI
-	MOVQ         1032(AX), DI
+	MOVQ         1120(AX), SI
+	MOVQ         1144(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 112(CX)
-	MOVQ         1080(AX), SI
-	MOVQ         1104(AX), DI
+	MOVQ         1200(AX), SI
+	MOVQ         1224(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 120(CX)
-	MOVQ         1152(AX), SI
-	MOVQ         1176(AX), DI
+	MOVQ         1280(AX), SI
+	MOVQ         1304(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 128(CX)
-	MOVQ         1224(AX), SI
-	MOVQ         1248(AX), DI
+	MOVQ         1360(AX), SI
+	MOVQ         1384(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 136(CX)
-	MOVQ         1296(AX), SI
-	MOVQ         1320(AX), DI
+	MOVQ         1440(AX), SI
+	MOVQ         1464(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 144(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -6119,6 +8882,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -6133,35 +8899,35 @@ up:
 	JLT  tail
 
 loop:
-	MOVQ         632(AX), DI
+	MOVQ         696(AX), DI
 	IMULQ        SI, DI
-	ADDQ         624(AX), DI
+	ADDQ         688(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         64(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         640(AX), R10
+	MOVQ         704(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         776(AX), DI
+	MOVQ         856(AX), DI
 	IMULQ        SI, DI
-	ADDQ         768(AX), DI
+	ADDQ         848(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         80(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         784(AX), R10
+	MOVQ         864(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         920(AX), DI
+	MOVQ         1016(AX), DI
 	IMULQ        SI, DI
-	ADDQ         912(AX), DI
+	ADDQ         1008(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         96(CX), DI
 	PREFETCHT0   (DI)
@@ -6347,16 +9113,16 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -6376,22 +9142,22 @@ tail:
 	VFMADD213PS  Z6, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -6421,14 +9187,14 @@ tail:
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z27, Z24
 	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         72(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         80(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	MOVQ         88(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z27
+	VMOVUPS.Z    (DI)(SI*4), K2, Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -6448,30 +9214,30 @@ tail:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z26, Z28, Z28
 	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K2
+	VPMOVD2M     Z25, K1
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K2, Z25
+	VMOVAPS      Z28, K1, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	MOVQ         96(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VMULPS       Z25, Z28, Z25
 	VADDPS       Z24, Z25, Z24
 	MOVQ         136(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         96(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         104(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         112(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         120(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	MOVQ         128(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z27
+	VMOVUPS.Z    (DI)(SI*4), K2, Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -6491,16 +9257,16 @@ tail:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z26, Z28, Z28
 	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K2
+	VPMOVD2M     Z25, K1
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K2, Z25
+	VMOVAPS      Z28, K1, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	VMULPS       Z24, Z28, Z24
 	MOVQ         144(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -6510,75 +9276,75 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 968(AX), DI
+	MOVQ 1072(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1040(AX), DI
+	MOVQ 1152(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 1112(AX), DI
+	MOVQ 1232(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 1184(AX), DI
+	MOVQ 1312(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 1256(AX), DI
+	MOVQ 1392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 1328(AX), DI
+	MOVQ 1472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	JMP  row
@@ -6591,87 +9357,411 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 976(AX), DI
+	MOVQ 1080(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1048(AX), DI
+	MOVQ 1160(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 1120(AX), DI
+	MOVQ 1240(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 1192(AX), DI
+	MOVQ 1320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 1264(AX), DI
+	MOVQ 1400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 1336(AX), DI
+	MOVQ 1480(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       704(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       856(AX), R9
+	IMULQ      DI, R9
+	ADDQ       848(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       80(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       864(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       1016(AX), R9
+	IMULQ      DI, R9
+	ADDQ       1008(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       96(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), DI
+	VMOVUPS.Z (DI), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      16(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         392(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z24
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ      40(CX), DI
+	VMOVUPS.Z (DI), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      48(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      552(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece3done
+
+piece3:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ         56(CX), DI
+	VMOVUPS.Z    (DI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z27, Z24
+	MOVQ         64(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         712(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z25
+	DECQ         R10
+	JZ           piece4done
+
+piece4:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	MOVQ      72(CX), DI
+	VMOVUPS.Z (DI), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      80(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      872(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z26
+	DECQ      R10
+	JZ        piece5done
+
+piece5:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z26
+	DECQ    R10
+	JNZ     piece5
+
+piece5done:
+	MOVQ         88(CX), DI
+	VMOVUPS.Z    (DI), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         96(CX), DI
+	VMOVUPS.Z    (DI), K2, Z25
+	VMULPS       Z25, Z28, Z25
+	VADDPS       Z24, Z25, Z24
+	MOVQ         136(CX), DI
+	VMOVUPS      Z24, K2, (DI)
+	MOVQ         96(CX), DI
+	VMOVUPS      Z24, K2, (DI)
+	MOVQ         104(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         1112(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z25
+	DECQ         R10
+	JZ           piece6done
+
+piece6:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece6
+
+piece6done:
+	MOVQ      112(CX), DI
+	VMOVUPS.Z (DI), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      120(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), SI
+	MOVQ      1272(AX), R10
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z26
+	DECQ      SI
+	JZ        piece7done
+
+piece7:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z26
+	DECQ    SI
+	JNZ     piece7
+
+piece7done:
+	MOVQ         128(CX), SI
+	VMOVUPS.Z    (SI), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	VMULPS       Z24, Z28, Z24
+	MOVQ         144(CX), SI
+	VMOVUPS      Z24, K2, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreForwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreForwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -6680,92 +9770,92 @@ TEXT ·lsLstmCoreForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
-	MOVQ         792(AX), SI
-	MOVQ         816(AX), DI
+	MOVQ         880(AX), SI
+	MOVQ         904(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 88(CX)
-	MOVQ         864(AX), SI
-	MOVQ         888(AX), DI
+	MOVQ         960(AX), SI
+	MOVQ         984(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 96(CX)
-	MOVQ         936(AX), SI
-	MOVQ         960(AX), DI
+	MOVQ         1040(AX), SI
+	MOVQ         1064(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 104(CX)
-	MOVQ         1008(AX), SI
-	MOVQ         1032(AX), DI
+	MOVQ         1120(AX), SI
+	MOVQ         1144(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 112(CX)
-	MOVQ         1080(AX), SI
-	MOVQ         1104(AX), DI
+	MOVQ         1200(AX), SI
+	MOVQ         1224(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 120(CX)
-	MOVQ         1152(AX), SI
-	MOVQ         1176(AX), DI
+	MOVQ         1280(AX), SI
+	MOVQ         1304(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 128(CX)
-	MOVQ         1224(AX), SI
-	MOVQ         1248(AX), DI
+	MOVQ         1360(AX), SI
+	MOVQ         1384(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 136(CX)
-	MOVQ         1296(AX), SI
-	MOVQ         1320(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 144(CX)
-	MOVQ         1368(AX), SI
-	MOVQ         1392(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 152(CX)
 	MOVQ         1440(AX), SI
 	MOVQ         1464(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 144(CX)
+	MOVQ         1520(AX), SI
+	MOVQ         1544(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 152(CX)
+	MOVQ         1600(AX), SI
+	MOVQ         1624(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 160(CX)
-	MOVQ         1512(AX), SI
-	MOVQ         1536(AX), DI
+	MOVQ         1680(AX), SI
+	MOVQ         1704(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 168(CX)
-	MOVQ         1584(AX), SI
-	MOVQ         1608(AX), DI
+	MOVQ         1760(AX), SI
+	MOVQ         1784(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 176(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -6797,6 +9887,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -6811,35 +9904,35 @@ up:
 	JLT  tail
 
 loop:
-	MOVQ         632(AX), DI
+	MOVQ         696(AX), DI
 	IMULQ        SI, DI
-	ADDQ         624(AX), DI
+	ADDQ         688(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         64(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         640(AX), R10
+	MOVQ         704(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         776(AX), DI
+	MOVQ         856(AX), DI
 	IMULQ        SI, DI
-	ADDQ         768(AX), DI
+	ADDQ         848(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         80(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         784(AX), R10
+	MOVQ         864(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         920(AX), DI
+	MOVQ         1016(AX), DI
 	IMULQ        SI, DI
-	ADDQ         912(AX), DI
+	ADDQ         1008(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         96(CX), DI
 	PREFETCHT0   (DI)
@@ -7065,16 +10158,16 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7094,24 +10187,24 @@ tail:
 	VFMADD213PS  Z6, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         136(CX), DI
-	VMOVUPS      Z27, K1, (DI)(SI*4)
+	VMOVUPS      Z27, K2, (DI)(SI*4)
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z24
+	VMOVUPS.Z    (DI)(SI*4), K2, Z24
 	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7140,17 +10233,17 @@ tail:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	MOVQ         144(CX), DI
-	VMOVUPS      Z29, K1, (DI)(SI*4)
+	VMOVUPS      Z29, K2, (DI)(SI*4)
 	VMULPS       Z29, Z27, Z24
 	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         72(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         80(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	MOVQ         88(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z27
+	VMOVUPS.Z    (DI)(SI*4), K2, Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -7170,32 +10263,32 @@ tail:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z26, Z28, Z28
 	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K2
+	VPMOVD2M     Z25, K1
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K2, Z25
+	VMOVAPS      Z28, K1, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	MOVQ         152(CX), DI
-	VMOVUPS      Z28, K1, (DI)(SI*4)
+	VMOVUPS      Z28, K2, (DI)(SI*4)
 	MOVQ         96(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	VMULPS       Z25, Z28, Z25
 	VADDPS       Z24, Z25, Z24
 	MOVQ         160(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         96(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 	MOVQ         104(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z25
+	VMOVUPS.Z    (DI)(SI*4), K2, Z25
 	MOVQ         112(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         120(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z26
+	VMOVUPS.Z    (DI)(SI*4), K2, Z26
 	MOVQ         128(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z27
+	VMOVUPS.Z    (DI)(SI*4), K2, Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -7215,18 +10308,18 @@ tail:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z26, Z28, Z28
 	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K2
+	VPMOVD2M     Z25, K1
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K2, Z25
+	VMOVAPS      Z28, K1, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	MOVQ         168(CX), DI
-	VMOVUPS      Z28, K1, (DI)(SI*4)
+	VMOVUPS      Z28, K2, (DI)(SI*4)
 	VMULPS       Z24, Z28, Z24
 	MOVQ         176(CX), DI
-	VMOVUPS      Z24, K1, (DI)(SI*4)
+	VMOVUPS      Z24, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -7236,91 +10329,91 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 968(AX), DI
+	MOVQ 1072(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1040(AX), DI
+	MOVQ 1152(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 1112(AX), DI
+	MOVQ 1232(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 1184(AX), DI
+	MOVQ 1312(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 1256(AX), DI
+	MOVQ 1392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 1328(AX), DI
+	MOVQ 1472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	MOVQ 152(CX), SI
-	MOVQ 1400(AX), DI
+	MOVQ 1552(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 152(CX)
 	MOVQ 160(CX), SI
-	MOVQ 1472(AX), DI
+	MOVQ 1632(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 160(CX)
 	MOVQ 168(CX), SI
-	MOVQ 1544(AX), DI
+	MOVQ 1712(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 168(CX)
 	MOVQ 176(CX), SI
-	MOVQ 1616(AX), DI
+	MOVQ 1792(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 176(CX)
 	JMP  row
@@ -7333,103 +10426,499 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 976(AX), DI
+	MOVQ 1080(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 1048(AX), DI
+	MOVQ 1160(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 1120(AX), DI
+	MOVQ 1240(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 1192(AX), DI
+	MOVQ 1320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 1264(AX), DI
+	MOVQ 1400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 1336(AX), DI
+	MOVQ 1480(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	MOVQ 152(CX), SI
-	MOVQ 1408(AX), DI
+	MOVQ 1560(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 152(CX)
 	MOVQ 160(CX), SI
-	MOVQ 1480(AX), DI
+	MOVQ 1640(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 160(CX)
 	MOVQ 168(CX), SI
-	MOVQ 1552(AX), DI
+	MOVQ 1720(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 168(CX)
 	MOVQ 176(CX), SI
-	MOVQ 1624(AX), DI
+	MOVQ 1800(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 176(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       704(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       856(AX), R9
+	IMULQ      DI, R9
+	ADDQ       848(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       80(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       864(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       1016(AX), R9
+	IMULQ      DI, R9
+	ADDQ       1008(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       96(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), DI
+	VMOVUPS.Z (DI), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      16(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         136(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         1432(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z27, K1, (DI)
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z27, K1, (DI)
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ      32(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      392(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z24
+	DECQ      R10
+	JZ        piece3done
+
+piece3:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z24
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ      40(CX), DI
+	VMOVUPS.Z (DI), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      48(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      552(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	MOVQ         56(CX), DI
+	VMOVUPS.Z    (DI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         144(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         1512(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z29, K1, (DI)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z29, K1, (DI)
+	DECQ    R10
+	JNZ     piece5
+
+piece5done:
+	VMULPS    Z29, Z27, Z24
+	MOVQ      64(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      712(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece6done
+
+piece6:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece6
+
+piece6done:
+	MOVQ      72(CX), DI
+	VMOVUPS.Z (DI), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      80(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      872(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z26
+	DECQ      R10
+	JZ        piece7done
+
+piece7:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z26
+	DECQ    R10
+	JNZ     piece7
+
+piece7done:
+	MOVQ         88(CX), DI
+	VMOVUPS.Z    (DI), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         152(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         1592(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z28, K1, (DI)
+	DECQ         R10
+	JZ           piece8done
+
+piece8:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z28, K1, (DI)
+	DECQ    R10
+	JNZ     piece8
+
+piece8done:
+	MOVQ      96(CX), DI
+	VMOVUPS.Z (DI), K2, Z25
+	VMULPS    Z25, Z28, Z25
+	VADDPS    Z24, Z25, Z24
+	MOVQ      160(CX), DI
+	VMOVUPS   Z24, K2, (DI)
+	MOVQ      96(CX), DI
+	VMOVUPS   Z24, K2, (DI)
+	MOVQ      104(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      1112(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z25
+	DECQ      R10
+	JZ        piece9done
+
+piece9:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z25
+	DECQ    R10
+	JNZ     piece9
+
+piece9done:
+	MOVQ      112(CX), DI
+	VMOVUPS.Z (DI), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      120(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      1272(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z26
+	DECQ      R10
+	JZ        piece10done
+
+piece10:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z26
+	DECQ    R10
+	JNZ     piece10
+
+piece10done:
+	MOVQ         128(CX), DI
+	VMOVUPS.Z    (DI), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         168(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         1752(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS      Z28, K1, (DI)
+	DECQ         SI
+	JZ           piece11done
+
+piece11:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z28, K1, (DI)
+	DECQ    SI
+	JNZ     piece11
+
+piece11done:
+	VMULPS  Z24, Z28, Z24
+	MOVQ    176(CX), SI
+	VMOVUPS Z24, K2, (SI)
+	JMP     next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -7438,52 +10927,52 @@ TEXT ·lsLstmCoreBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
-	MOVQ         792(AX), SI
-	MOVQ         816(AX), DI
+	MOVQ         880(AX), SI
+	MOVQ         904(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 88(CX)
-	MOVQ         864(AX), SI
-	MOVQ         888(AX), DI
+	MOVQ         960(AX), SI
+	MOVQ         984(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 96(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
@@ -7492,6 +10981,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -7512,25 +11004,25 @@ loop:
 	SHLQ       $0x02, DI
 	ADDQ       (CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       200(AX), DI
+	MOVQ       216(AX), DI
 	IMULQ      SI, DI
-	ADDQ       192(AX), DI
+	ADDQ       208(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       16(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       416(AX), DI
+	MOVQ       456(AX), DI
 	IMULQ      SI, DI
-	ADDQ       408(AX), DI
+	ADDQ       448(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       40(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       632(AX), DI
+	MOVQ       696(AX), DI
 	IMULQ      SI, DI
-	ADDQ       624(AX), DI
+	ADDQ       688(AX), DI
 	SHLQ       $0x02, DI
 	ADDQ       64(CX), DI
 	PREFETCHT0 (DI)
-	MOVQ       640(AX), R10
+	MOVQ       704(AX), R10
 	LEAQ       (DI)(R10*4), DI
 	PREFETCHT0 (DI)
 	LEAQ       (DI)(R10*4), DI
@@ -7694,51 +11186,51 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 992(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  row
@@ -7751,63 +11243,284 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1000(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       456(AX), R9
+	IMULQ      DI, R9
+	ADDQ       448(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       40(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      DI, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       704(AX), DI
+	LEAQ       (R9)(DI*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(DI*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(DI*4), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K1
+	MOVQ       (CX), DI
+	VMOVUPS.Z  (DI), K1, Z1
+	MOVQ       8(CX), DI
+	VMOVUPS.Z  (DI), K1, Z2
+	VADDPS     Z2, Z1, Z1
+	MOVQ       16(CX), DI
+	VMOVUPS.Z  (DI), K1, Z2
+	VMULPS     Z2, Z1, Z2
+	MOVQ       24(CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       312(AX), R11
+	KMOVW      (R9), K2
+	VMOVUPS.Z  (DI), K2, Z3
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z3
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z3, Z1, Z1
+	MOVQ      32(CX), DI
+	VMOVUPS.Z (DI), K1, Z4
+	VADDPS    Z1, Z4, Z1
+	VMOVUPS   Z0, Z4
+	VSUBPS    Z3, Z4, Z4
+	VMULPS    Z3, Z2, Z2
+	VMULPS    Z2, Z4, Z4
+	MOVQ      72(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      792(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS   Z4, K2, (DI)
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z4, K2, (DI)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      40(CX), DI
+	VMOVUPS.Z (DI), K1, Z2
+	VMULPS    Z2, Z1, Z2
+	MOVQ      48(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      552(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z3
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z3
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	VMULPS  Z3, Z1, Z4
+	MOVQ    32(CX), DI
+	VMOVUPS Z4, K1, (DI)
+	VMOVUPS Z0, Z4
+	VSUBPS  Z3, Z4, Z4
+	VMULPS  Z3, Z2, Z2
+	VMULPS  Z2, Z4, Z4
+	MOVQ    80(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), R10
+	MOVQ    872(AX), R11
+	KMOVW   (R9), K2
+	VMOVUPS Z4, K2, (DI)
+	DECQ    R10
+	JZ      piece3done
+
+piece3:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z4, K2, (DI)
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ      56(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      632(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z2
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z2
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	VMULPS    Z2, Z1, Z3
+	MOVQ      64(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      712(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z4
+	DECQ      R10
+	JZ        piece5done
+
+piece5:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z4
+	DECQ    R10
+	JNZ     piece5
+
+piece5done:
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z0, Z5
+	VFNMADD231PS Z2, Z2, Z5
+	VMULPS       Z1, Z5, Z5
+	MOVQ         88(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         952(AX), R11
+	KMOVW        (R9), K2
+	VMOVUPS      Z5, K2, (DI)
+	DECQ         R10
+	JZ           piece6done
+
+piece6:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z5, K2, (DI)
+	DECQ    R10
+	JNZ     piece6
+
+piece6done:
+	VMOVUPS Z0, Z1
+	VSUBPS  Z4, Z1, Z1
+	VMULPS  Z4, Z3, Z2
+	VMULPS  Z2, Z1, Z1
+	MOVQ    96(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), SI
+	MOVQ    1032(AX), R10
+	KMOVW   (R9), K2
+	VMOVUPS Z1, K2, (DI)
+	DECQ    SI
+	JZ      piece7done
+
+piece7:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z1, K2, (DI)
+	DECQ    SI
+	JNZ     piece7
+
+piece7done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreComposeLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreComposeLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -7816,56 +11529,56 @@ TEXT ·lsLstmCoreComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         72(AX), BX
-	MOVQ         96(AX), SI
+	MOVQ         80(AX), BX
+	MOVQ         104(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         144(AX), BX
-	MOVQ         168(AX), SI
+	MOVQ         160(AX), BX
+	MOVQ         184(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 16(CX)
-	MOVQ         216(AX), BX
-	MOVQ         240(AX), SI
+	MOVQ         240(AX), BX
+	MOVQ         264(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         288(AX), BX
-	MOVQ         312(AX), SI
+	MOVQ         320(AX), BX
+	MOVQ         344(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         360(AX), BX
-	MOVQ         384(AX), SI
+	MOVQ         400(AX), BX
+	MOVQ         424(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
-	MOVQ         432(AX), BX
-	MOVQ         456(AX), SI
+	MOVQ         480(AX), BX
+	MOVQ         504(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 48(CX)
-	MOVQ         504(AX), BX
-	MOVQ         528(AX), SI
+	MOVQ         560(AX), BX
+	MOVQ         584(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 56(CX)
-	MOVQ         576(AX), BX
-	MOVQ         600(AX), SI
+	MOVQ         640(AX), BX
+	MOVQ         664(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 64(CX)
-	MOVQ         648(AX), BX
-	MOVQ         672(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 72(CX)
 	MOVQ         720(AX), BX
 	MOVQ         744(AX), SI
 	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 72(CX)
+	MOVQ         800(AX), BX
+	MOVQ         824(AX), SI
+	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 80(CX)
-	MOVQ         792(AX), BX
-	MOVQ         816(AX), SI
+	MOVQ         880(AX), BX
+	MOVQ         904(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 88(CX)
-	MOVQ         864(AX), BX
-	MOVQ         888(AX), SI
+	MOVQ         960(AX), BX
+	MOVQ         984(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 96(CX)
-	MOVQ         936(AX), BX
-	MOVQ         960(AX), SI
+	MOVQ         1040(AX), BX
+	MOVQ         1064(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 104(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -7897,6 +11610,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -7911,39 +11627,39 @@ up:
 	JLT  tail
 
 loop:
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         488(AX), SI
+	MOVQ         536(AX), SI
 	IMULQ        BX, SI
-	ADDQ         480(AX), SI
+	ADDQ         528(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         48(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         632(AX), SI
+	MOVQ         696(AX), SI
 	IMULQ        BX, SI
-	ADDQ         624(AX), SI
+	ADDQ         688(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         64(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         640(AX), R9
+	MOVQ         704(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         776(AX), SI
+	MOVQ         856(AX), SI
 	IMULQ        BX, SI
-	ADDQ         768(AX), SI
+	ADDQ         848(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         80(CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         784(AX), R9
+	MOVQ         864(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         920(AX), SI
+	MOVQ         1016(AX), SI
 	IMULQ        BX, SI
-	ADDQ         912(AX), SI
+	ADDQ         1008(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         96(CX), SI
 	PREFETCHT0   (SI)
@@ -8078,16 +11794,16 @@ tail:
 	SUBQ         R8, BX
 	MOVL         $0x0000ffff, SI
 	BZHIL        R8, SI, SI
-	KMOVW        SI, K1
+	KMOVW        SI, K2
 	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z24
+	VMOVUPS.Z    (SI)(BX*4), K2, Z24
 	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z26
+	VMOVUPS.Z    (SI)(BX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8107,22 +11823,22 @@ tail:
 	VFMADD213PS  Z6, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z24
+	VMOVUPS.Z    (SI)(BX*4), K2, Z24
 	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         48(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	MOVQ         56(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z26
+	VMOVUPS.Z    (SI)(BX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8152,14 +11868,14 @@ tail:
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z27, Z24
 	MOVQ         64(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	MOVQ         72(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z26
+	VMOVUPS.Z    (SI)(BX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         80(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z26
+	VMOVUPS.Z    (SI)(BX*4), K2, Z26
 	MOVQ         88(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z27
+	VMOVUPS.Z    (SI)(BX*4), K2, Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -8179,24 +11895,24 @@ tail:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z26, Z28, Z28
 	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K2
+	VPMOVD2M     Z25, K1
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K2, Z25
+	VMOVAPS      Z28, K1, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	MOVQ         96(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z25
+	VMOVUPS.Z    (SI)(BX*4), K2, Z25
 	VMULPS       Z25, Z28, Z25
 	MOVQ         104(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z26
+	VMOVUPS.Z    (SI)(BX*4), K2, Z26
 	VMULPS       Z28, Z26, Z26
 	VADDPS       Z24, Z25, Z24
 	MOVQ         96(CX), SI
-	VMOVUPS      Z24, K1, (SI)(BX*4)
+	VMOVUPS      Z24, K2, (SI)(BX*4)
 	MOVQ         104(CX), SI
-	VMOVUPS      Z26, K1, (SI)(BX*4)
+	VMOVUPS      Z26, K2, (SI)(BX*4)
 
 next:
 	DECQ DI
@@ -8206,55 +11922,55 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 464(AX), SI
+	MOVQ 512(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 536(AX), SI
+	MOVQ 592(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 608(AX), SI
+	MOVQ 672(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	MOVQ 72(CX), BX
-	MOVQ 680(AX), SI
+	MOVQ 752(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 72(CX)
 	MOVQ 80(CX), BX
-	MOVQ 752(AX), SI
+	MOVQ 832(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 80(CX)
 	MOVQ 88(CX), BX
-	MOVQ 824(AX), SI
+	MOVQ 912(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 88(CX)
 	MOVQ 96(CX), BX
-	MOVQ 896(AX), SI
+	MOVQ 992(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 96(CX)
 	MOVQ 104(CX), BX
-	MOVQ 968(AX), SI
+	MOVQ 1072(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 104(CX)
 	JMP  row
@@ -8267,67 +11983,328 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 472(AX), SI
+	MOVQ 520(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 544(AX), SI
+	MOVQ 600(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 616(AX), SI
+	MOVQ 680(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	MOVQ 72(CX), BX
-	MOVQ 688(AX), SI
+	MOVQ 760(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 72(CX)
 	MOVQ 80(CX), BX
-	MOVQ 760(AX), SI
+	MOVQ 840(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 80(CX)
 	MOVQ 88(CX), BX
-	MOVQ 832(AX), SI
+	MOVQ 920(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 88(CX)
 	MOVQ 96(CX), BX
-	MOVQ 904(AX), SI
+	MOVQ 1000(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 96(CX)
 	MOVQ 104(CX), BX
-	MOVQ 976(AX), SI
+	MOVQ 1080(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 104(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       536(AX), R8
+	IMULQ      SI, R8
+	ADDQ       528(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       48(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       696(AX), R8
+	IMULQ      SI, R8
+	ADDQ       688(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       64(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       704(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       856(AX), R8
+	IMULQ      SI, R8
+	ADDQ       848(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       80(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       864(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       1016(AX), R8
+	IMULQ      SI, R8
+	ADDQ       1008(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       96(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K2
+	MOVQ       (CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	KMOVW      (R8), K1
+	VMOVUPS.Z  (SI), K1, Z24
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z24
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), SI
+	VMOVUPS.Z (SI), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      16(CX), SI
+	LEAQ      12(BX), R8
+	MOVQ      (BX), R9
+	MOVQ      232(AX), R10
+	KMOVW     (R8), K1
+	VMOVUPS.Z (SI), K1, Z25
+	DECQ      R9
+	JZ        piece1done
+
+piece1:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z25
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS.Z    (SI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         392(AX), R10
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (SI), K1, Z24
+	DECQ         R9
+	JZ           piece2done
+
+piece2:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z24
+	DECQ    R9
+	JNZ     piece2
+
+piece2done:
+	MOVQ      40(CX), SI
+	VMOVUPS.Z (SI), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      48(CX), SI
+	LEAQ      12(BX), R8
+	MOVQ      (BX), R9
+	MOVQ      552(AX), R10
+	KMOVW     (R8), K1
+	VMOVUPS.Z (SI), K1, Z25
+	DECQ      R9
+	JZ        piece3done
+
+piece3:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z25
+	DECQ    R9
+	JNZ     piece3
+
+piece3done:
+	MOVQ         56(CX), SI
+	VMOVUPS.Z    (SI), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z27, Z24
+	MOVQ         64(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         712(AX), R10
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (SI), K1, Z25
+	DECQ         R9
+	JZ           piece4done
+
+piece4:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z25
+	DECQ    R9
+	JNZ     piece4
+
+piece4done:
+	MOVQ      72(CX), SI
+	VMOVUPS.Z (SI), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      80(CX), SI
+	LEAQ      12(BX), R8
+	MOVQ      (BX), BX
+	MOVQ      872(AX), R9
+	KMOVW     (R8), K1
+	VMOVUPS.Z (SI), K1, Z26
+	DECQ      BX
+	JZ        piece5done
+
+piece5:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z26
+	DECQ    BX
+	JNZ     piece5
+
+piece5done:
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VMULPS       Z25, Z28, Z25
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
+	VMULPS       Z28, Z26, Z26
+	VADDPS       Z24, Z25, Z24
+	MOVQ         96(CX), BX
+	VMOVUPS      Z24, K2, (BX)
+	MOVQ         104(CX), BX
+	VMOVUPS      Z26, K2, (BX)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·lsLstmCoreComposeBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -8336,24 +12313,24 @@ TEXT ·lsLstmCoreComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 72(AX), BX
-	MOVQ 96(AX), SI
+	MOVQ 80(AX), BX
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 144(AX), BX
-	MOVQ 168(AX), SI
+	MOVQ 160(AX), BX
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
-	MOVQ 216(AX), BX
-	MOVQ 240(AX), SI
+	MOVQ 240(AX), BX
+	MOVQ 264(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 288(AX), BX
-	MOVQ 312(AX), SI
+	MOVQ 320(AX), BX
+	MOVQ 344(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 360(AX), BX
-	MOVQ 384(AX), SI
+	MOVQ 400(AX), BX
+	MOVQ 424(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -8361,6 +12338,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -8381,13 +12361,13 @@ loop:
 	SHLQ       $0x02, SI
 	ADDQ       (CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       344(AX), SI
+	MOVQ       376(AX), SI
 	IMULQ      BX, SI
-	ADDQ       336(AX), SI
+	ADDQ       368(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       32(CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       352(AX), R9
+	MOVQ       384(AX), R9
 	LEAQ       (SI)(R9*4), SI
 	PREFETCHT0 (SI)
 	MOVQ       (CX), SI
@@ -8455,23 +12435,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -8484,35 +12464,114 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), SI
+	LEAQ       (R8)(SI*4), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K1
+	MOVQ       (CX), SI
+	VMOVUPS.Z  (SI), K1, Z0
+	MOVQ       8(CX), SI
+	VMOVUPS.Z  (SI), K1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       232(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (SI), K2, Z1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z1
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	VADDPS    Z0, Z1, Z0
+	MOVQ      32(CX), SI
+	LEAQ      12(BX), R8
+	MOVQ      (BX), BX
+	MOVQ      392(AX), R9
+	KMOVW     (R8), K2
+	VMOVUPS.Z (SI), K2, Z1
+	DECQ      BX
+	JZ        piece1done
+
+piece1:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z1
+	DECQ    BX
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX), K1, Z2
+	VMULPS    Z1, Z2, Z1
+	MOVQ      24(CX), BX
+	VMOVUPS   Z0, K1, (BX)
+	MOVQ      40(CX), BX
+	VMOVUPS   Z1, K1, (BX)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·mingruInferenceLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·mingruInferenceLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -8521,24 +12580,24 @@ TEXT ·mingruInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -8559,6 +12618,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -8582,9 +12644,9 @@ loop:
 	MOVQ         64(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -8683,11 +12745,11 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	VMOVUPS.Z    (DI)(SI*4), K2, Z13
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -8706,17 +12768,17 @@ tail:
 	VFMADD213PS  Z6, Z15, Z16
 	VSCALEFPS    Z14, Z16, Z16
 	VADDPS       Z6, Z16, Z14
-	VPMOVD2M     Z13, K2
+	VPMOVD2M     Z13, K1
 	VMOVUPS      Z6, Z13
-	VMOVAPS      Z16, K2, Z13
+	VMOVAPS      Z16, K1, Z13
 	VRCP14PS     Z14, Z15
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	VMOVUPS.Z    (DI)(SI*4), K2, Z13
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
@@ -8739,9 +12801,9 @@ tail:
 	VFMADD213PS  Z6, Z17, Z18
 	VSCALEFPS    Z15, Z18, Z18
 	VADDPS       Z6, Z18, Z15
-	VPMOVD2M     Z13, K2
+	VPMOVD2M     Z13, K1
 	VMOVUPS      Z6, Z13
-	VMOVAPS      Z18, K2, Z13
+	VMOVAPS      Z18, K1, Z13
 	VRCP14PS     Z15, Z17
 	VMULPS       Z13, Z17, Z18
 	VFNMADD231PS Z15, Z18, Z13
@@ -8750,14 +12812,14 @@ tail:
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VMULPS       Z15, Z14, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z14, Z13
 	MOVQ         40(CX), DI
-	VMOVUPS      Z13, K1, (DI)(SI*4)
+	VMOVUPS      Z13, K2, (DI)(SI*4)
 	MOVQ         32(CX), DI
-	VMOVUPS      Z13, K1, (DI)(SI*4)
+	VMOVUPS      Z13, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -8767,23 +12829,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -8796,26 +12858,158 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z13
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z13
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         16(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         232(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z13
+	DECQ         SI
+	JZ           piece1done
+
+piece1:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z13
+	DECQ    SI
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS.Z    (SI), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K1, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), SI
+	VMOVUPS.Z    (SI), K2, Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         40(CX), SI
+	VMOVUPS      Z13, K2, (SI)
+	MOVQ         32(CX), SI
+	VMOVUPS      Z13, K2, (SI)
+	JMP          next
 
 done:
 	SFENCE
@@ -8825,9 +13019,9 @@ done:
 DATA c00000000<>+0(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $4
 
-// func mingruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·mingruForwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·mingruForwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -8836,32 +13030,32 @@ TEXT ·mingruForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -8882,6 +13076,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -8905,9 +13102,9 @@ loop:
 	MOVQ         64(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -9026,11 +13223,11 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	VMOVUPS.Z    (DI)(SI*4), K2, Z13
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -9049,22 +13246,22 @@ tail:
 	VFMADD213PS  Z6, Z15, Z16
 	VSCALEFPS    Z14, Z16, Z16
 	VADDPS       Z6, Z16, Z14
-	VPMOVD2M     Z13, K2
+	VPMOVD2M     Z13, K1
 	VMOVUPS      Z6, Z13
-	VMOVAPS      Z16, K2, Z13
+	VMOVAPS      Z16, K1, Z13
 	VRCP14PS     Z14, Z15
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
 	MOVQ         40(CX), DI
-	VMOVUPS      Z16, K1, (DI)(SI*4)
+	VMOVUPS      Z16, K2, (DI)(SI*4)
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	VMOVUPS.Z    (DI)(SI*4), K2, Z13
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	MOVQ         48(CX), DI
-	VMOVUPS      Z13, K1, (DI)(SI*4)
+	VMOVUPS      Z13, K2, (DI)(SI*4)
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
 	VPXORD       Z1, Z14, Z15
@@ -9086,9 +13283,9 @@ tail:
 	VFMADD213PS  Z6, Z17, Z18
 	VSCALEFPS    Z15, Z18, Z18
 	VADDPS       Z6, Z18, Z15
-	VPMOVD2M     Z13, K2
+	VPMOVD2M     Z13, K1
 	VMOVUPS      Z6, Z13
-	VMOVAPS      Z18, K2, Z13
+	VMOVAPS      Z18, K1, Z13
 	VRCP14PS     Z15, Z17
 	VMULPS       Z13, Z17, Z18
 	VFNMADD231PS Z15, Z18, Z13
@@ -9097,14 +13294,14 @@ tail:
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VMULPS       Z15, Z14, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z14, Z13
 	MOVQ         56(CX), DI
-	VMOVUPS      Z13, K1, (DI)(SI*4)
+	VMOVUPS      Z13, K2, (DI)(SI*4)
 	MOVQ         32(CX), DI
-	VMOVUPS      Z13, K1, (DI)(SI*4)
+	VMOVUPS      Z13, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -9114,31 +13311,31 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  row
@@ -9151,43 +13348,211 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z13
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z13
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         40(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         472(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z16, K1, (DI)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z16, K1, (DI)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z13
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z13
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ      24(CX), DI
+	VMOVUPS.Z (DI), K2, Z14
+	VADDPS    Z14, Z13, Z13
+	MOVQ      48(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), SI
+	MOVQ      552(AX), R10
+	KMOVW     (R9), K1
+	VMOVUPS   Z13, K1, (DI)
+	DECQ      SI
+	JZ        piece3done
+
+piece3:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z13, K1, (DI)
+	DECQ    SI
+	JNZ     piece3
+
+piece3done:
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K1, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), SI
+	VMOVUPS.Z    (SI), K2, Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         56(CX), SI
+	VMOVUPS      Z13, K2, (SI)
+	MOVQ         32(CX), SI
+	VMOVUPS      Z13, K2, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func mingruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·mingruBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·mingruBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -9196,28 +13561,28 @@ TEXT ·mingruBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
 	VBROADCASTSS c00000000<>+0(SB), Z0
@@ -9238,6 +13603,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -9258,18 +13626,18 @@ loop:
 	SHLQ         $0x02, DI
 	ADDQ         (CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         272(AX), DI
+	MOVQ         296(AX), DI
 	IMULQ        SI, DI
-	ADDQ         264(AX), DI
+	ADDQ         288(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         24(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         280(AX), R10
+	MOVQ         304(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         344(AX), DI
+	MOVQ         376(AX), DI
 	IMULQ        SI, DI
-	ADDQ         336(AX), DI
+	ADDQ         368(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         32(CX), DI
 	PREFETCHT0   (DI)
@@ -9367,14 +13735,14 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z13
+	VMOVUPS.Z    (DI)(SI*4), K2, Z13
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	VMOVUPS      Z0, Z15
 	VMAXPS       Z14, Z15, Z15
 	VPXORD       Z1, Z15, Z16
@@ -9396,9 +13764,9 @@ tail:
 	VFMADD213PS  Z7, Z17, Z18
 	VSCALEFPS    Z16, Z18, Z18
 	VADDPS       Z7, Z18, Z16
-	VPMOVD2M     Z14, K2
+	VPMOVD2M     Z14, K1
 	VMOVUPS      Z7, Z14
-	VMOVAPS      Z18, K2, Z14
+	VMOVAPS      Z18, K1, Z14
 	VRCP14PS     Z16, Z17
 	VMULPS       Z14, Z17, Z18
 	VFNMADD231PS Z16, Z18, Z14
@@ -9406,33 +13774,33 @@ tail:
 	VADDPS       Z18, Z15, Z14
 	VMULPS       Z14, Z13, Z14
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z16
+	VMOVUPS.Z    (DI)(SI*4), K2, Z16
 	VMULPS       Z16, Z13, Z17
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z19
+	VMOVUPS.Z    (DI)(SI*4), K2, Z19
 	VMULPS       Z19, Z13, Z19
 	VMOVUPS      Z7, Z20
 	VSUBPS       Z16, Z20, Z20
 	VMULPS       Z20, Z13, Z13
 	MOVQ         8(CX), DI
-	VMOVUPS      Z13, K1, (DI)(SI*4)
+	VMOVUPS      Z13, K2, (DI)(SI*4)
 	VSUBPS       Z19, Z14, Z13
 	VMOVUPS      Z7, Z14
 	VSUBPS       Z18, Z14, Z14
 	VMULPS       Z18, Z17, Z18
 	VMULPS       Z18, Z14, Z14
 	VSUBPS       Z14, Z17, Z17
-	VCMPPS       $0x1e, Z0, Z15, K2
-	VMOVAPS.Z    Z17, K2, Z15
+	VCMPPS       $0x1e, Z0, Z15, K1
+	VMOVAPS.Z    Z17, K1, Z15
 	VADDPS       Z15, Z14, Z14
 	MOVQ         40(CX), DI
-	VMOVUPS      Z14, K1, (DI)(SI*4)
+	VMOVUPS      Z14, K2, (DI)(SI*4)
 	VMOVUPS      Z7, Z14
 	VSUBPS       Z16, Z14, Z14
 	VMULPS       Z16, Z13, Z13
 	VMULPS       Z13, Z14, Z14
 	MOVQ         48(CX), DI
-	VMOVUPS      Z14, K1, (DI)(SI*4)
+	VMOVUPS      Z14, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -9442,27 +13810,27 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  row
@@ -9475,39 +13843,200 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       296(AX), R9
+	IMULQ      DI, R9
+	ADDQ       288(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       24(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       304(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      DI, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	VMOVUPS.Z  (DI), K2, Z13
+	MOVQ       8(CX), DI
+	VMOVUPS.Z  (DI), K2, Z14
+	VADDPS     Z14, Z13, Z13
+	MOVQ       16(CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z14
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z14
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VPXORD       Z1, Z15, Z16
+	VADDPS       Z16, Z14, Z14
+	VPORD        Z1, Z14, Z16
+	VMOVUPS      Z2, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z6, Z16
+	VFMADD231PS  Z3, Z17, Z16
+	VSUBPS       Z6, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z17
+	VFNMADD231PS Z5, Z16, Z17
+	VMOVUPS      Z12, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VSCALEFPS    Z16, Z18, Z18
+	VADDPS       Z7, Z18, Z16
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z7, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z16, Z17
+	VMULPS       Z14, Z17, Z18
+	VFNMADD231PS Z16, Z18, Z14
+	VFMADD231PS  Z17, Z14, Z18
+	VADDPS       Z18, Z15, Z14
+	VMULPS       Z14, Z13, Z14
+	MOVQ         24(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         312(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z16
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z16
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z16, Z13, Z17
+	MOVQ      32(CX), DI
+	VMOVUPS.Z (DI), K2, Z19
+	VMULPS    Z19, Z13, Z19
+	VMOVUPS   Z7, Z20
+	VSUBPS    Z16, Z20, Z20
+	VMULPS    Z20, Z13, Z13
+	MOVQ      8(CX), DI
+	VMOVUPS   Z13, K2, (DI)
+	VSUBPS    Z19, Z14, Z13
+	VMOVUPS   Z7, Z14
+	VSUBPS    Z18, Z14, Z14
+	VMULPS    Z18, Z17, Z18
+	VMULPS    Z18, Z14, Z14
+	VSUBPS    Z14, Z17, Z17
+	VCMPPS    $0x1e, Z0, Z15, K1
+	VMOVAPS.Z Z17, K1, Z15
+	VADDPS    Z15, Z14, Z14
+	MOVQ      40(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      472(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS   Z14, K1, (DI)
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z14, K1, (DI)
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	VMOVUPS Z7, Z14
+	VSUBPS  Z16, Z14, Z14
+	VMULPS  Z16, Z13, Z13
+	VMULPS  Z13, Z14, Z14
+	MOVQ    48(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), SI
+	MOVQ    552(AX), R10
+	KMOVW   (R9), K1
+	VMOVUPS Z14, K1, (DI)
+	DECQ    SI
+	JZ      piece3done
+
+piece3:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z14, K1, (DI)
+	DECQ    SI
+	JNZ     piece3
+
+piece3done:
+	JMP next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·mingruComposeLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·mingruComposeLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -9516,24 +14045,24 @@ TEXT ·mingruComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         72(AX), BX
-	MOVQ         96(AX), SI
+	MOVQ         80(AX), BX
+	MOVQ         104(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         144(AX), BX
-	MOVQ         168(AX), SI
+	MOVQ         160(AX), BX
+	MOVQ         184(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 16(CX)
-	MOVQ         216(AX), BX
-	MOVQ         240(AX), SI
+	MOVQ         240(AX), BX
+	MOVQ         264(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         288(AX), BX
-	MOVQ         312(AX), SI
+	MOVQ         320(AX), BX
+	MOVQ         344(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         360(AX), BX
-	MOVQ         384(AX), SI
+	MOVQ         400(AX), BX
+	MOVQ         424(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -9554,6 +14083,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -9577,9 +14109,9 @@ loop:
 	MOVQ         64(AX), R9
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         344(AX), SI
+	MOVQ         376(AX), SI
 	IMULQ        BX, SI
-	ADDQ         336(AX), SI
+	ADDQ         368(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         32(CX), SI
 	PREFETCHT0   (SI)
@@ -9673,11 +14205,11 @@ tail:
 	SUBQ         R8, BX
 	MOVL         $0x0000ffff, SI
 	BZHIL        R8, SI, SI
-	KMOVW        SI, K1
+	KMOVW        SI, K2
 	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z13
+	VMOVUPS.Z    (SI)(BX*4), K2, Z13
 	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VMOVUPS.Z    (SI)(BX*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -9696,17 +14228,17 @@ tail:
 	VFMADD213PS  Z6, Z15, Z16
 	VSCALEFPS    Z14, Z16, Z16
 	VADDPS       Z6, Z16, Z14
-	VPMOVD2M     Z13, K2
+	VPMOVD2M     Z13, K1
 	VMOVUPS      Z6, Z13
-	VMOVAPS      Z16, K2, Z13
+	VMOVAPS      Z16, K1, Z13
 	VRCP14PS     Z14, Z15
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
 	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z13
+	VMOVUPS.Z    (SI)(BX*4), K2, Z13
 	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VMOVUPS.Z    (SI)(BX*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
@@ -9729,9 +14261,9 @@ tail:
 	VFMADD213PS  Z6, Z17, Z18
 	VSCALEFPS    Z15, Z18, Z18
 	VADDPS       Z6, Z18, Z15
-	VPMOVD2M     Z13, K2
+	VPMOVD2M     Z13, K1
 	VMOVUPS      Z6, Z13
-	VMOVAPS      Z18, K2, Z13
+	VMOVAPS      Z18, K1, Z13
 	VRCP14PS     Z15, Z17
 	VMULPS       Z13, Z17, Z18
 	VFNMADD231PS Z15, Z18, Z13
@@ -9740,17 +14272,17 @@ tail:
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
 	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VMOVUPS.Z    (SI)(BX*4), K2, Z15
 	VMULPS       Z15, Z14, Z15
 	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z17
+	VMOVUPS.Z    (SI)(BX*4), K2, Z17
 	VMULPS       Z14, Z17, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z15, Z13
 	MOVQ         32(CX), SI
-	VMOVUPS      Z13, K1, (SI)(BX*4)
+	VMOVUPS      Z13, K2, (SI)(BX*4)
 	MOVQ         40(CX), SI
-	VMOVUPS      Z14, K1, (SI)(BX*4)
+	VMOVUPS      Z14, K2, (SI)(BX*4)
 
 next:
 	DECQ DI
@@ -9760,23 +14292,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -9789,35 +14321,170 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      SI, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K2
+	MOVQ       (CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	KMOVW      (R8), K1
+	VMOVUPS.Z  (SI), K1, Z13
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z13
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), SI
+	VMOVUPS.Z    (SI), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         16(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), BX
+	MOVQ         232(AX), R9
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (SI), K1, Z13
+	DECQ         BX
+	JZ           piece1done
+
+piece1:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z13
+	DECQ    BX
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K1, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K2, Z15
+	VMULPS       Z15, Z14, Z15
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z17
+	VMULPS       Z14, Z17, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z15, Z13
+	MOVQ         32(CX), BX
+	VMOVUPS      Z13, K2, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z14, K2, (BX)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func mingruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func mingruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·mingruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·mingruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -9826,16 +14493,16 @@ TEXT ·mingruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         72(AX), BX
-	MOVQ         96(AX), SI
+	MOVQ         80(AX), BX
+	MOVQ         104(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         144(AX), BX
-	MOVQ         168(AX), SI
+	MOVQ         160(AX), BX
+	MOVQ         184(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 16(CX)
-	MOVQ         216(AX), BX
-	MOVQ         240(AX), SI
+	MOVQ         240(AX), BX
+	MOVQ         264(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
@@ -9844,6 +14511,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -9864,9 +14534,9 @@ loop:
 	SHLQ       $0x02, SI
 	ADDQ       (CX), SI
 	PREFETCHT0 (SI)
-	MOVQ       200(AX), SI
+	MOVQ       216(AX), SI
 	IMULQ      BX, SI
-	ADDQ       192(AX), SI
+	ADDQ       208(AX), SI
 	SHLQ       $0x02, SI
 	ADDQ       16(CX), SI
 	PREFETCHT0 (SI)
@@ -9927,15 +14597,15 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  row
@@ -9948,27 +14618,83 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      SI, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K1
+	MOVQ       (CX), SI
+	VMOVUPS.Z  (SI), K1, Z1
+	MOVQ       8(CX), SI
+	VMOVUPS.Z  (SI), K1, Z2
+	VADDPS     Z2, Z1, Z1
+	MOVQ       16(CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), BX
+	MOVQ       232(AX), R9
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (SI), K2, Z2
+	DECQ       BX
+	JZ         piece0done
+
+piece0:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z2
+	DECQ    BX
+	JNZ     piece0
+
+piece0done:
+	VMOVUPS   Z0, Z3
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    Z3, Z1, Z1
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX), K1, Z2
+	VMULPS    Z3, Z2, Z2
+	MOVQ      8(CX), BX
+	VMOVUPS   Z1, K1, (BX)
+	MOVQ      24(CX), BX
+	VMOVUPS   Z2, K1, (BX)
+	JMP       next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·rgLruScanInferenceLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanInferenceLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -9977,36 +14703,36 @@ TEXT ·rgLruScanInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -10028,6 +14754,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -10053,9 +14782,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         560(AX), DI
+	MOVQ         616(AX), DI
 	IMULQ        SI, DI
-	ADDQ         552(AX), DI
+	ADDQ         608(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         56(CX), DI
 	PREFETCHT0   (DI)
@@ -10217,11 +14946,11 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -10240,17 +14969,17 @@ tail:
 	VFMADD213PS  Z6, Z16, Z17
 	VSCALEFPS    Z15, Z17, Z17
 	VADDPS       Z6, Z17, Z15
-	VPMOVD2M     Z14, K2
+	VPMOVD2M     Z14, K1
 	VMOVUPS      Z6, Z14
-	VMOVAPS      Z17, K2, Z14
+	VMOVAPS      Z17, K1, Z14
 	VRCP14PS     Z15, Z16
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -10269,20 +14998,20 @@ tail:
 	VFMADD213PS  Z6, Z16, Z18
 	VSCALEFPS    Z15, Z18, Z18
 	VADDPS       Z6, Z18, Z15
-	VPMOVD2M     Z14, K2
+	VPMOVD2M     Z14, K1
 	VMOVUPS      Z6, Z14
-	VMOVAPS      Z18, K2, Z14
+	VMOVAPS      Z18, K1, Z14
 	VRCP14PS     Z15, Z16
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -10346,15 +15075,15 @@ tail:
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
 	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z16
+	VMOVUPS.Z    (DI)(SI*4), K2, Z16
 	VMULPS       Z16, Z17, Z16
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
 	MOVQ         64(CX), DI
-	VMOVUPS      Z14, K1, (DI)(SI*4)
+	VMOVUPS      Z14, K2, (DI)(SI*4)
 	MOVQ         56(CX), DI
-	VMOVUPS      Z14, K1, (DI)(SI*4)
+	VMOVUPS      Z14, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -10364,35 +15093,35 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  row
@@ -10405,38 +15134,251 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       616(AX), R9
+	IMULQ      DI, R9
+	ADDQ       608(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       56(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z14
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z14
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         16(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         232(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z14
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z14
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         32(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), SI
+	MOVQ         392(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (DI), K1, Z14
+	DECQ         SI
+	JZ           piece2done
+
+piece2:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z14
+	DECQ    SI
+	JNZ     piece2
+
+piece2done:
+	MOVQ         40(CX), SI
+	VMOVUPS.Z    (SI), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         48(CX), SI
+	VMOVUPS.Z    (SI), K2, Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), SI
+	VMOVUPS.Z    (SI), K2, Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         64(CX), SI
+	VMOVUPS      Z14, K2, (SI)
+	MOVQ         56(CX), SI
+	VMOVUPS      Z14, K2, (SI)
+	JMP          next
 
 done:
 	SFENCE
@@ -10572,9 +15514,9 @@ DATA v3eaaaaab<>+56(SB)/4, $0x3eaaaaab
 DATA v3eaaaaab<>+60(SB)/4, $0x3eaaaaab
 GLOBL v3eaaaaab<>(SB), RODATA|NOPTR, $64
 
-// func rgLruScanForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·rgLruScanForwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanForwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -10583,48 +15525,48 @@ TEXT ·rgLruScanForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
-	MOVQ         792(AX), SI
-	MOVQ         816(AX), DI
+	MOVQ         880(AX), SI
+	MOVQ         904(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 88(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -10646,6 +15588,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -10671,9 +15616,9 @@ loop:
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         560(AX), DI
+	MOVQ         616(AX), DI
 	IMULQ        SI, DI
-	ADDQ         552(AX), DI
+	ADDQ         608(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         56(CX), DI
 	PREFETCHT0   (DI)
@@ -10865,11 +15810,11 @@ tail:
 	SUBQ         R9, SI
 	MOVL         $0x0000ffff, DI
 	BZHIL        R9, DI, DI
-	KMOVW        DI, K1
+	KMOVW        DI, K2
 	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -10888,19 +15833,19 @@ tail:
 	VFMADD213PS  Z6, Z16, Z17
 	VSCALEFPS    Z15, Z17, Z17
 	VADDPS       Z6, Z17, Z15
-	VPMOVD2M     Z14, K2
+	VPMOVD2M     Z14, K1
 	VMOVUPS      Z6, Z14
-	VMOVAPS      Z17, K2, Z14
+	VMOVAPS      Z17, K1, Z14
 	VRCP14PS     Z15, Z16
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
 	MOVQ         64(CX), DI
-	VMOVUPS      Z17, K1, (DI)(SI*4)
+	VMOVUPS      Z17, K2, (DI)(SI*4)
 	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -10919,24 +15864,24 @@ tail:
 	VFMADD213PS  Z6, Z16, Z18
 	VSCALEFPS    Z15, Z18, Z18
 	VADDPS       Z6, Z18, Z15
-	VPMOVD2M     Z14, K2
+	VPMOVD2M     Z14, K1
 	VMOVUPS      Z6, Z14
-	VMOVAPS      Z18, K2, Z14
+	VMOVAPS      Z18, K1, Z14
 	VRCP14PS     Z15, Z16
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
 	MOVQ         72(CX), DI
-	VMOVUPS      Z18, K1, (DI)(SI*4)
+	VMOVUPS      Z18, K2, (DI)(SI*4)
 	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z14
+	VMOVUPS.Z    (DI)(SI*4), K2, Z14
 	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	MOVQ         80(CX), DI
-	VMOVUPS      Z14, K1, (DI)(SI*4)
+	VMOVUPS      Z14, K2, (DI)(SI*4)
 	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z15
+	VMOVUPS.Z    (DI)(SI*4), K2, Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -11000,15 +15945,15 @@ tail:
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
 	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K1, Z16
+	VMOVUPS.Z    (DI)(SI*4), K2, Z16
 	VMULPS       Z16, Z17, Z16
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
 	MOVQ         88(CX), DI
-	VMOVUPS      Z14, K1, (DI)(SI*4)
+	VMOVUPS      Z14, K2, (DI)(SI*4)
 	MOVQ         56(CX), DI
-	VMOVUPS      Z14, K1, (DI)(SI*4)
+	VMOVUPS      Z14, K2, (DI)(SI*4)
 
 next:
 	DECQ R8
@@ -11018,47 +15963,47 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 824(AX), DI
+	MOVQ 912(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  row
@@ -11071,59 +16016,326 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 832(AX), DI
+	MOVQ 920(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       616(AX), R9
+	IMULQ      DI, R9
+	ADDQ       608(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       56(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K2
+	MOVQ       (CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (DI), K1, Z14
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z14
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), DI
+	VMOVUPS.Z    (DI), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         64(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         712(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z17, K1, (DI)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z17, K1, (DI)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z14
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z14
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ         24(CX), DI
+	VMOVUPS.Z    (DI), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         72(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         792(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z18, K1, (DI)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z18, K1, (DI)
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ      32(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      392(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (DI), K1, Z14
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (DI), K1, Z14
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	MOVQ      40(CX), DI
+	VMOVUPS.Z (DI), K2, Z15
+	VADDPS    Z15, Z14, Z14
+	MOVQ      80(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), SI
+	MOVQ      872(AX), R10
+	KMOVW     (R9), K1
+	VMOVUPS   Z14, K1, (DI)
+	DECQ      SI
+	JZ        piece5done
+
+piece5:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z14, K1, (DI)
+	DECQ    SI
+	JNZ     piece5
+
+piece5done:
+	MOVQ         48(CX), SI
+	VMOVUPS.Z    (SI), K2, Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), SI
+	VMOVUPS.Z    (SI), K2, Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         88(CX), SI
+	VMOVUPS      Z14, K2, (SI)
+	MOVQ         56(CX), SI
+	VMOVUPS      Z14, K2, (SI)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func rgLruScanBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·rgLruScanBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -11132,44 +16344,44 @@ TEXT ·rgLruScanBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         72(AX), SI
-	MOVQ         96(AX), DI
+	MOVQ         80(AX), SI
+	MOVQ         104(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         144(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         184(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 16(CX)
-	MOVQ         216(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         264(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         288(AX), SI
-	MOVQ         312(AX), DI
+	MOVQ         320(AX), SI
+	MOVQ         344(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         360(AX), SI
-	MOVQ         384(AX), DI
+	MOVQ         400(AX), SI
+	MOVQ         424(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
-	MOVQ         432(AX), SI
-	MOVQ         456(AX), DI
+	MOVQ         480(AX), SI
+	MOVQ         504(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         504(AX), SI
-	MOVQ         528(AX), DI
+	MOVQ         560(AX), SI
+	MOVQ         584(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         576(AX), SI
-	MOVQ         600(AX), DI
+	MOVQ         640(AX), SI
+	MOVQ         664(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
-	MOVQ         648(AX), SI
-	MOVQ         672(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         800(AX), SI
+	MOVQ         824(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
 	VBROADCASTSS c80000000<>+0(SB), Z0
@@ -11191,6 +16403,9 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
+	MOVQ  packs_base+88(FP), SI
+	TESTQ SI, SI
+	JNZ   packed
 	MOVQ  n+48(FP), R9
 	XORQ  SI, SI
 	MOVQ  way+80(FP), DI
@@ -11211,20 +16426,20 @@ loop:
 	SHLQ         $0x02, DI
 	ADDQ         (CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         416(AX), DI
+	MOVQ         456(AX), DI
 	IMULQ        SI, DI
-	ADDQ         408(AX), DI
+	ADDQ         448(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         40(CX), DI
 	PREFETCHT0   (DI)
-	MOVQ         424(AX), R10
+	MOVQ         464(AX), R10
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
 	LEAQ         (DI)(R10*4), DI
 	PREFETCHT0   (DI)
-	MOVQ         488(AX), DI
+	MOVQ         536(AX), DI
 	IMULQ        SI, DI
-	ADDQ         480(AX), DI
+	ADDQ         528(AX), DI
 	SHLQ         $0x02, DI
 	ADDQ         48(CX), DI
 	PREFETCHT0   (DI)
@@ -11585,43 +16800,43 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 104(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 248(AX), DI
+	MOVQ 272(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 352(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 392(AX), DI
+	MOVQ 432(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 512(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 536(AX), DI
+	MOVQ 592(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 672(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 680(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  row
@@ -11634,46 +16849,343 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
+	MOVQ 120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 200(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 256(AX), DI
+	MOVQ 280(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 360(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 400(AX), DI
+	MOVQ 440(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 520(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 544(AX), DI
+	MOVQ 600(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 688(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 840(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), SI
+	CMPQ R8, $0x01
+	JNE  group
+	ADDQ $+368, SI
+
+group:
+	XORQ       DI, DI
+	MOVQ       56(AX), R9
+	IMULQ      DI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       456(AX), R9
+	IMULQ      DI, R9
+	ADDQ       448(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       40(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       464(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      DI, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(SI), K1
+	MOVQ       (CX), DI
+	VMOVUPS.Z  (DI), K1, Z14
+	MOVQ       8(CX), DI
+	VMOVUPS.Z  (DI), K1, Z15
+	VADDPS     Z15, Z14, Z14
+	MOVQ       16(CX), DI
+	LEAQ       12(SI), R9
+	MOVQ       (SI), R10
+	MOVQ       232(AX), R11
+	KMOVW      (R9), K2
+	VMOVUPS.Z  (DI), K2, Z15
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z15
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      24(CX), DI
+	LEAQ      12(SI), R9
+	MOVQ      (SI), R10
+	MOVQ      312(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS.Z (DI), K2, Z16
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z16
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	VMULPS       Z16, Z15, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         32(CX), DI
+	VMOVUPS.Z    (DI), K1, Z18
+	VPORD        Z0, Z18, Z19
+	VMOVUPS      Z1, Z20
+	VMAXPS       Z19, Z20, Z20
+	VMOVUPS      Z6, Z19
+	VFMADD231PS  Z3, Z20, Z19
+	VSUBPS       Z6, Z19, Z19
+	VFNMADD231PS Z4, Z19, Z20
+	VFNMADD231PS Z5, Z19, Z20
+	VMOVUPS      Z12, Z21
+	VFMADD213PS  Z11, Z20, Z21
+	VFMADD213PS  Z10, Z20, Z21
+	VFMADD213PS  Z9, Z20, Z21
+	VFMADD213PS  Z8, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VSCALEFPS    Z19, Z21, Z21
+	VADDPS       v40000000<>+0(SB), Z21, Z19
+	VRCP14PS     Z19, Z20
+	VMULPS       Z21, Z20, Z22
+	VFNMADD231PS Z19, Z22, Z21
+	VFMADD231PS  Z20, Z21, Z22
+	VMULPS       Z22, Z22, Z19
+	VMOVUPS      v3d9d89d9<>+0(SB), Z20
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z19, Z20
+	VFMADD213PS  v3de38e39<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e124925<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z19, Z20
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z19, Z20
+	VMULPS       Z19, Z20, Z20
+	VADDPS       Z22, Z22, Z22
+	VFMADD213PS  Z22, Z22, Z20
+	VMOVUPS      Z13, Z19
+	VMAXPS       Z18, Z19, Z19
+	VADDPS       Z19, Z20, Z20
+	VADDPS       Z20, Z20, Z18
+	VADDPS       Z18, Z18, Z18
+	VADDPS       Z18, Z18, Z18
+	MOVQ         40(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         472(AX), R11
+	KMOVW        (R9), K2
+	VMOVUPS.Z    (DI), K2, Z19
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (DI), K2, Z19
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	VMULPS       Z19, Z18, Z21
+	VPXORD       Z0, Z21, Z21
+	VMOVUPS      Z1, Z22
+	VMAXPS       Z21, Z22, Z22
+	VMOVUPS      Z2, Z21
+	VMINPS       Z22, Z21, Z21
+	VMOVUPS      Z6, Z22
+	VFMADD231PS  Z3, Z21, Z22
+	VSUBPS       Z6, Z22, Z22
+	VFNMADD231PS Z4, Z22, Z21
+	VFNMADD231PS Z5, Z22, Z21
+	VMOVUPS      Z12, Z23
+	VFMADD213PS  Z11, Z21, Z23
+	VFMADD213PS  Z10, Z21, Z23
+	VFMADD213PS  Z9, Z21, Z23
+	VFMADD213PS  Z8, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VSCALEFPS    Z22, Z23, Z23
+	VMULPS       Z23, Z23, Z21
+	VMOVUPS      Z7, Z22
+	VSUBPS       Z21, Z22, Z22
+	VMOVUPS      Z13, Z21
+	VMAXPS       Z22, Z21, Z21
+	VSQRTPS      Z21, Z21
+	VMULPS       Z21, Z14, Z22
+	VMULPS       Z16, Z22, Z16
+	VMULPS       Z15, Z22, Z22
+	MOVQ         56(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         632(AX), R11
+	KMOVW        (R9), K2
+	VMOVUPS      Z22, K2, (DI)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z22, K2, (DI)
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ         48(CX), DI
+	VMOVUPS.Z    (DI), K1, Z22
+	VMULPS       Z22, Z14, Z22
+	VMULPS       Z23, Z14, Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      Z14, K1, (DI)
+	VADDPS       Z21, Z21, Z14
+	VMOVUPS      v3a83126f<>+0(SB), Z21
+	VMAXPS       Z14, Z21, Z21
+	VDIVPS       Z21, Z17, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z23, Z14, Z17
+	VADDPS       Z17, Z22, Z17
+	VMULPS       Z23, Z14, Z14
+	VADDPS       Z14, Z17, Z14
+	VMULPS       Z23, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z19, Z14, Z17
+	VMULPS       Z18, Z14, Z14
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VMULPS       v3f000000<>+0(SB), Z20, Z18
+	VPORD        Z0, Z18, Z20
+	VMOVUPS      vc1a00000<>+0(SB), Z21
+	VMAXPS       Z20, Z21, Z21
+	VMOVUPS      v4b40007f<>+0(SB), Z20
+	VFMADD231PS  v4038aa3b<>+0(SB), Z21, Z20
+	VSUBPS       v4b40007f<>+0(SB), Z20, Z22
+	VFNMADD231PS v3eb17218<>+0(SB), Z22, Z21
+	VFNMADD231PS vb082e308<>+0(SB), Z22, Z21
+	VMOVUPS      v3d35f5ff<>+0(SB), Z22
+	VFMADD213PS  v3e0913d8<>+0(SB), Z21, Z22
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f7fffff<>+0(SB), Z21, Z22
+	VMULPS       Z21, Z21, Z23
+	VFMADD213PS  Z21, Z23, Z22
+	VPSLLD       $0x17, Z20, Z20
+	VMOVUPS      vbf000000<>+0(SB), Z21
+	VFMADD231PS  v3f000000<>+0(SB), Z20, Z21
+	VFMADD231PS  Z22, Z20, Z21
+	VADDPS       Z7, Z21, Z20
+	VRCP14PS     Z20, Z22
+	VMULPS       Z21, Z22, Z23
+	VFNMADD231PS Z20, Z23, Z21
+	VFMADD231PS  Z22, Z21, Z23
+	VPTERNLOGD   $0xd8, Z0, Z18, Z23
+	VADDPS       Z7, Z23, Z18
+	VADDPS       Z23, Z23, Z23
+	VRCP14PS     Z18, Z20
+	VMULPS       Z23, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z23
+	VFMADD231PS  Z20, Z23, Z21
+	VMULPS       Z17, Z21, Z21
+	MOVQ         64(CX), DI
+	LEAQ         12(SI), R9
+	MOVQ         (SI), R10
+	MOVQ         712(AX), R11
+	KMOVW        (R9), K2
+	VMOVUPS      Z21, K2, (DI)
+	DECQ         R10
+	JZ           piece4done
+
+piece4:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z21, K2, (DI)
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	VMOVUPS Z7, Z17
+	VSUBPS  Z15, Z17, Z17
+	VMULPS  Z15, Z16, Z15
+	VMULPS  Z15, Z17, Z17
+	MOVQ    72(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), R10
+	MOVQ    792(AX), R11
+	KMOVW   (R9), K2
+	VMOVUPS Z17, K2, (DI)
+	DECQ    R10
+	JZ      piece5done
+
+piece5:
+	ADDQ    R11, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z17, K2, (DI)
+	DECQ    R10
+	JNZ     piece5
+
+piece5done:
+	VMOVUPS Z7, Z15
+	VSUBPS  Z19, Z15, Z15
+	VMULPS  Z19, Z14, Z14
+	VMULPS  Z14, Z15, Z15
+	MOVQ    80(CX), DI
+	LEAQ    12(SI), R9
+	MOVQ    (SI), SI
+	MOVQ    872(AX), R10
+	KMOVW   (R9), K2
+	VMOVUPS Z15, K2, (DI)
+	DECQ    SI
+	JZ      piece6done
+
+piece6:
+	ADDQ    R10, DI
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z15, K2, (DI)
+	DECQ    SI
+	JNZ     piece6
+
+piece6done:
+	JMP next
 
 done:
 	SFENCE
@@ -11914,9 +17426,9 @@ DATA vbf000000<>+56(SB)/4, $0xbf000000
 DATA vbf000000<>+60(SB)/4, $0xbf000000
 GLOBL vbf000000<>(SB), RODATA|NOPTR, $64
 
-// func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·rgLruScanComposeLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanComposeLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -11925,36 +17437,36 @@ TEXT ·rgLruScanComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         72(AX), BX
-	MOVQ         96(AX), SI
+	MOVQ         80(AX), BX
+	MOVQ         104(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         144(AX), BX
-	MOVQ         168(AX), SI
+	MOVQ         160(AX), BX
+	MOVQ         184(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 16(CX)
-	MOVQ         216(AX), BX
-	MOVQ         240(AX), SI
+	MOVQ         240(AX), BX
+	MOVQ         264(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         288(AX), BX
-	MOVQ         312(AX), SI
+	MOVQ         320(AX), BX
+	MOVQ         344(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         360(AX), BX
-	MOVQ         384(AX), SI
+	MOVQ         400(AX), BX
+	MOVQ         424(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
-	MOVQ         432(AX), BX
-	MOVQ         456(AX), SI
+	MOVQ         480(AX), BX
+	MOVQ         504(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 48(CX)
-	MOVQ         504(AX), BX
-	MOVQ         528(AX), SI
+	MOVQ         560(AX), BX
+	MOVQ         584(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 56(CX)
-	MOVQ         576(AX), BX
-	MOVQ         600(AX), SI
+	MOVQ         640(AX), BX
+	MOVQ         664(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 64(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -11976,6 +17488,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -12001,9 +17516,9 @@ loop:
 	PREFETCHT0   (SI)
 	LEAQ         (SI)(R9*4), SI
 	PREFETCHT0   (SI)
-	MOVQ         560(AX), SI
+	MOVQ         616(AX), SI
 	IMULQ        BX, SI
-	ADDQ         552(AX), SI
+	ADDQ         608(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         56(CX), SI
 	PREFETCHT0   (SI)
@@ -12160,11 +17675,11 @@ tail:
 	SUBQ         R8, BX
 	MOVL         $0x0000ffff, SI
 	BZHIL        R8, SI, SI
-	KMOVW        SI, K1
+	KMOVW        SI, K2
 	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VMOVUPS.Z    (SI)(BX*4), K2, Z14
 	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VMOVUPS.Z    (SI)(BX*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -12183,17 +17698,17 @@ tail:
 	VFMADD213PS  Z6, Z16, Z17
 	VSCALEFPS    Z15, Z17, Z17
 	VADDPS       Z6, Z17, Z15
-	VPMOVD2M     Z14, K2
+	VPMOVD2M     Z14, K1
 	VMOVUPS      Z6, Z14
-	VMOVAPS      Z17, K2, Z14
+	VMOVAPS      Z17, K1, Z14
 	VRCP14PS     Z15, Z16
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
 	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VMOVUPS.Z    (SI)(BX*4), K2, Z14
 	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VMOVUPS.Z    (SI)(BX*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -12212,20 +17727,20 @@ tail:
 	VFMADD213PS  Z6, Z16, Z18
 	VSCALEFPS    Z15, Z18, Z18
 	VADDPS       Z6, Z18, Z15
-	VPMOVD2M     Z14, K2
+	VPMOVD2M     Z14, K1
 	VMOVUPS      Z6, Z14
-	VMOVAPS      Z18, K2, Z14
+	VMOVAPS      Z18, K1, Z14
 	VRCP14PS     Z15, Z16
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
 	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	VMOVUPS.Z    (SI)(BX*4), K2, Z14
 	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VMOVUPS.Z    (SI)(BX*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	MOVQ         48(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	VMOVUPS.Z    (SI)(BX*4), K2, Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -12289,18 +17804,18 @@ tail:
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
 	MOVQ         56(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z16
+	VMOVUPS.Z    (SI)(BX*4), K2, Z16
 	VMULPS       Z16, Z17, Z16
 	MOVQ         64(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z19
+	VMOVUPS.Z    (SI)(BX*4), K2, Z19
 	VMULPS       Z17, Z19, Z17
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
 	MOVQ         56(CX), SI
-	VMOVUPS      Z14, K1, (SI)(BX*4)
+	VMOVUPS      Z14, K2, (SI)(BX*4)
 	MOVQ         64(CX), SI
-	VMOVUPS      Z17, K1, (SI)(BX*4)
+	VMOVUPS      Z17, K2, (SI)(BX*4)
 
 next:
 	DECQ DI
@@ -12310,35 +17825,35 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 392(AX), SI
+	MOVQ 432(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 464(AX), SI
+	MOVQ 512(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 536(AX), SI
+	MOVQ 592(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 608(AX), SI
+	MOVQ 672(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	JMP  row
@@ -12351,47 +17866,263 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 400(AX), SI
+	MOVQ 440(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 472(AX), SI
+	MOVQ 520(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 544(AX), SI
+	MOVQ 600(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 616(AX), SI
+	MOVQ 680(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ       SI, SI
+	MOVQ       56(AX), R8
+	IMULQ      SI, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       616(AX), R8
+	IMULQ      SI, R8
+	ADDQ       608(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       56(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(BX), K2
+	MOVQ       (CX), SI
+	LEAQ       12(BX), R8
+	MOVQ       (BX), R9
+	MOVQ       72(AX), R10
+	KMOVW      (R8), K1
+	VMOVUPS.Z  (SI), K1, Z14
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z14
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), SI
+	VMOVUPS.Z    (SI), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         16(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), R9
+	MOVQ         232(AX), R10
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (SI), K1, Z14
+	DECQ         R9
+	JZ           piece1done
+
+piece1:
+	ADDQ    R10, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z14
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), SI
+	VMOVUPS.Z    (SI), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         32(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), BX
+	MOVQ         392(AX), R9
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (SI), K1, Z14
+	DECQ         BX
+	JZ           piece2done
+
+piece2:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (SI), K1, Z14
+	DECQ    BX
+	JNZ     piece2
+
+piece2done:
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX), K2, Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX), K2, Z16
+	VMULPS       Z16, Z17, Z16
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX), K2, Z19
+	VMULPS       Z17, Z19, Z17
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         56(CX), BX
+	VMOVUPS      Z14, K2, (BX)
+	MOVQ         64(CX), BX
+	VMOVUPS      Z17, K2, (BX)
+	JMP          next
 
 done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func rgLruScanComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+// func rgLruScanComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·rgLruScanComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
+TEXT ·rgLruScanComposeBackwardLoopAVX512(SB), NOSPLIT, $0-112
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -12400,20 +18131,20 @@ TEXT ·rgLruScanComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         72(AX), BX
-	MOVQ         96(AX), SI
+	MOVQ         80(AX), BX
+	MOVQ         104(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         144(AX), BX
-	MOVQ         168(AX), SI
+	MOVQ         160(AX), BX
+	MOVQ         184(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 16(CX)
-	MOVQ         216(AX), BX
-	MOVQ         240(AX), SI
+	MOVQ         240(AX), BX
+	MOVQ         264(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         288(AX), BX
-	MOVQ         312(AX), SI
+	MOVQ         320(AX), BX
+	MOVQ         344(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
 	VBROADCASTSS c80000000<>+0(SB), Z0
@@ -12434,6 +18165,9 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
+	MOVQ  packs_base+88(FP), BX
+	TESTQ BX, BX
+	JNZ   packed
 	MOVQ  n+48(FP), R8
 	XORQ  BX, BX
 	MOVQ  way+80(FP), SI
@@ -12454,9 +18188,9 @@ loop:
 	SHLQ         $0x02, SI
 	ADDQ         (CX), SI
 	PREFETCHT0   (SI)
-	MOVQ         272(AX), SI
+	MOVQ         296(AX), SI
 	IMULQ        BX, SI
-	ADDQ         264(AX), SI
+	ADDQ         288(AX), SI
 	SHLQ         $0x02, SI
 	ADDQ         24(CX), SI
 	PREFETCHT0   (SI)
@@ -12629,19 +18363,19 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 104(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 192(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 248(AX), SI
+	MOVQ 272(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 352(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	JMP  row
@@ -12654,22 +18388,134 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
+	MOVQ 120(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 200(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 256(AX), SI
+	MOVQ 280(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 360(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	JMP  step
+
+packed:
+	MOVQ packs_base+88(FP), BX
+	CMPQ DI, $0x01
+	JNE  group
+	ADDQ $+368, BX
+
+group:
+	XORQ         SI, SI
+	MOVQ         56(AX), R8
+	IMULQ        SI, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        SI, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
+	KMOVW        8(BX), K1
+	MOVQ         (CX), SI
+	VMOVUPS.Z    (SI), K1, Z13
+	MOVQ         8(CX), SI
+	VMOVUPS.Z    (SI), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), SI
+	VMOVUPS.Z    (SI), K1, Z14
+	VPORD        Z0, Z14, Z15
+	VMOVUPS      Z1, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z16, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z16
+	VFNMADD231PS Z5, Z15, Z16
+	VMOVUPS      Z12, Z17
+	VFMADD213PS  Z11, Z16, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       v40000000<>+0(SB), Z17, Z15
+	VRCP14PS     Z15, Z16
+	VMULPS       Z17, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z17
+	VFMADD231PS  Z16, Z17, Z18
+	VMULPS       Z18, Z18, Z15
+	VMOVUPS      v3d9d89d9<>+0(SB), Z16
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z15, Z16
+	VFMADD213PS  v3de38e39<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e124925<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z15, Z16
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z15, Z16
+	VMULPS       Z15, Z16, Z16
+	VADDPS       Z18, Z18, Z18
+	VFMADD213PS  Z18, Z18, Z16
+	VMOVUPS      v00000000<>+0(SB), Z15
+	VMAXPS       Z14, Z15, Z15
+	VADDPS       Z15, Z16, Z16
+	VADDPS       Z16, Z16, Z14
+	VADDPS       Z14, Z14, Z14
+	VADDPS       Z14, Z14, Z14
+	MOVQ         24(CX), SI
+	LEAQ         12(BX), R8
+	MOVQ         (BX), BX
+	MOVQ         312(AX), R9
+	KMOVW        (R8), K2
+	VMOVUPS.Z    (SI), K2, Z15
+	DECQ         BX
+	JZ           piece0done
+
+piece0:
+	ADDQ    R9, SI
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (SI), K2, Z15
+	DECQ    BX
+	JNZ     piece0
+
+piece0done:
+	VMULPS       Z15, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMOVUPS      Z1, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z2, Z14
+	VMINPS       Z15, Z14, Z14
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z14, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z14
+	VFNMADD231PS Z5, Z15, Z14
+	VMOVUPS      Z12, Z16
+	VFMADD213PS  Z11, Z14, Z16
+	VFMADD213PS  Z10, Z14, Z16
+	VFMADD213PS  Z9, Z14, Z16
+	VFMADD213PS  Z8, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VSCALEFPS    Z15, Z16, Z16
+	VMULPS       Z16, Z13, Z13
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K1, Z14
+	VMULPS       Z16, Z14, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS      Z13, K1, (BX)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z14, K1, (BX)
+	JMP          next
 
 done:
 	SFENCE

@@ -893,7 +893,7 @@ func slstmBackwardAVX2(v [][]float32, n int)
 //	prev0 = copy next0
 //
 //go:noescape
-func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // linearForwardLoopAVX2 is the forward pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, saved0, next0, and runs:
@@ -905,7 +905,7 @@ func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps in
 //	prev0 = copy next0
 //
 //go:noescape
-func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // linearBackwardLoopAVX2 is the backward pass of linear over n units of each row of each step. Of v it takes
 // dout0, dnext0, prev0, saved0, dx1, dx0, and runs:
@@ -915,7 +915,7 @@ func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	dnext0 = mul dx1 saved0
 //
 //go:noescape
-func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // linearComposeLoopAVX2 is what composes steps of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, factor0, x1, bx1, and runs:
@@ -929,7 +929,7 @@ func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int
 //	factor0 = copy t0
 //
 //go:noescape
-func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // linearComposeBackwardLoopAVX2 is what composes steps of the backward pass of linear over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved0, factor0, and runs:
@@ -941,7 +941,7 @@ func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	factor0 = copy t1
 //
 //go:noescape
-func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // gilrInferenceLoopAVX2 is the inference pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
@@ -957,7 +957,7 @@ func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, st
 //	prev0 = copy next0
 //
 //go:noescape
-func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // gilrForwardLoopAVX2 is the forward pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
@@ -973,7 +973,7 @@ func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	prev0 = copy next0
 //
 //go:noescape
-func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // gilrBackwardLoopAVX2 is the backward pass of gilr over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
@@ -990,7 +990,7 @@ func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	dx0 = sigmoidgrad t3 saved0
 //
 //go:noescape
-func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // gilrComposeLoopAVX2 is what composes steps of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -1008,7 +1008,7 @@ func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	factor0 = copy t3
 //
 //go:noescape
-func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruInferenceLoopAVX2 is the inference pass of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
@@ -1031,7 +1031,7 @@ func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	next0 = add t0 t3
 //
 //go:noescape
-func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruForwardLoopAVX2 is the forward pass of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
@@ -1054,7 +1054,7 @@ func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	next0 = add t1 t0
 //
 //go:noescape
-func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruBackwardLoopAVX2 is the backward pass of sru over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dx2, dx1, and runs:
@@ -1081,7 +1081,7 @@ func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, st
 //	dx1 = sigmoidgrad t1 saved1
 //
 //go:noescape
-func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruComposeLoopAVX2 is what composes steps of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
@@ -1098,7 +1098,7 @@ func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	factor1 = copy t3
 //
 //go:noescape
-func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruComposeBackwardLoopAVX2 is what composes steps of the backward pass of sru over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved1, factor1, and runs:
@@ -1114,7 +1114,7 @@ func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, st
 //	factor1 = copy t0
 //
 //go:noescape
-func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnInferenceLoopAVX2 is the inference pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
@@ -1133,7 +1133,7 @@ func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps
 //	next0 = mul t2 next1
 //
 //go:noescape
-func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnForwardLoopAVX2 is the forward pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
@@ -1152,7 +1152,7 @@ func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	next0 = mul saved2 next1
 //
 //go:noescape
-func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnBackwardLoopAVX2 is the backward pass of qrnn over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dx2, dx1, dx0, and runs:
@@ -1173,7 +1173,7 @@ func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	dx0 = tanhgrad t3 saved0
 //
 //go:noescape
-func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnComposeLoopAVX2 is what composes steps of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
@@ -1191,7 +1191,7 @@ func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	factor1 = copy t3
 //
 //go:noescape
-func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnComposeBackwardLoopAVX2 is what composes steps of the backward pass of qrnn over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved2, dnext1, saved1, factor1, and runs:
@@ -1205,7 +1205,7 @@ func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	factor1 = copy t1
 //
 //go:noescape
-func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreInferenceLoopAVX2 is the inference pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next1, next0, and runs:
@@ -1233,7 +1233,7 @@ func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, step
 //	next0 = mul t0 next1
 //
 //go:noescape
-func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreForwardLoopAVX2 is the forward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, saved2, next1, saved3, next0, and runs:
@@ -1261,7 +1261,7 @@ func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, step
 //	next0 = mul saved3 next1
 //
 //go:noescape
-func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreBackwardLoopAVX2 is the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved3, dnext1, prev1, saved2, saved1, saved0, dx2, dx0, dx3, dx1, and runs:
@@ -1280,7 +1280,7 @@ func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps 
 //	dx1 = sigmoidgrad t1 saved0
 //
 //go:noescape
-func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreComposeLoopAVX2 is what composes steps of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, factor1, and runs:
@@ -1305,7 +1305,7 @@ func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps
 //	factor1 = copy t0
 //
 //go:noescape
-func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreComposeBackwardLoopAVX2 is what composes steps of the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved3, dnext1, saved2, factor1, and runs:
@@ -1319,7 +1319,7 @@ func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps 
 //	factor1 = copy t1
 //
 //go:noescape
-func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruInferenceLoopAVX2 is the inference pass of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
@@ -1339,7 +1339,7 @@ func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int
 //	prev0 = copy next0
 //
 //go:noescape
-func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruForwardLoopAVX2 is the forward pass of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
@@ -1359,7 +1359,7 @@ func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps in
 //	prev0 = copy next0
 //
 //go:noescape
-func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruBackwardLoopAVX2 is the backward pass of mingru over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
@@ -1383,7 +1383,7 @@ func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	dx0 = sigmoidgrad t5 saved0
 //
 //go:noescape
-func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruComposeLoopAVX2 is what composes steps of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -1405,7 +1405,7 @@ func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int
 //	factor0 = copy t2
 //
 //go:noescape
-func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruComposeBackwardLoopAVX2 is what composes steps of the backward pass of mingru over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved0, factor0, and runs:
@@ -1418,7 +1418,7 @@ func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	factor0 = copy t1
 //
 //go:noescape
-func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanInferenceLoopAVX2 is the inference pass of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
@@ -1445,7 +1445,7 @@ func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, st
 //	prev0 = copy next0
 //
 //go:noescape
-func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanForwardLoopAVX2 is the forward pass of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
@@ -1472,7 +1472,7 @@ func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps
 //	prev0 = copy next0
 //
 //go:noescape
-func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanBackwardLoopAVX2 is the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved1, saved2, p0, saved0, prev0, dx2, dx3, dx1, dx0, and runs:
@@ -1513,7 +1513,7 @@ func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps i
 //	dx0 = sigmoidgrad t3 saved0
 //
 //go:noescape
-func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanComposeLoopAVX2 is what composes steps of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, factor0, and runs:
@@ -1542,7 +1542,7 @@ func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps 
 //	factor0 = copy t0
 //
 //go:noescape
-func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanComposeBackwardLoopAVX2 is what composes steps of the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
 // dout0, dnext0, p0, saved0, factor0, and runs:
@@ -1561,7 +1561,7 @@ func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps i
 //	factor0 = copy t1
 //
 //go:noescape
-func rgLruScanComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rnnTanhInferenceStepsAVX2 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
 // x0, bx0, r0, br0, next0, and runs:
@@ -2790,7 +2790,7 @@ func slstmBackwardAVX512(v [][]float32, n int)
 //	prev0 = copy next0
 //
 //go:noescape
-func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // linearForwardLoopAVX512 is the forward pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, saved0, next0, and runs:
@@ -2802,7 +2802,7 @@ func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps 
 //	prev0 = copy next0
 //
 //go:noescape
-func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // linearBackwardLoopAVX512 is the backward pass of linear over n units of each row of each step. Of v it takes
 // dout0, dnext0, prev0, saved0, dx1, dx0, and runs:
@@ -2812,7 +2812,7 @@ func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	dnext0 = mul dx1 saved0
 //
 //go:noescape
-func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // linearComposeLoopAVX512 is what composes steps of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, factor0, x1, bx1, and runs:
@@ -2826,7 +2826,7 @@ func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps i
 //	factor0 = copy t0
 //
 //go:noescape
-func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // linearComposeBackwardLoopAVX512 is what composes steps of the backward pass of linear over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved0, factor0, and runs:
@@ -2838,7 +2838,7 @@ func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	factor0 = copy t1
 //
 //go:noescape
-func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // gilrInferenceLoopAVX512 is the inference pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
@@ -2854,7 +2854,7 @@ func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, 
 //	prev0 = copy next0
 //
 //go:noescape
-func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // gilrForwardLoopAVX512 is the forward pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
@@ -2870,7 +2870,7 @@ func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	prev0 = copy next0
 //
 //go:noescape
-func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // gilrBackwardLoopAVX512 is the backward pass of gilr over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
@@ -2887,7 +2887,7 @@ func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	dx0 = sigmoidgrad t3 saved0
 //
 //go:noescape
-func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // gilrComposeLoopAVX512 is what composes steps of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -2905,7 +2905,7 @@ func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int
 //	factor0 = copy t3
 //
 //go:noescape
-func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruInferenceLoopAVX512 is the inference pass of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
@@ -2928,7 +2928,7 @@ func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	next0 = add t0 t3
 //
 //go:noescape
-func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruForwardLoopAVX512 is the forward pass of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
@@ -2951,7 +2951,7 @@ func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int
 //	next0 = add t1 t0
 //
 //go:noescape
-func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruBackwardLoopAVX512 is the backward pass of sru over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dx2, dx1, and runs:
@@ -2978,7 +2978,7 @@ func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	dx1 = sigmoidgrad t1 saved1
 //
 //go:noescape
-func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruComposeLoopAVX512 is what composes steps of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
@@ -2995,7 +2995,7 @@ func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	factor1 = copy t3
 //
 //go:noescape
-func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // sruComposeBackwardLoopAVX512 is what composes steps of the backward pass of sru over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved1, factor1, and runs:
@@ -3011,7 +3011,7 @@ func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	factor1 = copy t0
 //
 //go:noescape
-func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnInferenceLoopAVX512 is the inference pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
@@ -3030,7 +3030,7 @@ func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, ste
 //	next0 = mul t2 next1
 //
 //go:noescape
-func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnForwardLoopAVX512 is the forward pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
@@ -3049,7 +3049,7 @@ func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	next0 = mul saved2 next1
 //
 //go:noescape
-func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnBackwardLoopAVX512 is the backward pass of qrnn over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dx2, dx1, dx0, and runs:
@@ -3070,7 +3070,7 @@ func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	dx0 = tanhgrad t3 saved0
 //
 //go:noescape
-func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnComposeLoopAVX512 is what composes steps of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
@@ -3088,7 +3088,7 @@ func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int
 //	factor1 = copy t3
 //
 //go:noescape
-func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // qrnnComposeBackwardLoopAVX512 is what composes steps of the backward pass of qrnn over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved2, dnext1, saved1, factor1, and runs:
@@ -3102,7 +3102,7 @@ func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	factor1 = copy t1
 //
 //go:noescape
-func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreInferenceLoopAVX512 is the inference pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next1, next0, and runs:
@@ -3130,7 +3130,7 @@ func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, st
 //	next0 = mul t0 next1
 //
 //go:noescape
-func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreForwardLoopAVX512 is the forward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, saved2, next1, saved3, next0, and runs:
@@ -3158,7 +3158,7 @@ func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, st
 //	next0 = mul saved3 next1
 //
 //go:noescape
-func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreBackwardLoopAVX512 is the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved3, dnext1, prev1, saved2, saved1, saved0, dx2, dx0, dx3, dx1, and runs:
@@ -3177,7 +3177,7 @@ func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, step
 //	dx1 = sigmoidgrad t1 saved0
 //
 //go:noescape
-func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreComposeLoopAVX512 is what composes steps of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, factor1, and runs:
@@ -3202,7 +3202,7 @@ func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, ste
 //	factor1 = copy t0
 //
 //go:noescape
-func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // lsLstmCoreComposeBackwardLoopAVX512 is what composes steps of the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved3, dnext1, saved2, factor1, and runs:
@@ -3216,7 +3216,7 @@ func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, step
 //	factor1 = copy t1
 //
 //go:noescape
-func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruInferenceLoopAVX512 is the inference pass of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
@@ -3236,7 +3236,7 @@ func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows i
 //	prev0 = copy next0
 //
 //go:noescape
-func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruForwardLoopAVX512 is the forward pass of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
@@ -3256,7 +3256,7 @@ func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps 
 //	prev0 = copy next0
 //
 //go:noescape
-func mingruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruBackwardLoopAVX512 is the backward pass of mingru over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
@@ -3280,7 +3280,7 @@ func mingruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	dx0 = sigmoidgrad t5 saved0
 //
 //go:noescape
-func mingruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruComposeLoopAVX512 is what composes steps of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -3302,7 +3302,7 @@ func mingruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps i
 //	factor0 = copy t2
 //
 //go:noescape
-func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // mingruComposeBackwardLoopAVX512 is what composes steps of the backward pass of mingru over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved0, factor0, and runs:
@@ -3315,7 +3315,7 @@ func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	factor0 = copy t1
 //
 //go:noescape
-func mingruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func mingruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanInferenceLoopAVX512 is the inference pass of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
@@ -3342,7 +3342,7 @@ func mingruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, 
 //	prev0 = copy next0
 //
 //go:noescape
-func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanForwardLoopAVX512 is the forward pass of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
@@ -3369,7 +3369,7 @@ func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, ste
 //	prev0 = copy next0
 //
 //go:noescape
-func rgLruScanForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanBackwardLoopAVX512 is the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved1, saved2, p0, saved0, prev0, dx2, dx3, dx1, dx0, and runs:
@@ -3410,7 +3410,7 @@ func rgLruScanForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps
 //	dx0 = sigmoidgrad t3 saved0
 //
 //go:noescape
-func rgLruScanBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanComposeLoopAVX512 is what composes steps of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, factor0, and runs:
@@ -3439,7 +3439,7 @@ func rgLruScanBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, step
 //	factor0 = copy t0
 //
 //go:noescape
-func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rgLruScanComposeBackwardLoopAVX512 is what composes steps of the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
 // dout0, dnext0, p0, saved0, factor0, and runs:
@@ -3458,7 +3458,7 @@ func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps
 //	factor0 = copy t1
 //
 //go:noescape
-func rgLruScanComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
+func rgLruScanComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
 
 // rnnTanhInferenceStepsAVX512 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
 // x0, bx0, r0, br0, next0, and runs:

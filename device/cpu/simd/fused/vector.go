@@ -13,6 +13,15 @@ type Vector struct {
 	// floats on from the one before, this vector's part and Beside floats further each that of the
 	// vectors that lie next to it. What is asked for may lie outside Data.
 	Ahead, Pace, Beside int
+
+	Shift int // of packed rows: bytes from a row's end to the next row
+}
+
+// A Pack is a vector of short rows, one after the other.
+type Pack struct {
+	Rows  int
+	Bits  [17]uint32   // the lanes of all rows, and of each: bits, or
+	Lanes [9][8]uint32 // ones in each of eight lanes
 }
 
 // Steps are what a Recurrence reads, and moves on with each step.
