@@ -33,7 +33,8 @@ type scan struct {
 // A loop is a program for many steps with its vectors.
 type loop struct {
 	*fused.Loop
-	at []place
+	at    []place
+	whole bool // it reads whole rows of memory
 }
 
 // A scanScratch is what one worker has of its own for the scans of a program.
@@ -224,9 +225,9 @@ func (w *scan) ask(v *fused.Vector, n, row, units int, down bool) {
 }
 
 // stretch advances what is held by the steps from … to, counted from where the pass
-// begins, within which no sequence begins anew or, at one step, all do. A backward pass of all channels goes down through memory also in the rows
-// of a step and their units: a processor that sees it go down in the large and up in
-// the small fetches what has been read already.
+// begins, within which no sequence begins anew or, at one step, all do. A backward pass of all channels that reads whole rows
+// of memory goes down through it also in the rows of a step and their units: a processor that sees it go down in the large and up in
+// the small fetches what has been read already. Where other columns lie between, down is the slower way.
 func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int, anew bool) {
 	if from == to {
 		return
@@ -236,7 +237,7 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 	if w.backward {
 		first, sign = (w.steps-1-from)*w.batch+c.row, -1
 	}
-	down := w.backward && c.units == w.hidden && !packed
+	down := w.backward && c.units == w.hidden && !packed && l.whole
 	used := 0          // of own.constants
 	begin, way := 0, 1 // of the rows of a step
 	if down {
