@@ -106,14 +106,10 @@ func TestReproduceShards(t *testing.T) {
 func TestReproduceAgain(t *testing.T) {
 	const ladder, passes = "../../results/testdata/runs/appleyard-table1", "../../results/testdata/runs/appleyard-fig2"
 	dir := t.TempDir()
-	for _, name := range []string{"one", "two"} {
-		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(ladder)); err != nil {
+	for name, run := range map[string]string{"one": ladder, "two": ladder, "other": passes} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(run)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	other, err := filepath.Abs(passes)
-	if err != nil {
-		t.Fatal(err)
 	}
 	t.Chdir(dir)
 	const said = "Measured twice, 2026-"
@@ -140,7 +136,7 @@ func TestReproduceAgain(t *testing.T) {
 	rnnbench(t, "reproduce appleyard-table1 --from one --again two").want(t, exitDone, []string{versions}, nil)
 	rnnbench(t, "reproduce appleyard-table1 --again two").want(t, exitUsage, nil, []string{"--again takes a second run beside that of --from: add --from RUN"})
 	rnnbench(t, "reproduce appleyard-table1 --from one --again none").want(t, exitError, nil, []string{"nothing to read at none"})
-	rnnbench(t, "reproduce appleyard-table1 --from one --again "+other).want(t, exitUsage, nil, []string{"is from experiment appleyard-fig2, not appleyard-table1"})
+	rnnbench(t, "reproduce appleyard-table1 --from one --again other").want(t, exitUsage, nil, []string{"is from experiment appleyard-fig2, not appleyard-table1"})
 }
 
 // TestReproduceNeedsGPU has a processor asked for what only a GPU can show.
