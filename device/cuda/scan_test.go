@@ -100,7 +100,7 @@ func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p driver.Properties
 		if !strings.HasPrefix(l.Name, "scan") {
 			continue
 		}
-		c := cutting{kind: "tiles", blocks: l.Grid[0], threads: l.Block[0], lanes: int(l.Args[3]), chains: int(l.Args[4]), tiles: int(l.Args[5])}
+		c := cutting{kind: "tiles", blocks: l.Grid[0], threads: l.Block[0], lanes: 1 << l.Args[3], chains: int(l.Args[4]), tiles: int(l.Args[5])}
 		_, text, _ := strings.Cut(texts[i], "enum { V = ")
 		pattern := "%d, K = %d"
 		if l.Cooperative {
@@ -115,6 +115,12 @@ func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p driver.Properties
 		_, text, _ = strings.Cut(text, "UNITS = ")
 		if _, err := fmt.Sscanf(text, "%d, SEQS = %d", &c.units, &c.seqs); err != nil {
 			t.Fatal(err)
+		}
+		if c.kind == "tiles" && c.units > 0 {
+			_, lanes, _ := strings.Cut(text, "LANES = ")
+			if _, err := fmt.Sscanf(lanes, "%d", &c.lanes); err != nil {
+				t.Fatal(err)
+			}
 		}
 		c.regular = c.tiles
 		if strings.Contains(text, "seek_together(g, me") {

@@ -3,6 +3,7 @@ package scan
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -369,7 +370,11 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 		if s.units > 0 {
 			key = append(key, " ", s.lanes, " ", s.Hidden(), s.leaving())
 		}
-		args = append(args, uint64(s.lanes), uint64(s.chains), uint64(s.tiles), uint64(s.carriers), uint64(s.buffer()))
+		power := 0 // of two: the lanes, which are a constant of the kernel where chains are dealt out
+		if s.units == 0 {
+			power = bits.TrailingZeros(uint(s.lanes))
+		}
+		args = append(args, uint64(power), uint64(s.chains), uint64(s.tiles), uint64(s.carriers), uint64(s.buffer()))
 	}
 	args = append(args, uint64(t.Base)+uint64(words.Tickets), uint64(t.Base)+uint64(words.Aggregates))
 	if s.members == 0 || !s.sole() {

@@ -135,11 +135,11 @@ func (s *writer) source(name string) codegen.Source {
 	fmt.Fprintf(&b, "enum { %s };\n%s%s", constants, file("linear").Text, file("walk").Text+file("tiles").Text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
-%s(int steps, int batch, int hidden, int side, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* status%s) {
+%s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* status%s) {
   DYNAMIC_SHARED(memory);
-  const grid g = {steps, batch, hidden, side, chains, tiles, walkers, tickets, sums, starts, status};
+  const grid g = {steps, batch, hidden, bits, chains, tiles, walkers, tickets, sums, starts, status};
   several* const rows = (several*)(memory + buffer);
-  linear* const total = (linear*)(rows + g.rows() * g.lanes());
+  linear* const total = (linear*)(rows + g.span(g.rows()));
   word* const drawn = (word*)(total + (g.values() + 1) / 2 * 2);
   float* const begin = (float*)(drawn + 2);
   unsigned char *const at = memory, *const to = memory;
@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   __syncthreads();
   for (int turn = 0; now < g.all(); turn ^= 1, now = next) {
     const tile t = g.at(now);
-    float* const start = begin + turn * N * g.lanes();
+    float* const start = begin + g.span(turn * N);
     word ticket;
     several row = identity();
 `)
@@ -203,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 // the copy engine.
 func (s *writer) fetchTile(b *strings.Builder) {
 	if s.units > 0 {
-		b.WriteString(`  const shared_t full = shared_address(begin + 2 * N * g.lanes());
+		b.WriteString(`  const shared_t full = shared_address(begin + g.span(2 * N));
   if (threadIdx.x == 0) {
     bar_init(full, 1);
     bar_publish();

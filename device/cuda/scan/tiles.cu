@@ -24,26 +24,36 @@ struct tile {
 
 enum { DIVISOR = UNITS > 0 ? LANES : 1 };
 
-// A grid says how a scan is cut. A block has side lanes: LANES where chains are dealt out, else a
-// power of two. The tiles of a chain lie behind one another in time.
+// A grid says how a scan is cut. A block has LANES lanes where chains are dealt out, else 2^bits,
+// since shifts by bits take fewer registers than products with a number of lanes. The tiles of a
+// chain lie behind one another in time.
 struct grid {
-  int steps, batch, hidden, side, chains, tiles, walkers;
+  int steps, batch, hidden, bits, chains, tiles, walkers;
   word *tickets, *sums, *starts;
   unsigned* status;
 
-  __device__ __forceinline__ int lanes() const { return UNITS > 0 ? (int)LANES : side; }
-  __device__ __forceinline__ int x() const { return UNITS > 0 ? threadIdx.x % DIVISOR : threadIdx.x & (side - 1); }
+  __device__ __forceinline__ int lanes() const { return UNITS > 0 ? (int)LANES : 1 << bits; }
+  __device__ __forceinline__ int x() const { return UNITS > 0 ? threadIdx.x % DIVISOR : threadIdx.x & (lanes() - 1); }
   __device__ __forceinline__ int y() const { return lines(threadIdx.x); }
   __device__ __forceinline__ int deep() const { return lines(blockDim.x); }
-  // lines are the rows of lanes that so many threads make.
-  __device__ __forceinline__ int lines(unsigned threads) const { return UNITS > 0 ? threads / DIVISOR : threads >> (__ffs(side) - 1); }
+  // A line is a block's lanes once. span is the number of lanes of so many lines, and lines is the
+  // number of lines of so many threads.
+  __device__ __forceinline__ int span(int times) const { return UNITS > 0 ? times * LANES : times << bits; }
+  __device__ __forceinline__ int lines(unsigned threads) const { return UNITS > 0 ? threads / DIVISOR : threads >> bits; }
   __device__ __forceinline__ bool last() const { return threadIdx.x >= blockDim.x - lanes(); }
   // A row is the threads of a warp, or of all lanes where there are more than 32.
-  __device__ __forceinline__ int row() const { return lanes() < 32 ? threadIdx.x / 32 : lines(threadIdx.x); }
-  __device__ __forceinline__ int rows() const { return lanes() < 32 ? blockDim.x / 32 : lines(blockDim.x); }
+  __device__ __forceinline__ int row() const { return wide(threadIdx.x); }
+  __device__ __forceinline__ int rows() const { return wide(blockDim.x); }
+  // wide is the number of rows of so many threads.
+  __device__ __forceinline__ int wide(unsigned threads) const { return UNITS > 0 ? threads / max(32, (int)LANES) : threads >> max(bits, 5); }
+  // closes reports whether this thread is in the last line of its row.
+  __device__ __forceinline__ bool closes() const {
+    const int row = UNITS > 0 ? 32 : 1 << max(bits, 5);
+    return (int)(threadIdx.x & (row - 1)) >= row - lanes();
+  }
 
   __device__ __forceinline__ unsigned all() const { return chains * tiles; }
-  __device__ __forceinline__ int values() const { return N * lanes(); } // of a chain
+  __device__ __forceinline__ int values() const { return span(N); } // of a chain
 
   // draw takes a ticket: the number of a walker or, behind those, of the next tile of this
   // run; all() or more means that none is left. noted resets the counter after the run's last
@@ -64,7 +74,7 @@ struct grid {
     t.there = i < all();
     if (!t.there) return t;
     t.time = i / (unsigned)chains, t.chain = i - t.time * chains;
-    const unsigned across = hidden / V, column = t.chain * lanes() + x();
+    const unsigned across = hidden / V, column = span(t.chain) + x();
     bool inside = column < batch * across;
     if (UNITS > 0) inside = dealt(t.chain, x(), batch, hidden, t.n, t.u);
     else t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
@@ -77,7 +87,7 @@ struct grid {
   __device__ __forceinline__ bool has(int chain, int v) const {
     int n, u;
     if (UNITS > 0) return v < values() && dealt(chain, v / N, batch, hidden, n, u);
-    return v < values() && chain * lanes() + v / N < batch * (hidden / V);
+    return v < values() && span(chain) + v / N < batch * (hidden / V);
   }
 
   // sum is where a tile publishes its aggregate for value v; start is where it finds its
@@ -108,13 +118,13 @@ __device__ __forceinline__ void within(several& p, several* rows, const grid& g)
       if (threadIdx.x % 32 >= d) p.of[i] = then(up, p.of[i]);
     }
   }
-  if ((int)(threadIdx.x % 32) >= 32 - g.lanes()) rows[g.row() * g.lanes() + g.x()] = p;
+  if (g.closes()) rows[g.span(g.row()) + g.x()] = p;
 }
 
 // fold composes the first rows.
 __device__ __forceinline__ several fold(const several* rows, int count, const grid& g) {
   several p = identity();
-  const several* const end = rows + count * g.lanes();
+  const several* const end = rows + g.span(count);
 #pragma unroll 1
   for (rows += g.x(); rows < end; rows += g.lanes()) p = then(p, *rows);
   return p;

@@ -3,11 +3,11 @@
 #include "../tiles.cu"
 
 extern "C" __global__ void __launch_bounds__(64, 3)
-scan_tiles_linear(int steps, int batch, int hidden, int side, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* status, const float* all_bx, int ld_all_bx, const float* all_x, int ld_all_x, float* state0, int ld_state0) {
+scan_tiles_linear(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* status, const float* all_bx, int ld_all_bx, const float* all_x, int ld_all_x, float* state0, int ld_state0) {
   DYNAMIC_SHARED(memory);
-  const grid g = {steps, batch, hidden, side, chains, tiles, walkers, tickets, sums, starts, status};
+  const grid g = {steps, batch, hidden, bits, chains, tiles, walkers, tickets, sums, starts, status};
   several* const rows = (several*)(memory + buffer);
-  linear* const total = (linear*)(rows + g.rows() * g.lanes());
+  linear* const total = (linear*)(rows + g.span(g.rows()));
   word* const drawn = (word*)(total + (g.values() + 1) / 2 * 2);
   float* const begin = (float*)(drawn + 2);
   unsigned char *const at = memory, *const to = memory;
@@ -40,7 +40,7 @@ scan_tiles_linear(int steps, int batch, int hidden, int side, int chains, int ti
   __syncthreads();
   for (int turn = 0; now < g.all(); turn ^= 1, now = next) {
     const tile t = g.at(now);
-    float* const start = begin + turn * N * g.lanes();
+    float* const start = begin + g.span(turn * N);
     word ticket;
     several row = identity();
       if (g.y() == 0 && t.steps > 0 && t.time == 0) {
