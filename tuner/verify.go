@@ -143,8 +143,13 @@ func (v *verification) input() *rnn.Data {
 
 // alone reports whether what l runs can be checked without another technique.
 func (v *verification) alone(l *Layout) bool {
+	return v.whole || steps(l)
+}
+
+// steps reports whether what l runs can be checked step by step.
+func steps(l *Layout) bool {
 	states, gradients := l.Plan.Stepwise()
-	return v.whole || states && gradients
+	return states && gradients
 }
 
 // run checks c, whose program holds the inputs already.
@@ -156,7 +161,10 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 		return err
 	}
 	if v.whole {
-		return v.wholly(c, c.prog, c.Plan, v.data)
+		if err := v.wholly(c, c.prog, c.Plan, v.data); err != nil || c.record.Verify.OK {
+			return err
+		}
+		return v.whollyEach(s, c)
 	}
 	if err := v.seek(s, c); err != nil {
 		return err
@@ -174,7 +182,7 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 	states, _ := c.Plan.Stepwise()
 	alone := v.alone(c.Layout)
 	if states {
-		if err := v.stepwise(c, alone); err != nil || alone || !c.record.Verify.OK {
+		if err := v.stepwise(s, c, alone); err != nil || alone || !c.record.Verify.OK {
 			return err
 		}
 	}
@@ -215,7 +223,7 @@ func (v *verification) beside(c *candidate) (rnn.Deviation, []rnn.Tensor, error)
 const stepwiseGarbage = 25
 
 // stepwise checks the run of c step by step. Where that is all of it, c is a peer to the next.
-func (v *verification) stepwise(c *candidate, all bool) error {
+func (v *verification) stepwise(s *Sweep, c *candidate, all bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(stepwiseGarbage))
 	got, apart, err := c.Plan.ReadDistinct(c.prog, v.data.Distinct)
 	if err != nil {
@@ -227,6 +235,11 @@ func (v *verification) stepwise(c *candidate, all bool) error {
 	}
 	if apart.Error/apart.Tolerance > dev.Error/dev.Tolerance {
 		dev = apart
+	}
+	if all && !dev.OK() && v.eachMayDiffer(s) {
+		if dev, covered, err = v.each(c); err != nil {
+			return err
+		}
 	}
 	how := results.Verify{Method: results.VerifyStepwise, Steps: min(covered.Steps, v.problem.Steps), Share: covered.Share, Kinks: counted(covered.Kinks)}
 	v.note(c, dev, got, how)
@@ -258,7 +271,7 @@ func (v *verification) seek(s *Sweep, c *candidate) error {
 			_, err = other.prog.Run(1)
 		}
 		if err == nil {
-			err = v.stepwise(other, true)
+			err = v.stepwise(s, other, true)
 		}
 		other.close()
 		if errors.Is(err, device.ErrHang) || errors.Is(err, device.ErrFault) || errors.Is(err, device.ErrLost) {

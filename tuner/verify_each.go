@@ -1,0 +1,63 @@
+package tuner
+
+import (
+	"slices"
+
+	"rnnbench/results"
+	"rnnbench/rnn"
+)
+
+// eachFLOPs is how many times longer a check may take that looks at each sequence of the batch by itself.
+const eachFLOPs = 4
+
+// eachBytes is the memory that such a check may take at most, and no more than a quarter of what there is.
+const eachBytes = 8 << 30
+
+// eachMayDiffer reports whether copies of a sequence may rightly have different gradients, and there is
+// memory to look at each by itself: see rnn.Stepwise.CheckEach.
+func (v *verification) eachMayDiffer(s *Sweep) bool {
+	p := v.problem
+	if p.Pass != rnn.Train || !p.Cell.Rectifier() || v.data.Distinct == p.Batch {
+		return false
+	}
+	limit := int64(eachBytes)
+	if free := s.memory(); free > 0 {
+		limit = min(limit, free/4)
+	}
+	return (100+stepwiseGarbage)*rnn.StepwiseBytes(p, p.Batch)/100 <= limit
+}
+
+// each checks each sequence of c's run step by step.
+func (v *verification) each(c *candidate) (rnn.Deviation, rnn.Covered, error) {
+	return rnn.Stepwise{Seed: v.seed, FLOPs: eachFLOPs * referenceFLOPs}.CheckEach(c.Plan, c.prog, v.data)
+}
+
+// whollyEach looks at a run that was found wrong once more where its states are the reference's, step by step and
+// each sequence by itself. If that does not find it right, it stays wrong.
+func (v *verification) whollyEach(s *Sweep, c *candidate) error {
+	if !v.eachMayDiffer(s) || !steps(c.Layout) {
+		return nil
+	}
+	got, err := c.Plan.Read(c.prog)
+	if err != nil {
+		return err
+	}
+	dev, err := rnn.Compare(v.problem, statesOf(got), statesOf(v.answers.of(v.data, true)))
+	if err != nil || !dev.OK() {
+		return err
+	}
+	dev, covered, err := v.each(c)
+	if err != nil || !dev.OK() {
+		return err
+	}
+	v.note(c, dev, got, results.Verify{Method: results.VerifyStepwise, Steps: covered.Steps, Share: covered.Share, Kinks: counted(covered.Kinks)})
+	if covered.Steps < v.problem.Steps {
+		c.warn(results.WarnPart)
+	}
+	return nil
+}
+
+// statesOf are the tensors of an answer that are no gradients.
+func statesOf(answer []rnn.Tensor) []rnn.Tensor {
+	return slices.DeleteFunc(slices.Clone(answer), func(t rnn.Tensor) bool { return t.Gradient })
+}
