@@ -249,10 +249,11 @@ __device__ __forceinline__ void mma_wide_layer(const Cell& cell, int steps, int 
           if (i == 0) clock.mark(WAIT);
           const matrix h = matrix_at(shared_address(rings + (role * DEPTH + slot) * PIECE), SAMPLES * 16);
           mma_begin();
+#pragma unroll  // near and far apart: both in one loop were more than a compiler unrolls, and near was then in memory
+          for (int s = i * PORTION; s < min((i + 1) * PORTION, HELD); s++) mma_wide<SAMPLES>(W(), sum, near[s], h, s % PORTION * TILE, true);
 #pragma unroll
-          for (int s = i * PORTION; s < min((i + 1) * PORTION, PRODUCTS); s++)
-            if (s < HELD) mma_wide<SAMPLES>(W(), sum, near[s < HELD ? s : 0], h, s % PORTION * TILE, true);
-            else mma_wide<SAMPLES>(W(), sum, weights, (s - HELD) * WEIGHTS, h, s % PORTION * TILE);
+          for (int s = max(i * PORTION, HELD); s < min((i + 1) * PORTION, PRODUCTS); s++)
+            mma_wide<SAMPLES>(W(), sum, weights, (s - HELD) * WEIGHTS, h, s % PORTION * TILE);
           mma_commit();
           if (i > 0) {
             mma_wait<1>();

@@ -1,0 +1,38 @@
+package cuda_test
+
+import (
+	"strings"
+	"testing"
+
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// TestSpillsWide: warpgroups keep weights in registers, however many products they take.
+func TestSpillsWide(t *testing.T) {
+	c := hopper(t)
+	for _, l := range []devicetest.Layer{
+		{Cell: cell.RNNReLU, Hidden: 2048, Batch: 128, Steps: 50, Precision: schedule.BF16, Train: true},
+		{Cell: cell.RNNTanh, Hidden: 2176, Batch: 72, Steps: 478, Precision: schedule.BF16},
+		{Cell: cell.RNNReLU, Hidden: 2560, Batch: 64, Steps: 50, Precision: schedule.BF16, Train: true},
+	} {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			launches, texts := sources(t, l)
+			wide := 0
+			for i, launch := range launches {
+				if !strings.Contains(texts[i], "mma_wide_layer(") {
+					continue
+				}
+				wide++
+				if n := recorded(t, c, stackRecord, launch, texts[i]); n > 0 {
+					t.Errorf("%s has %d bytes of stack", launch.Name, n)
+				}
+			}
+			if wide != 1 {
+				t.Errorf("%d layers run by warpgroups; want 1", wide)
+			}
+		})
+	}
+}
