@@ -20,23 +20,20 @@ const (
 // launched by the host. d is what launches cost. The answer is 0 where no model knows a command.
 //
 // Each stream runs its commands in order, and waits for others as the schedule says.
-// Streams share the host, the multiprocessors and memory: a run takes at least as long as its
-// products and persistent layers keep all of the GPU busy.
+// Streams share the host, the multiprocessors and memory; see lastEnd.
 func (p *Plan) Predict(nodes [][]launch.Command, graph bool, d Dispatch) float64 {
-	const streams = launch.MaxStreams
-	var ready [streams]float64
-	ends := make([]float64, len(nodes))
-	costs, host, busy := d.costs(), 0.0, 0.0
+	timed := make([]timedNode, len(nodes))
+	costs, host := d.costs(), 0.0
 	var rest int64 // bytes of operations that share a launch with an earlier one, or a later one
 	for i, n := range p.schedule.Nodes {
-		stream := n.Stream % streams
-		now := ready[stream]
+		t := &timed[i]
+		t.stream = n.Stream % launch.MaxStreams
 		for _, j := range n.Wait {
-			if p.schedule.Nodes[j].Stream%streams != stream {
-				now = max(now, ends[j]+costs.crossing)
+			if p.schedule.Nodes[j].Stream%launch.MaxStreams != t.stream {
+				t.wait = append(t.wait, j)
 			}
 		}
-		bytes := schedule.Bytes(n.Op)
+		bytes := bytesOf(n.Op, p.elements)
 		if len(nodes[i]) == 0 {
 			rest += bytes
 		} else {
@@ -53,32 +50,49 @@ func (p *Plan) Predict(nodes [][]launch.Command, graph bool, d Dispatch) float64
 				} else {
 					host += costs.launch
 				}
-				now = max(now, host)
 			}
-			now += commandSeconds(c, n.Op, bytes/int64(len(nodes[i])), p.properties, costs)
-			busy += work(c, p.properties.SMs)
+			x := timedCommand{host: host}
+			x.seconds, x.work = commandSeconds(c, n.Op, bytes/int64(len(nodes[i])), p.properties, costs)
+			t.commands = append(t.commands, x)
 		}
-		ready[stream], ends[i] = now, now
 	}
-	last := busy
-	for _, t := range ready {
-		last = max(last, t)
-	}
+	last := lastEnd(timed, costs.crossing)
 	if graph {
 		return last + costs.graph
 	}
 	return max(last, host) + costs.start
 }
 
-// commandSeconds is what a command of op takes behind another one, if it moves so many bytes.
-func commandSeconds(c *launch.Command, op schedule.Op, bytes int64, p driver.Properties, costs launchCosts) float64 {
+// bytesOf counts what op reads and writes as the GPU stores it.
+func bytesOf(op schedule.Op, elements []driver.Element) (n int64) {
+	switch op.(type) {
+	case schedule.Gather, schedule.Scatter: // a few rows of a table
+		return schedule.Bytes(op)
+	}
+	for v := range schedule.Accesses(op) {
+		n += int64(v.Rows) * int64(v.Cols) * int64(elements[v.M.ID].Bytes())
+	}
+	return n
+}
+
+// commandSeconds is what a command of op takes behind another one, if it moves so many bytes,
+// and for how long it keeps all of the GPU busy.
+func commandSeconds(c *launch.Command, op schedule.Op, bytes int64, p driver.Properties, costs launchCosts) (seconds, work float64) {
 	switch {
 	case c.Product != nil:
 		return gemm.LibrarySeconds(c.Product, p.SMs)
 	case c.Seconds > 0:
-		return c.Seconds
+		work := 0.0
+		if c.Launch != nil {
+			g := c.Launch.Grid
+			work = c.Seconds * min(1, float64(g[0]*g[1]*g[2])/float64(p.SMs))
+			if c.Early {
+				work *= skinnyWork
+			}
+		}
+		return c.Seconds, work
 	case c.About.Variant == "barrier" || c.About.Variant == "backward-barrier":
-		return persistent.BarrierSeconds(op, p.SMs)
+		return persistent.BarrierSeconds(op, p.SMs), 0
 	}
 	start, rate := costs.pointwise, pointwiseRate
 	if c.Early {
@@ -87,21 +101,6 @@ func commandSeconds(c *launch.Command, op schedule.Op, bytes int64, p driver.Pro
 	if bytes < int64(p.L2)/2 {
 		rate = pointwiseCache
 	}
-	return start + float64(bytes)/rate
-}
-
-// work is for how long c keeps all of the GPU busy, so that other streams have to wait.
-func work(c *launch.Command, sms int) float64 {
-	switch {
-	case c.Product != nil:
-		return gemm.LibraryWork(c.Product, sms)
-	case c.Launch != nil && c.Seconds > 0:
-		g := c.Launch.Grid
-		all := c.Seconds * min(1, float64(g[0]*g[1]*g[2])/float64(sms))
-		if c.Early {
-			return skinnyWork * all
-		}
-		return all
-	}
-	return 0
+	work = float64(bytes) / rate
+	return start + work, work
 }
