@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -59,14 +60,22 @@ func endings() []os.Signal {
 }
 
 // interruptible returns a context that ends with the first Ctrl-C, or when the
-// terminal is closed; the second one ends the process at once.
+// terminal is closed; the second one ends the process at once. The function that it
+// returns waits until a message under way is written.
 func interruptible(ctx context.Context, show *progress.Progress) (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(ctx, endings()...)
+	said := make(chan struct{})
 	quiet := context.AfterFunc(ctx, func() {
+		defer close(said)
 		stop()
 		show.Say("interrupted: finishing the current step; press Ctrl-C again to stop now")
 	})
-	return ctx, func() { quiet(); stop() }
+	return ctx, sync.OnceFunc(func() {
+		if !quiet() {
+			<-said
+		}
+		stop()
+	})
 }
 
 // begin makes the run's folder, or opens the one to resume. Records of a shard name the

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"rnnbench/results"
 )
@@ -39,6 +40,24 @@ func TestHangUp(t *testing.T) {
 		t.Skipf("no hang-up here: %v", err)
 	}
 	<-ctx.Done()
+}
+
+// TestInterruptMessageComesFirst: nothing of it is written behind the command's own last words.
+func TestInterruptMessageComesFirst(t *testing.T) {
+	for range 200 {
+		stderr := &trigger{}
+		p := &program{err: stderr}
+		ctx, cancel := context.WithCancel(t.Context())
+		_, stop := interruptible(ctx, p.newProgress(nil, 0))
+		cancel()
+		stop()
+		stop() // as a defer does
+		n := len(stderr.String())
+		time.Sleep(100 * time.Microsecond)
+		if late := stderr.String()[n:]; late != "" {
+			t.Fatalf("written late: %q", late)
+		}
+	}
 }
 
 func TestInterruptAndResume(t *testing.T) {
