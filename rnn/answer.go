@@ -8,21 +8,20 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Tensor is one named part of an answer. Names follow Data: h_l0 and c_l0 are
-// the states after each step, in the order of steps and kept ones included; y is the output of
-// all layers where some read from the last step; unprojected_l0 is what the projection to h_l0 reads; grad_ stands before a
-// parameter's name for its gradient, and dx is that of the input; loss and prob
-// belong to the output layer.
+// A Tensor is one named part of an answer. Names follow Data: h_l0 and c_l0 are the states after
+// each step, kept steps included. y is the output of all layers where some read from the last step.
+// unprojected_l0 is what the projection to h_l0 reads. grad_ before a parameter's name is its
+// gradient, and dx is that of the input. loss and prob belong to the output layer.
 type Tensor struct {
 	Name        string
 	Rows, Cols  int
-	First       int  // steps before the first row: a technique may leave out those before the last of each sequence
-	Later       int  // steps after the last row: or those after the first, of a layer that reads from the last step
+	First       int  // steps left out before the first row: 0, or all but the last of each sequence
+	Later       int  // steps left out after the last row, where a layer reads from the last step: 0, or all but the first
 	PerSequence bool // rows are steps × sequences
 	Gradient    bool
 	UnitError   float64 // of the point-wise functions behind it: see Plan.UnitError
 	Values      []float64
-	Spread      float64 // of the reference's, if it is asked for: what its values usually are: see CompareAgain
+	Spread      float64 // usual size of the reference's values, if CompareAgain asks for it
 }
 
 // results lists where a plan's schedule leaves each part of the answer.
@@ -85,7 +84,7 @@ func (p *Plan) results() []result {
 	return out
 }
 
-// Results are the matrices in which the schedule leaves the parts of the answer.
+// Results maps each part of the answer to the matrix in which the schedule leaves it.
 func (p *Plan) Results() map[string]*schedule.Matrix {
 	out := map[string]*schedule.Matrix{}
 	for _, r := range p.results() {
@@ -103,8 +102,8 @@ type result struct {
 	initial               bool // rows are sequences
 }
 
-// read visits the parts of the answer where the plan's schedule leaves them: each
-// as a tensor without values, and its values, which are overwritten by the next.
+// read visits the parts of the answer where the plan's schedule leaves them: each as a tensor
+// without values, and its values, which the next visit overwrites.
 func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) error {
 	var all []float32
 	for _, r := range p.results() {
@@ -149,8 +148,8 @@ func (p *Plan) Read(mem Memory) ([]Tensor, error) {
 	return out, err
 }
 
-// Check is Read and Compare with the reference's answer, for answers that are
-// large: got has no values.
+// Check is Read and Compare with the reference's answer, for large answers: the tensors that it
+// returns have no values.
 func (p *Plan) Check(mem Memory, want []Tensor) (d Deviation, got []Tensor, err error) {
 	d = Deviation{Tolerance: 1}
 	err = p.read(mem, func(t Tensor, values []float32) error {
@@ -168,8 +167,8 @@ func (p *Plan) Check(mem Memory, want []Tensor) (d Deviation, got []Tensor, err 
 	return d, got, err
 }
 
-// A Deviation says how far an answer is from the reference: of all tensors the
-// one that uses most of its tolerance.
+// A Deviation says how far an answer is from the reference, in the tensor that uses most of its
+// tolerance.
 type Deviation struct {
 	Tensor    string
 	MaxAbs    float64 // largest absolute difference
@@ -178,12 +177,12 @@ type Deviation struct {
 	Row, Col  int     // of the largest difference
 }
 
-// vanishing is the least scale of a tensor that is told from 0.
+// vanishing is the smallest scale that differences are divided by.
 const vanishing = 0x1p-100
 
-// relative is MaxAbs over the scale of the tensor, which counts as no
-// less than vanishing: gradients through hundreds of steps become smaller than
-// single precision's exponents (2⁻¹²⁶) reach, and are then as good as zero.
+// relative is MaxAbs over the scale of the tensor, or over vanishing if that is more. Gradients
+// through hundreds of steps become smaller than single precision's exponents (2⁻¹²⁶) reach, and are
+// then as good as zero.
 func (d Deviation) relative(scale float64) float64 {
 	switch {
 	case d.MaxAbs == 0:
@@ -201,9 +200,8 @@ func (d Deviation) String() string {
 	return fmt.Sprintf("%s[%d,%d] is off by %.3g, or %.3g of the largest value; the tolerance is %.3g", d.Tensor, d.Row, d.Col, d.MaxAbs, d.Error, d.Tolerance)
 }
 
-// Compare holds an answer for problem p to the reference's answer, whose rows
-// of sequences are those of the distinct ones. Steps that a tensor leaves out
-// are not compared.
+// Compare compares an answer for problem p with the reference's answer, which has the rows of
+// distinct sequences alone. Steps that a tensor leaves out are not compared.
 func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 	if len(got) != len(want) {
 		return Deviation{}, fmt.Errorf("rnn: an answer has %d tensors, not %d", len(want), len(got))
@@ -219,11 +217,10 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 	return worst, nil
 }
 
-// CompareAgain holds an answer for d's problem that Compare finds wrong to the
-// reference with the benefit of the doubt. Units at a kink count as on the side
-// where the answer has them, and are counted: see ReferenceNear. Tensors of a few values,
-// whose terms may all happen to cancel, are as far off then as others and count as no
-// smaller than they usually are.
+// CompareAgain compares an answer that Compare finds wrong, and gives it the benefit of the doubt.
+// Units at a kink count as on the answer's side, and are counted: see ReferenceNear. A tensor of
+// few values may be small since its terms happen to cancel: it counts as no smaller than it usually
+// is.
 func CompareAgain(d *Data, got []Tensor) (Deviation, Kinks, error) {
 	want, found := ReferenceNear(d, got)
 	spread(d, want)
@@ -231,11 +228,11 @@ func CompareAgain(d *Data, got []Tensor) (Deviation, Kinks, error) {
 	return dev, found, err
 }
 
-// spread states that of want's tensors of a few values: what those move by if
-// each input and parameter is off by a part of itself, over that part. Terms
-// that cancel do not do so in that, since each is off by a part of its own. It is
-// the median of several draws, and the part is small: a unit that a draw moves
-// over the kink of ReLU would make it thousands of times as large.
+// spread sets Spread in want's tensors of few values. It moves each input and parameter up or down
+// by a part of itself, and divides the largest change by that part. Terms that cancel in the tensor
+// do not cancel in its change, since each moves on its own. Spread is the median over several
+// draws. The part is small: a unit that a draw moves over the kink of ReLU would make the change
+// thousands of times as large.
 func spread(d *Data, want []Tensor) {
 	const (
 		few   = 16 // the largest of more values is hardly small by chance
@@ -262,7 +259,7 @@ func spread(d *Data, want []Tensor) {
 	}
 }
 
-// orWorse is d, or e where that uses as much of its tolerance or more.
+// orWorse returns the one of d and e that uses more of its tolerance.
 func (d Deviation) orWorse(e Deviation) Deviation {
 	if e.Error/e.Tolerance >= d.Error/d.Tolerance {
 		return e
@@ -270,9 +267,9 @@ func (d Deviation) orWorse(e Deviation) Deviation {
 	return d
 }
 
-// deviation holds the values of g to w.
+// deviation compares values, which are g's, with w.
 func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (Deviation, error) {
-	rows, batch, distinct := w.Rows, 1, 1 // of the answer that is expected; of sequences in it and in w
+	rows, batch, distinct := w.Rows, 1, 1 // rows of the expected answer; sequences in it and in w
 	if w.PerSequence {
 		rows, batch = (g.First+g.Later)*p.Batch+g.Rows, p.Batch
 		if distinct = batch; w.Rows != rows && rows > 0 {
@@ -308,7 +305,7 @@ func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (
 	return d, nil
 }
 
-// A difference is what two rows of values have at most.
+// A difference is the largest difference between two rows of values.
 type difference struct {
 	most  float64 // absolute; infinite where a value is not a number
 	at    int     // where that is
@@ -338,11 +335,10 @@ func differ[F float32 | float64](have []F, want []float64) (d difference) {
 // point-wise functions are stated to be less exact than that, the unit error of
 // each cell is a step of the walk.
 //
-// Where operands of products are rounded to fewer bits, u each, a sum of any
-// length is off by u as a part of its own size. With weights drawn as NewData
-// draws them (their spectral radius is about 0.6) a cell forgets such an error
-// within a few steps, so that it does not grow with T: it adds up over the two
-// products of each layer alone, and over twice as many for gradients, which
+// Where operands of products are rounded to fewer bits, u each, a sum of any length is off by u
+// relative to its size. NewData's weights have a spectral radius of about 0.6, so a cell forgets
+// such an error within a few steps. It does not grow with T, but adds up over the two products of
+// each layer. For gradients it adds up over four times as many: they pass the network twice, and
 // are relative to sums in which more cancels.
 func Tolerance(p Problem, gradient bool, unit float64) float64 {
 	k := float64(p.Cell.Window*max(p.Input, p.Out())) + float64(p.HeadUnits())

@@ -7,14 +7,14 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A LayerBack is the part of one layer's backward pass that techniques share:
-// what its gradients pass through, and the sums at the end.
+// A LayerBack is the part of one layer's backward pass that techniques share: the matrices of its
+// gradients, and the sums at the end.
 type LayerBack struct {
 	DX, DR *schedule.Matrix // gradients of the products, T·B × G·H; DR where the cell splits them
 	DPeep  *schedule.Matrix // of the peepholes by sequence, B × peepholes·H; nil: none
 	Below  *schedule.Matrix // of the input, T·B × width; nil where one-hot
 
-	ByHead bool // columns of DX and DR are those of one head after the other, gate by gate of each
+	ByHead bool // columns of DX and DR are ordered by head, and by gate within each
 
 	plan             *Plan
 	layer            int
@@ -22,8 +22,8 @@ type LayerBack struct {
 	prior            schedule.View // copies of the states before all steps, made on first use
 }
 
-// Back lays out the backward pass of layer l, whose gradients of W and R are
-// summed on the two streams.
+// Back lays out the backward pass of layer l. The gradients of W and R are summed on the streams
+// input and recurrent.
 func (p *Plan) Back(l, input, recurrent int) *LayerBack {
 	rows := p.Batches.Before(p.Steps)
 	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
@@ -51,7 +51,7 @@ func (b *LayerBack) Recurrent(t, n int) schedule.View {
 	return b.plan.FromInput(b.plan.Rows(b.DX, t, n))
 }
 
-// Start sets to zero what the steps add to.
+// Start zeroes what the steps add to.
 func (b *LayerBack) Start() {
 	b.plan.ZeroTaps(b.input, b.layer)
 	for _, m := range b.plan.Layer[b.layer].Grad.State {
@@ -69,9 +69,9 @@ func (b *LayerBack) Peeps() {
 	}
 }
 
-// Project forms the gradients of the outputs of a projection, if there is one, over all steps at
-// once, after those of the products: what comes from above, and what the recurrent product brings
-// from each step to the one before.
+// Project forms the gradients of a projection's outputs over all steps at once, if there is a
+// projection. It follows the gradients of the products. It sums what comes from above and what the
+// recurrent product brings from each step to the one before.
 func (b *LayerBack) Project(above schedule.View) {
 	p, y := b.plan, b.plan.Layer[b.layer]
 	j := y.Projection
@@ -84,7 +84,8 @@ func (b *LayerBack) Project(above schedule.View) {
 	}
 }
 
-// Through views the states before steps [t, t+n), or a copy.
+// Through views the states before steps [t, t+n). It is a copy where they do not lie as one band,
+// or where resets clear some.
 func (b *LayerBack) Through(t, n int) schedule.View {
 	p := b.plan
 	if runs := p.Batches.Runs(t, n, n); len(runs) == 1 && p.resets == nil {
@@ -100,8 +101,8 @@ func (b *LayerBack) Through(t, n int) schedule.View {
 	return b.prior.Band(p.Batches.Before(t), p.Batches.Rows(t, n))
 }
 
-// Weights sums the gradients of the weights and biases over steps [t, t+n),
-// after those of the steps that follow, gate by gate if not grouped.
+// Weights sums the gradients of the weights and biases over steps [t, t+n). It adds to the sums of
+// the steps that follow, which come first. Products are gate by gate if not grouped.
 func (b *LayerBack) Weights(t, n int, grouped bool) {
 	p, g := b.plan, b.plan.Layer[b.layer].Grad
 	more := t+n < p.Steps
@@ -151,8 +152,8 @@ func (p *Plan) outerRecurrent(stream int, d, in, out schedule.View, accumulate, 
 	}
 }
 
-// OutputLayer runs the output layer over all steps at once, since nothing
-// recurs in it, and where training the gradient of its input.
+// OutputLayer runs the output layer over all steps at once, since nothing recurs in it. Where
+// training, it also forms the gradient of its input.
 func (p *Plan) OutputLayer(stream int) {
 	h := p.Head
 	out, logits := p.Outputs(0, p.Steps), h.Prob.All()

@@ -13,29 +13,29 @@ import (
 // Batches says how many sequences each step has, and where the rows of a step lie.
 //
 // Sequences are numbered from the shortest to the longest. Rows lie step after step, and a step has
-// those of the sequences that have not ended: the last ones. So the states before a step are the last rows
-// of those after the step before it, and states before and after a stretch of steps of equally many sequences are one band.
-// PyTorch's PackedSequence has the longest sequence first; there they would not be. Rows lie so
-// for a LongestFirst alone.
+// rows of the sequences that have not ended: the last ones. So the states before a step are the
+// last rows of the states after the previous step. States before and after a run of steps with
+// equally many sequences are one band. PyTorch's PackedSequence has the longest sequence first, so
+// there they are no band. Only a LongestFirst has that order.
 //
-// Steps past a sequence's end may have rows all the same, so that fewer steps differ in how many
-// they have. Nothing that a sequence has depends on these rows. The gradients that come to them from
-// above are 0, and so are all that follow from those.
+// A step may also have rows of sequences that have ended, so that the number of rows changes less
+// often. No sequence's values depend on these rows. Their gradients from above are 0, and so is all
+// that follows from those.
 type Batches struct {
 	batch, steps int
-	before       []int // rows before each step, and of all; nil: all sequences have all steps
+	before       []int // rows before each step, then all rows; nil: all sequences have all steps
 	lengths      []int // of the sequences, shortest first; nil with before
-	longestFirst bool  // rows of a step, and of what has one for each sequence, are in the opposite order
+	longestFirst bool  // rows of a step, and of matrices with one row a sequence, are in reverse order
 }
 
-// A LongestFirst is a technique that runs all steps as one operation, whose rows of a step are those of the
-// longest sequence first, as vendors' libraries and PyTorch pack them.
+// A LongestFirst is a technique that runs all steps as one operation. The rows of a step begin with
+// the longest sequence, as vendors' libraries and PyTorch pack them.
 type LongestFirst interface {
 	Technique
 	LongestFirst()
 }
 
-// batchesOf returns the batches of p. At most most different numbers of sequences occur; 0 is any.
+// batchesOf returns the batches of p, with at most so many different batch sizes; 0 is any number.
 func batchesOf(p Problem, most int) Batches {
 	b := Batches{batch: p.Batch, steps: p.Frames(), lengths: SequenceLengths(p)}
 	if b.lengths == nil {
@@ -53,10 +53,10 @@ func batchesOf(p Problem, most int) Batches {
 	return b
 }
 
-// finest bounds the different lengths among which rounded looks for the best.
+// finest bounds the number of different lengths that rounded chooses from.
 const finest = 256
 
-// rounded are lengths, shortest first, rounded up to so many different ones at most, with the least sum.
+// rounded returns lengths, shortest first, rounded up to at most so many different ones, with the least sum.
 func rounded(lengths []int, most int) []int {
 	n := len(lengths)
 	tops := slices.Compact(slices.Clone(lengths))
@@ -67,7 +67,7 @@ func rounded(lengths []int, most int) []int {
 		}
 		tops = slices.Compact(tops)
 	}
-	upTo := make([]int, len(tops)+1) // sequences not longer
+	upTo := make([]int, len(tops)+1) // sequences no longer than the last of the first i tops
 	for i, top := range tops {
 		upTo[i+1] = sort.SearchInts(lengths, top+1)
 	}
@@ -75,7 +75,7 @@ func rounded(lengths []int, most int) []int {
 	for i := range least[1:] {
 		least[i+1] = math.MaxInt
 	}
-	for range min(most, len(tops)) { // least[j]: the sum of the first j, rounded to so many different ones
+	for range min(most, len(tops)) { // least[j]: the least sum over the first j tops, with so many different lengths
 		next, from := make([]int, len(tops)+1), make([]int, len(tops)+1)
 		for j := 1; j <= len(tops); j++ {
 			next[j] = math.MaxInt
@@ -105,7 +105,7 @@ func rounded(lengths []int, most int) []int {
 // Even reports whether all sequences have all steps.
 func (b Batches) Even() bool { return b.before == nil }
 
-// Before is how many rows the steps before t have.
+// Before is the number of rows of the steps before t.
 func (b Batches) Before(t int) int {
 	if b.before == nil {
 		return t * b.batch
@@ -113,13 +113,13 @@ func (b Batches) Before(t int) int {
 	return b.before[t]
 }
 
-// Rows is how many rows steps [t, t+n) have.
+// Rows is the number of rows of steps [t, t+n).
 func (b Batches) Rows(t, n int) int { return b.Before(t+n) - b.Before(t) }
 
-// At is how many sequences step t has.
+// At is the number of sequences that step t has.
 func (b Batches) At(t int) int { return b.Rows(t, 1) }
 
-// Last narrows v, which has a row for each sequence, to those of step t.
+// Last narrows v, which has a row for each sequence, to the sequences of step t.
 func (b Batches) Last(v schedule.View, t int) schedule.View {
 	if b.before == nil || v.Empty() {
 		return v
@@ -128,7 +128,7 @@ func (b Batches) Last(v schedule.View, t int) schedule.View {
 	return v.Band(v.Rows-n, n)
 }
 
-// row is the row of sequence j at step t, which j must have.
+// row is the row of sequence j at step t, which the sequence must have.
 func (b Batches) row(t, j int) int {
 	if b.longestFirst {
 		return b.Before(t) + b.batch - 1 - j
@@ -136,7 +136,7 @@ func (b Batches) row(t, j int) int {
 	return b.Before(t) + b.At(t) - (b.batch - j)
 }
 
-// reorder puts rows, one for each sequence, from the order of sequences to that of the plan, or back.
+// reorder moves rows, one a sequence, from the order of sequences to the plan's order, or back.
 func (b Batches) reorder(values []float32, cols int) []float32 {
 	if b.before == nil || !b.longestFirst {
 		return values
@@ -149,7 +149,7 @@ func (b Batches) reorder(values []float32, cols int) []float32 {
 // A Run is steps [T, T+N), which have equally many sequences.
 type Run struct{ T, N int }
 
-// Runs divides steps [t, t+n) into runs of at most so many steps.
+// Runs divides steps [t, t+n) into runs of at most so many steps each.
 func (b Batches) Runs(t, n, most int) []Run {
 	var list []Run
 	for end := t + n; t < end; {
@@ -178,7 +178,7 @@ func (b Batches) real(visit func(row, t, j int)) {
 	}
 }
 
-// pack puts rows of steps × sequences to where the plan has them; rows past an end are 0.
+// pack moves rows of steps × sequences to their places in the plan; rows past a sequence's end are 0.
 func (b Batches) pack(values []float32, cols int) []float32 {
 	if b.before == nil {
 		return values
@@ -204,8 +204,8 @@ func (b Batches) unpack(values []float32, cols int, flipped bool) []float32 {
 	return out
 }
 
-// flip is, for each row, that of the same sequence whose step is as far from the other end. A row past an
-// end is its own.
+// flip is, for each row, the row of the same sequence at the same distance from its other end. A
+// row past an end maps to itself.
 func (b Batches) flip() []float32 {
 	index := make([]float32, b.Before(b.steps))
 	if b.before == nil {
@@ -224,7 +224,7 @@ func (b Batches) flip() []float32 {
 	return index
 }
 
-// priors are, for each row, that of the states before its step, among states with the initial ones in front.
+// priors is, for each row, the row of the states before its step, where the initial states lie in front.
 func (b Batches) priors() []float32 {
 	index := make([]float32, b.Before(b.steps))
 	for t := range b.steps {
@@ -244,8 +244,8 @@ func (b Batches) weights() []float32 {
 	return index
 }
 
-// SizesKnob is how many batch sizes a technique uses as sequences end, the first of values unless told otherwise. It is nothing
-// where all sequences have all steps.
+// SizesKnob is the knob for the number of batch sizes as sequences end; its default is the first of
+// values. There is none where all sequences have all steps.
 func SizesKnob(p Problem, values ...int) []knob.Knob {
 	if p.Lengths == "" {
 		return nil
@@ -254,8 +254,8 @@ func SizesKnob(p Problem, values ...int) []knob.Knob {
 		Values: values, Min: 0, Max: mostLengths}}
 }
 
-// PaddingKnob is SizesKnob for a library that takes rows of all sequences at all steps, or of the steps that exist. It
-// computes no others either way.
+// PaddingKnob is SizesKnob for a library that takes either the rows that exist or padded rows of
+// all sequences at all steps. Either way it computes only those that exist.
 func PaddingKnob(p Problem) []knob.Knob {
 	if p.Lengths == "" {
 		return nil
@@ -263,7 +263,7 @@ func PaddingKnob(p Problem) []knob.Knob {
 	return []knob.Knob{{Name: sizesName, Doc: "rows of a step: of the sequences that have it, packed (0), or of all sequences, padded (1)", Values: []int{0, 1}}}
 }
 
-// LaunchedSizes are knobs with fewer batch sizes unless told otherwise: a launch takes as long as some steps.
+// LaunchedSizes makes a smaller number of batch sizes the default, since a launch takes as long as some steps.
 func LaunchedSizes(knobs []knob.Knob) []knob.Knob {
 	const few = 4
 	if k := knob.Find(knobs, sizesName); k != nil {
@@ -274,8 +274,8 @@ func LaunchedSizes(knobs []knob.Knob) []knob.Knob {
 
 const sizesName = "batchsizes"
 
-// uneven holds the constants that operations read where sequences have lengths of their own. The stacks of a
-// network share them. They are made on first use.
+// uneven holds the constants that operations read where sequences have lengths of their own. The
+// stacks of a network share it. Each constant is made on first use.
 type uneven struct {
 	priors *schedule.Matrix // see Batches.priors
 	weight *schedule.Matrix // see Batches.weights
@@ -307,8 +307,8 @@ func (p *Matrices) Before(l, t int) []schedule.View {
 	return views
 }
 
-// priorStates has a copy made of the states before all steps that layer l's recurrent product multiplies. As
-// they lie they are a band only within runs.
+// priorStates adds an operation that copies the states before all steps that layer l's recurrent
+// product multiplies. In place, they form one band only within a run.
 func priorStates(p *Plan, stream, l int) schedule.View {
 	u := p.uneven
 	if u.priors == nil {

@@ -50,16 +50,16 @@ func CallOutput(p *Plan) (m *schedule.Matrix, n int) {
 	return m, m.Elements()
 }
 
-// CallInputs are the values of p.Given for the first calls of d, whose problem is the sequence
-// of p's calls: of so many that they are at most so many values, and of one at least.
+// CallInputs returns the values of p.Given for the first calls of d, whose problem is the sequence
+// of p's calls. It covers as many calls as have at most most values together, and at least one.
 func CallInputs(p *Plan, d *Data, most int) []float32 {
 	n := min(d.Problem.Steps/p.Steps, max(1, most/p.Given.Elements()))
 	rows := n * p.Steps * d.Distinct
 	return Repeat(d.Get("x")[:rows*p.Given.Cols], p.Given.Cols, d.Distinct, p.Batch)
 }
 
-// call is what is written before call k of p's: the share of the inputs of each step and,
-// before the first call, the states.
+// call is what is written before call k: the inputs of its steps and, before the first call, the
+// states.
 func (d *Data) call(p Problem, k int) *Data {
 	out := dataOf(p, d.Distinct)
 	for _, t := range d.tensors {
@@ -76,9 +76,10 @@ func (d *Data) call(p Problem, k int) *Data {
 	return out
 }
 
-// Serve makes as many calls of plan p as d has inputs for: d's problem is a sequence of their
-// steps. run makes one run. The answer is that of the sequence, of distinct sequences alone:
-// Compare takes d's problem with a batch of these. apart is how far all other rows are from theirs.
+// Serve makes as many calls of plan p as d has inputs for; d's problem is the sequence of their
+// steps. run makes one run. got is the answer for that sequence, of distinct sequences alone:
+// Compare takes d's problem with a batch of these. apart is how far all other rows are from the
+// distinct ones that they copy.
 func Serve(p *Plan, mem Memory, d *Data, run func() error) (got []Tensor, apart Deviation, err error) {
 	apart = Deviation{Tolerance: 1}
 	for k := range d.Problem.Steps / p.Steps {
@@ -97,8 +98,8 @@ func Serve(p *Plan, mem Memory, d *Data, run func() error) (got []Tensor, apart 
 	return got, apart, nil
 }
 
-// follow appends the answer of a call to those before, of so many steps in all. Of what a call
-// shows of its last step alone the last counts.
+// follow appends a call's answer to that of the calls before; the sequence has so many steps in
+// all. Where a call shows only its last step, the last call's counts.
 func follow(all, one []Tensor, steps int) []Tensor {
 	if all == nil {
 		all = make([]Tensor, len(one))
@@ -116,8 +117,8 @@ func follow(all, one []Tensor, steps int) []Tensor {
 	return all
 }
 
-// CompareCalls holds what Serve has got to the reference's answer for d, a sequence of as many calls
-// or of the first ones. Errors add up from call to call as they do from step to step: the
+// CompareCalls compares the answer of Serve with the reference's answer for d, a sequence of as
+// many calls or of the first ones. Errors add up from call to call as from step to step, so the
 // tolerance is that of the sequence.
 func CompareCalls(d *Data, got, want []Tensor) (Deviation, error) {
 	got = slices.Clone(got)
@@ -135,7 +136,7 @@ func EveryStep(got []Tensor) bool {
 	return !slices.ContainsFunc(got, func(t Tensor) bool { return t.First > 0 })
 }
 
-// CheckCalls is Check of what Serve has got of plan p.
+// CheckCalls is Check of the answer that Serve returned for plan p.
 func (s Stepwise) CheckCalls(p *Plan, d *Data, got []Tensor) (Deviation, Covered, error) {
 	sequence := newPlan(d.distinct(), 1, 0)
 	sequence.UnitError = p.UnitError

@@ -9,8 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Director is a technique that lays out layers of some directions itself, or declines them.
-// All others lay out layers that read from the first step: see compose.
+// A Director is a technique that lays out layers of some directions itself, or declines them. All
+// other techniques lay out only layers that read from the first step: see compose.
 type Director interface {
 	Technique
 	Directs(Direction) bool
@@ -22,7 +22,7 @@ func composed(t Technique, p Problem) bool {
 	return p.Direction != FromFirst && !(some && d.Directs(p.Direction))
 }
 
-// canTurn declines layers of a direction that t cannot be composed for.
+// canTurn declines p if t cannot be composed for its direction.
 func canTurn(t Technique, p Problem) error {
 	if composed(t, p) && p.Batch > MaxSymbols {
 		return fmt.Errorf("%w: direction %v orders at most %d sequences, not %d", schedule.ErrDirection, p.Direction, MaxSymbols, p.Batch)
@@ -30,11 +30,11 @@ func canTurn(t Technique, p Problem) error {
 	return nil
 }
 
-// canCarry declines resets, which programs that read their own data do not draw, and states that go from one run to the next where layers begin at the last step, or sequences
-// end on their own.
+// canCarry declines what programs with their own data cannot do. They draw no resets. States carry
+// over from run to run only if layers begin at the first step and all sequences have all steps.
 func canCarry(p Problem, carry bool) error {
 	if p.Resets > 0 {
-		return fmt.Errorf("rnn: %w: resets are %d%%, but what trains or runs on data of its own has none: set resets to none", schedule.ErrResets, p.Resets)
+		return fmt.Errorf("rnn: %w: resets are %d%%, but a program that trains or runs on its own data has none: set resets to none", schedule.ErrResets, p.Resets)
 	}
 	if carry && p.Direction != FromFirst {
 		return fmt.Errorf("rnn: %w: direction %v begins at the last step, so no states can go on from one minibatch to the next", schedule.ErrDirection, p.Direction)
@@ -45,13 +45,13 @@ func canCarry(p Problem, carry bool) error {
 	return nil
 }
 
-// A stack is layers on top of each other that read the same way. Its plan is that of a network
-// of its own, which reads from the first step.
+// A stack is consecutive layers that read the same way. Its plan is that of a network of its own,
+// which reads from the first step.
 type stack struct {
 	*Plan
 	number        int // of its first layer, of Problem.Reads
 	backwards     bool
-	column        int // of its output beside those of its level
+	column        int // of its output, beside the other stacks of its level
 	stream, among int // its own streams: see schedule.Builder.Within
 
 	forward, backward int // sections
@@ -62,19 +62,20 @@ func (s *stack) within() {
 	s.Within(s.stream, s.among, fmt.Sprintf(" of stack %d", s.number))
 }
 
-// A composer makes a network of stacks. A level is stacks side by side.
+// A composer makes a network of stacks. A level is the stacks that lie side by side.
 type composer struct {
 	*Plan
 	levels [][]*stack // from the bottom
 	order  []int      // of sections
 }
 
-// compose has t lay out each run of layers that read the same way as a network of its own. Rows
-// that go between stacks of opposite ways are flipped: put in the opposite order of steps.
-// A flip is a look-up of rows by a constant index. It is its own inverse, so its gradient is a flip too.
+// compose lays out each run of layers that read the same way as a network of its own, by t. Rows
+// that pass between stacks of opposite ways are flipped: put in the opposite order of steps. A flip
+// is a look-up of rows by a constant index. It is its own inverse, so its gradient is a flip too.
 //
-// All stacks' forward passes come first, then the output layer, then the backward passes from the top. A
-// technique appends both passes of a stack at once, so they are put in order in the end.
+// All stacks' forward passes come first, then the output layer, then the backward passes from the
+// top. A technique appends both passes of a stack at once, so the sections are rearranged in the
+// end.
 func compose(p *Plan, t Technique, k knob.Params) error {
 	c := &composer{Plan: p}
 	c.layout()
@@ -145,7 +146,7 @@ func (c *composer) layout() {
 	}
 }
 
-// stackOf is a stack of so many layers.
+// stackOf makes the stack of so many layers that begins at layer number of Problem.Reads.
 func (c *composer) stackOf(number, layers int) *stack {
 	q := c.Problem
 	q.Direction, q.Layers = FromFirst, layers
@@ -161,10 +162,10 @@ func (c *composer) stackOf(number, layers int) *stack {
 	return &stack{Plan: plan, number: number, backwards: c.Backwards(number)}
 }
 
-// plain reports whether a level's outputs, and their gradients, need neither be flipped nor joined.
+// plain reports whether a level's outputs, and their gradients, need no flip and no join.
 func (c *composer) plain(level []*stack) bool { return len(level) == 1 && !level[0].backwards }
 
-// between makes the matrices through which a stack of level i reads and is told gradients.
+// between makes the matrices that a stack of level i reads, and those of its gradients.
 func (c *composer) between(i int, s *stack) {
 	rows, train := c.Batches.Before(c.Steps), c.Pass == Train
 	s.X = c.X
@@ -183,13 +184,13 @@ func (c *composer) between(i int, s *stack) {
 	}
 }
 
-// section has f append a section that is next in order.
+// section appends a section by f, and puts it next in order.
 func (c *composer) section(f func()) {
 	c.order = append(c.order, c.Cut())
 	f()
 }
 
-// bring sets rows to others, flipped or as they are.
+// bring copies the rows of from to those of to, flipped or as they are.
 func (c *composer) bring(to, from schedule.View, flipped bool) {
 	if !flipped {
 		c.Do(0, schedule.Map{Op: cell.Copy, Out: to, A: from})
@@ -202,12 +203,12 @@ func (c *composer) bring(to, from schedule.View, flipped bool) {
 	}
 }
 
-// flipSteps is how many of so many steps one look-up flips. Its index is a float32, which counts exactly only so
-// far. More steps are flipped part by part: rows of each within the part of the table that they come from.
-// The last rows of the index flip fewer steps.
+// flipSteps is how many of so many steps one look-up flips. Its index is a float32, which counts
+// exactly only up to most. More steps are flipped part by part, each from the band of the table
+// that holds its rows. The last rows of the index flip fewer steps.
 func flipSteps(steps, batch, most int) int { return min(steps, most/batch) }
 
-// flipIndex says which row of so many steps, the last of them first, each row is.
+// flipIndex maps each row to that of the same sequence at the opposite step.
 func flipIndex(steps, batch int) []float32 {
 	index := make([]float32, steps*batch)
 	for row := range index {
@@ -216,7 +217,7 @@ func flipIndex(steps, batch int) []float32 {
 	return index
 }
 
-// input brings what a stack of level i reads.
+// input forms the input of a stack of level i.
 func (c *composer) input(i int, s *stack) {
 	s.within()
 	switch {
@@ -229,7 +230,7 @@ func (c *composer) input(i int, s *stack) {
 	}
 }
 
-// stack has t lay a stack out.
+// stack lays s out by t.
 func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	s.within()
 	s.forward = c.Cut()
@@ -247,7 +248,7 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	case s.Part:
 		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, not in direction %v", schedule.ErrKnob, c.Direction)
 	}
-	for l, y := range s.Layer { // with what the technique has replaced or added
+	for l, y := range s.Layer { // with the matrices that the technique has replaced or added
 		c.Layer[s.number+l*c.Ways()] = y
 	}
 	c.UnitError = max(c.UnitError, s.UnitError)
@@ -255,7 +256,7 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	return nil
 }
 
-// output joins the outputs of the last level, and runs the output layer.
+// output joins the outputs of the last level and runs the output layer.
 func (c *composer) output() {
 	top := c.levels[len(c.levels)-1]
 	if c.plain(top) {
@@ -276,7 +277,7 @@ func (c *composer) output() {
 	}
 }
 
-// above brings the gradient of the output of a stack of level i: the sum over the stacks that read it.
+// above forms the gradient of the output of a stack of level i: the sum over the stacks that read it.
 func (c *composer) above(i int, s *stack) {
 	s.within()
 	if i == len(c.levels)-1 {
@@ -295,8 +296,8 @@ func (c *composer) below() {
 	c.sum(c.DX.All(), c.levels[0], false, func(r *stack) schedule.View { return r.DX.All() })
 }
 
-// sum sets to to the sum of what stacks have for one that reads backwards, or does not. Those of the
-// opposite way come first: flips do not add.
+// sum sets to to the sum of what of views in each stack of from; backwards is the order of to's
+// rows. Stacks of the opposite way come first, since a flip cannot add.
 func (c *composer) sum(to schedule.View, from []*stack, backwards bool, of func(*stack) schedule.View) {
 	begun := false
 	for _, flipped := range []bool{true, false} {
@@ -313,9 +314,9 @@ func (c *composer) sum(to schedule.View, from []*stack, backwards bool, of func(
 	}
 }
 
-// WriteConstants writes what the plan's operations read that is no input. Plan.Write does so too.
-// These are the index by which rows are put in the opposite order of steps, and others where sequences
-// have lengths of their own.
+// WriteConstants writes the constants that the plan's operations read. These are the index by which
+// rows are put in the opposite order of steps, and others where sequences have lengths of their
+// own. Plan.Write calls it.
 func WriteConstants(p *Plan, mem Memory) error {
 	write := func(m *schedule.Matrix, values func() []float32) error {
 		if m == nil {

@@ -9,8 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Distributions lists the distributions that inputs can be drawn from. Values
-// matter for speed on machines that clock by power.
+// Distributions lists the distributions that inputs can be drawn from. Values matter for speed on
+// machines whose clock depends on power.
 func Distributions() []string { return []string{"normal", "uniform", "zeros"} }
 
 // Data is one network's parameters and inputs, by name. Names follow PyTorch:
@@ -19,15 +19,15 @@ func Distributions() []string { return []string{"normal", "uniform", "zeros"} }
 type Data struct {
 	Problem Problem
 
-	// Distinct is the number of different sequences: sequence b is a copy of
-	// sequence b mod Distinct, so that the answer for a large batch costs no
-	// more than that for a small one and every row can still be checked.
+	// Distinct is the number of different sequences: sequence b is a copy of sequence b mod
+	// Distinct. So the reference takes no longer for a large batch than for a small one, and every
+	// row can still be checked.
 	Distinct int
 
 	tensors []tensor
 
 	lengths []int // of the sequences; nil: all have all steps
-	steps   int64 // of all sequences, where they have lengths
+	steps   int64 // total of all sequences, where they have lengths
 }
 
 type tensor struct {
@@ -37,14 +37,13 @@ type tensor struct {
 	values      []float32
 }
 
-// part is how many values of a tensor come from one generator: parts are drawn
-// side by side.
+// part is the number of values that one generator draws. Parts are drawn side by side.
 const part = 1 << 16
 
-// NewData draws reproducible parameters and inputs for p: weights and biases
-// uniform in ±1/√H as PyTorch draws them, inputs and gradients from the named
-// distribution. An embedding is normal, as PyTorch draws it. distinct is cut to the batch, and is all of it
-// where sequences have lengths of their own. Past their ends there are values too, which nothing may depend on.
+// NewData draws reproducible parameters and inputs for p: weights and biases uniform in ±1/√H as
+// PyTorch draws them, inputs and gradients from the named distribution. An embedding is normal, as
+// PyTorch draws it. distinct is limited to the batch; where sequences have lengths of their own, it
+// is the whole batch. Past their ends there are values too, which nothing may depend on.
 func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	d := dataOf(p, distinctOf(p, distinct))
 	w := &drawer{data: d, seed: seed}
@@ -145,8 +144,8 @@ func (d *Data) drawSymbols(seed uint64) {
 	}
 }
 
-// weigh makes the weights of the loss add up to 1. At least the last counts. What
-// counts for nothing has no class.
+// weigh scales the weights of the loss so that they add up to 1. At least the last row counts. A
+// row of weight 0 gets no class.
 func (d *Data) weigh() {
 	weight, target := d.Get("loss_weight"), d.Get("target")
 	last := len(weight) - 1 // it exists: the longest sequence comes last
@@ -180,8 +179,8 @@ func each(value func(*rand.Rand) float32) filler {
 	}
 }
 
-// uniform draws from ±bound: what (*rand.Rand).Float32 draws, several times as
-// fast, since large networks have hundreds of millions of weights.
+// uniform draws from ±bound the values that (*rand.Rand).Float32 would, several times as fast:
+// large networks have hundreds of millions of weights.
 func uniform(bound float32) filler {
 	return func(g *rand.PCG, v []float32) {
 		for i := range v {
@@ -190,8 +189,8 @@ func uniform(bound float32) filler {
 	}
 }
 
-// Cut returns d for a problem that differs in having fewer steps, or as many: its
-// first ones, by the same parameters.
+// Cut returns d for p, which differs from d's problem at most in having fewer steps: the first
+// steps, with the same parameters.
 func (d *Data) Cut(p Problem) *Data {
 	out := dataOf(p, d.Distinct)
 	for _, t := range d.tensors {
@@ -207,7 +206,7 @@ func (d *Data) Cut(p Problem) *Data {
 	return out
 }
 
-// Off returns d with all that are no symbols larger or smaller by a part of themselves.
+// Off returns d with every value that is no symbol made larger or smaller by a part of itself.
 func (d *Data) Off(part float32, seed uint64) *Data {
 	out := dataOf(d.Problem, d.Distinct)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -236,7 +235,7 @@ func (d *Data) Get(name string) []float32 {
 	panic(fmt.Sprintf("rnn: there is no input %q", name))
 }
 
-// distinctOf is how many sequences of p can be different ones, if so many are asked for.
+// distinctOf is the number of different sequences that p gets if distinct are asked for.
 func distinctOf(p Problem, distinct int) int {
 	if p.Lengths != "" {
 		return p.Batch
@@ -259,8 +258,8 @@ func (d *Data) copies(j int) float64 {
 	return float64((d.Problem.Batch - j + d.Distinct - 1) / d.Distinct)
 }
 
-// Repeat spreads rows of steps × distinct sequences over steps × batch; what
-// has no steps is one.
+// Repeat spreads rows of steps × distinct sequences over steps × batch. Values without steps count
+// as one step.
 func Repeat[F float32 | float64](values []F, cols, distinct, batch int) []F {
 	if distinct == batch {
 		return values
@@ -278,21 +277,20 @@ func Repeat[F float32 | float64](values []F, cols, distinct, batch int) []F {
 
 // Memory is the part of a device's program that moves matrices.
 type Memory interface {
-	// Write copies src to the first rows of m, as many as it has; Read copies the first rows
-	// of m, as many as dst has.
+	// Write copies src to the first elements of m, and Read copies the first elements of m to dst.
+	// The slice's length is a whole number of rows.
 	Write(m *schedule.Matrix, src []float32) error
 	Read(m *schedule.Matrix, dst []float32) error
 }
 
-// Write copies d to where the plan keeps it. Of a matrix of which only the first
-// rows are an input, such as states with the initial one in front, it writes no
-// more than those.
+// Write copies d to the plan's matrices. Where only the first rows of a matrix are an input, as in
+// states with the initial one in front, it writes only those.
 func (p *Plan) Write(mem Memory, d *Data) error {
 	if err := WriteConstants(p, mem); err != nil {
 		return err
 	}
 	place := p.inputs()
-	parts := map[*schedule.Matrix][]float32{} // whose first rows tensors are bands of
+	parts := map[*schedule.Matrix][]float32{} // first rows of matrices of which tensors are bands
 	var order []*schedule.Matrix
 	for _, t := range d.tensors {
 		values := t.values
@@ -336,7 +334,7 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 	return nil
 }
 
-// Inputs are the matrices that tensors of those names are written to.
+// Inputs maps the name of each input tensor to the matrix that it is written to.
 func (p *Matrices) Inputs() map[string]*schedule.Matrix {
 	out := map[string]*schedule.Matrix{}
 	for name, v := range p.inputs() {

@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestCutIsFewerSteps: what is cut is what fewer steps are drawn as.
+// TestCutIsFewerSteps: data cut to fewer steps are the data drawn for fewer steps.
 func TestCutIsFewerSteps(t *testing.T) {
 	for _, p := range []Problem{
 		{Cell: cell.LSTM, Pass: Train, Input: 3, Hidden: 5, Layers: 2, Batch: 4, Steps: 9},

@@ -7,14 +7,14 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Descent is training in double precision, by the reference: what training on devices is
-// held to. The network reads parameters that are rounded to single precision.
+// A Descent is training in double precision by the reference, with which training on devices is
+// compared. The network reads parameters that are rounded to single precision.
 type Descent struct {
 	Optimizer Optimizer
 	Data      *Data // of the next iteration
 
-	// Fault, unless it is nil, changes gradients, by the names of parameters, before they are
-	// used: tests plant faults.
+	// Fault, unless nil, changes gradients before they are used, given the parameter's name: tests
+	// plant faults.
 	Fault func(name string, grad []float64)
 
 	kept       *keptSteps // nil: each minibatch begins anew
@@ -36,10 +36,10 @@ func NewDescent(d *Data, o Optimizer) *Descent {
 	return s
 }
 
-// See computes a minibatch and changes no parameter.
+// See computes a minibatch without changing parameters.
 func (s *Descent) See() { s.answer() }
 
-// answer is that of the minibatch. What it leaves to the next is kept.
+// answer computes the minibatch's answer, and keeps the steps that the next one continues.
 func (s *Descent) answer() []Tensor {
 	r := newReference(s.Data)
 	r.kept = s.kept
@@ -53,8 +53,8 @@ func (s *Descent) answer() []Tensor {
 	return out
 }
 
-// Step computes the answer and changes the parameters: Optimizer.Rates has the numbers'
-// meaning. It returns the mean loss, 0 without an output layer.
+// Step computes a minibatch and changes the parameters; rate and limit are those of
+// Optimizer.Rates. It returns the mean loss, 0 without an output layer.
 func (s *Descent) Step(rate, limit float64) float64 {
 	answer, o := s.answer(), s.Optimizer
 	o.LossScale = 0 // double precision has room
@@ -80,7 +80,7 @@ func (s *Descent) Step(rate, limit float64) float64 {
 	op := schedule.Update{
 		Rule: s.Optimizer.Rule, Beta1: float32(s.Optimizer.Beta1), Beta2: float32(s.Optimizer.Beta2), Epsilon: float32(s.Optimizer.Epsilon),
 	}
-	if s.Optimizer.Norm { // Scale asks whether there is a view alone
+	if s.Optimizer.Norm { // Scale only asks whether there is a view
 		op.Squares = schedule.View{M: &schedule.Matrix{}}
 	}
 	scale := op.Scale(rates, sum)

@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// alone is the answer of one layer of a network, read the way it reads, as a network from the first
-// step gives it: rows of in, and of the answer, are turned for layers that read from the last one.
+// alone is the answer of one layer of a network, run as a network of its own from the first step.
+// For a layer that reads from the last step, rows of in and of the answer are turned.
 func alone(d *Data, i int, in []float64) (y []float64) {
 	p := d.Problem
 	q := p
@@ -49,8 +49,8 @@ func turned(v []float64, block int, opposite bool) []float64 {
 	return out
 }
 
-// TestDirections holds the outputs of networks of every direction to those of their layers, each
-// run from its first step on turned rows.
+// TestDirections compares the outputs of networks of every direction with those of their layers,
+// each run from its first step on turned rows.
 func TestDirections(t *testing.T) {
 	for i, c := range cell.All() {
 		for _, direction := range []Direction{FromLast, BothWays, Alternating} {

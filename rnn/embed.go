@@ -11,7 +11,7 @@ import (
 // features of the first layer's input. Techniques do not know of it: they see X and its gradient.
 type Embedding struct {
 	Table *schedule.Matrix // Symbols × Embedding
-	Grad  *schedule.Matrix // the same of its gradient, where training
+	Grad  *schedule.Matrix // its gradient, of the same size, where training
 }
 
 // symbols views the symbol of each step of each sequence.
@@ -58,8 +58,8 @@ func (d *Data) features() []float64 {
 	return out
 }
 
-// embeddingOf sums dx, the gradients of the features of rows of distinct sequences, as
-// embeddingGradient does; each counts as often as the batch repeats it.
+// embeddingOf sums dx, the gradients of the features of rows of distinct sequences, into that of
+// the table. Each row counts as often as the batch repeats it.
 func (d *Data) embeddingOf(dx []float64) []float64 {
 	x, p, given := d.Get("x"), d.Problem, d.Problem.Given()
 	out := make([]float64, p.Symbols*p.Embedding)
@@ -72,7 +72,7 @@ func (d *Data) embeddingOf(dx []float64) []float64 {
 	return out
 }
 
-// embeddingChecked has c check the gradient of the table, sums of the input's gradient dx.
+// embeddingChecked has c compare the gradient of the table with sums of dx, the input's gradient.
 func embeddingChecked(c *stepper, dx []float64) {
 	t := c.tensor("grad_embedding")
 	square := make([]float64, len(dx))

@@ -7,33 +7,32 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A TooLarge says that a schedule has not been laid out, since it would not fit
-// in memory by itself.
+// A TooLarge is the error for a schedule that was not laid out, since it alone would not fit in
+// memory.
 type TooLarge struct{ Bytes int64 }
 
 func (e *TooLarge) Error() string {
 	return fmt.Sprintf("the schedule alone takes %d bytes", e.Bytes)
 }
 
-// ScheduleBytes is the memory of the host that laying s out takes: twice what s has
-// in the end, since garbage grows as large before it is collected, and what deriving the
-// waits takes.
+// ScheduleBytes is the memory of the host that laying s out takes: twice the size of s, since
+// garbage grows as large before it is collected, and what deriving the waits takes.
 func ScheduleBytes(s *schedule.Schedule) int64 { return 2*s.Size() + s.Clocks() }
 
-// A schedule of many steps is foreseen from those of few, and of as many more.
+// The size of a schedule of many steps is estimated from schedules of few steps and of twice as many.
 const (
 	many = 4096
 	few  = 64
 )
 
-// A size is what a schedule takes by itself, before anything runs.
+// A size is what a schedule itself takes, before anything runs.
 type size struct {
 	nodes int
 	bytes int64 // see ScheduleBytes
 }
 
-// foresee estimates the size of t's schedule for p, from two short schedules: what the longer
-// one has more is added for each further step of p.
+// foresee estimates the size of t's schedule for p from short schedules: each further step of p
+// adds as much as a step adds to these.
 func foresee(t Technique, p Problem, k knob.Params) (size, error) {
 	short := p
 	short.History = min(p.History, few)
@@ -60,8 +59,8 @@ func foresee(t Technique, p Problem, k knob.Params) (size, error) {
 	return sum, grow(p.History-short.History, history)
 }
 
-// sizeOf is the size of t's schedule for p. A setting that p has too few steps for becomes
-// the largest that p takes.
+// sizeOf is the size of t's schedule for p. A setting too large for the steps of p becomes the
+// largest that p takes.
 func sizeOf(t Technique, p Problem, k knob.Params) (size, error) {
 	fitting := knob.Params{}
 	for _, offered := range t.Knobs(p) {

@@ -2,8 +2,8 @@ package rnn
 
 import "math"
 
-// softmax replaces the logits of each of so many groups by probabilities and returns the
-// loss of class target; of one below 0 it is 0.
+// softmax replaces the logits of each group by probabilities. It returns the loss of class target,
+// or 0 if target is negative.
 func softmax(logits []float64, groups, target int) (loss float64) {
 	size := len(logits) / max(1, groups)
 	for from := 0; from < len(logits); from += size {
@@ -44,8 +44,8 @@ func lossGradient(prob []float64, groups, target int, weight float64) {
 	}
 }
 
-// classAt is the right class of a row, and what its loss counts for in that of the run. A class
-// that counts for nothing is -1.
+// classAt is the right class of a row, and the weight of its loss in that of the run. A row of
+// weight 0 has class -1.
 func (d *Data) classAt(row int) (class int, weight float64) {
 	if !d.exists(row) {
 		return -1, 0
@@ -63,7 +63,7 @@ func (d *Data) classAt(row int) (class int, weight float64) {
 	return int(d.Get("target")[row]), weight
 }
 
-// meanLoss is the loss of a run whose rows of distinct sequences have these losses.
+// meanLoss is the loss of a run, given the losses of rows of distinct sequences.
 func (d *Data) meanLoss(losses []float64) float64 {
 	if !d.Problem.Weighted && d.Problem.Lengths == "" {
 		return mean(losses)

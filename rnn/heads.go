@@ -13,8 +13,8 @@ import (
 // other. So row g·H+j of R, which is for unit j of gate g, has a weight for each unit of j's
 // head. That is the memory mixing of Beck et al. (2024), xLSTM, section 2.2.
 
-// HeadUnits is the number of units of a head, or of a layer where there are none: how many values
-// a row of R multiplies. Of a layer with a projection these are its outputs.
+// HeadUnits is the number of units of a head, or of a layer without heads: the length of a row of
+// R. In a layer with a projection, its outputs count in place of units.
 func (p Problem) HeadUnits() int { return Emits(p) / max(1, p.Heads) }
 
 // checkHeads reports heads that are not of equal size.
@@ -25,7 +25,7 @@ func (p Problem) checkHeads() error {
 	return nil
 }
 
-// declineHeads tells why p's layers have no heads.
+// declineHeads reports why p's layers cannot have heads.
 func (p Problem) declineHeads() error {
 	if p.Heads > 1 && p.Cell.Recurrent == 0 {
 		return fmt.Errorf("%w: %v has no recurrent product, so heads would divide nothing: set heads to none", schedule.ErrHeads, p.Cell)
@@ -33,14 +33,14 @@ func (p Problem) declineHeads() error {
 	return nil
 }
 
-// A Block is a part of R that one product multiplies a state with: of one gate for the units of
-// one head or, without heads, of one gate or all.
+// A Block is a part of R that one product multiplies by a state: the rows of one gate for one head
+// or, without heads, of one gate or of all gates.
 type Block struct {
 	first, rows  int // its rows in R, which are columns of the products
-	state, units int // what it multiplies of the state
+	state, units int // columns of the state that it multiplies
 }
 
-// Blocks lists those of gate g, head after head.
+// Blocks returns gate g's blocks of R, one a head, in order.
 func (p Problem) Blocks(g int) []Block {
 	list := make([]Block, max(1, p.Heads))
 	if p.Heads <= 1 {
@@ -54,8 +54,8 @@ func (p Problem) Blocks(g int) []Block {
 	return list
 }
 
-// AllBlocks lists those of all gates that have a recurrent product, gate after gate. Without
-// heads they are one, if grouped.
+// AllBlocks returns the blocks of all gates that have a recurrent product, gate after gate. If
+// grouped, and without heads, they are one block.
 func (p Problem) AllBlocks(grouped bool) []Block {
 	if grouped && p.Heads <= 1 {
 		return []Block{{rows: p.Cell.Recurrent * p.Hidden, units: Emits(p)}}
@@ -70,10 +70,10 @@ func (p Problem) AllBlocks(grouped bool) []Block {
 // Weights narrows R, or its gradient, to the block.
 func (b Block) Weights(r schedule.View) schedule.View { return r.Band(b.first, b.rows) }
 
-// Of narrows recurrent products, or their gradients, to what the block makes of the state.
+// Of narrows recurrent products, or their gradients, to the columns that the block computes.
 func (b Block) Of(products schedule.View) schedule.View { return products.Columns(b.first, b.rows) }
 
-// State narrows a state, or its gradient, to what the block multiplies.
+// State narrows a state, or its gradient, to the columns that the block multiplies.
 func (b Block) State(v schedule.View) schedule.View { return v.Columns(b.state, b.units) }
 
 // wholeR is R, or its gradient, as a matrix of recurrent gates·H × H, with zeros outside the
@@ -90,7 +90,7 @@ func wholeR[F float32 | float64](p Problem, r []F) []F {
 	return out
 }
 
-// keptByGate is kept for gradients of products, whose columns may be by head.
+// keptByGate is kept for gradients of products. Columns that are by head are put in the order of gates.
 func keptByGate(c *stepper, b *LayerBack, m *schedule.Matrix) ([]float64, error) {
 	d, err := c.kept(m)
 	if err != nil || !b.ByHead {
@@ -117,7 +117,7 @@ func recurrentWeights(c *stepper, name string, rng *rand.Rand, d []float64, stri
 	}
 }
 
-// blocksOf are the blocks of a matrix of recurrent gates·H × H, as R has them.
+// blocksOf extracts R's blocks from a matrix of recurrent gates·H × H.
 func blocksOf(p Problem, whole []float64) []float64 {
 	if p.Heads <= 1 {
 		return whole

@@ -2,14 +2,14 @@ package rnn
 
 import "fmt"
 
-// Kept steps are those that a minibatch leaves to the next: of each layer the states, with those
+// keptSteps holds the steps that a minibatch leaves to the next: each layer's states, with those
 // before the first step in front, and what its cell saved.
 type keptSteps struct {
 	state [][][]float64 // per layer and state, (history+1)·distinct × hidden
 	saved [][]float64   // per layer, history·distinct × saved·hidden
 }
 
-// recall takes layer l's kept steps, and returns the first step to compute.
+// recall copies layer l's kept steps to y, and returns the first step to compute.
 func (r *reference) recall(y *refLayer, l int) int {
 	if r.kept == nil {
 		return 0
@@ -21,7 +21,7 @@ func (r *reference) recall(y *refLayer, l int) int {
 	return r.p.History
 }
 
-// keep returns the last steps of this minibatch, which the next one continues.
+// keep returns the last steps of this minibatch, from which the next one continues.
 func (r *reference) keep() *keptSteps {
 	k, from, n := &keptSteps{}, r.p.Steps*r.Distinct, r.p.History*r.Distinct
 	for _, y := range r.layers {
@@ -35,7 +35,7 @@ func (r *reference) keep() *keptSteps {
 	return k
 }
 
-// nothingKept is what the first of minibatches finds: steps of zeros after the initial states.
+// nothingKept is what the first minibatch finds: steps of zeros after the initial states.
 func (d *Data) nothingKept() *keptSteps {
 	k, p := &keptSteps{}, d.Problem
 	for l := range p.Layers {
@@ -49,7 +49,7 @@ func (d *Data) nothingKept() *keptSteps {
 	return k
 }
 
-// shift moves the last steps of the inputs to where those of the history are.
+// shift moves the last steps of the inputs to the place of the history.
 func (d *Data) shift() {
 	x, n := d.Get("x"), d.Problem.History*d.Distinct
 	if wide := len(x) / (d.Problem.Frames() * d.Distinct); n > 0 {

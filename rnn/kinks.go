@@ -6,22 +6,22 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Kinks count the units of a network at which ReLU's gradient is 0 or 1 by rounding
-// alone: its input lies within rounding of 0. Both gradients are right there.
+// Kinks counts the units of a network at which ReLU's gradient is 0 or 1 by rounding alone: its
+// input lies within rounding of 0. Both gradients are right there.
 //
 // A unit is counted once for each layer, step and distinct sequence.
 type Kinks struct {
-	Units int // that were looked at
+	Units int // looked at
 	Near  int // whose input lies within rounding of 0
-	Other int // of these, where the answer was granted the gradient that the reference has not
+	Other int // of these, granted the gradient that the reference does not have
 }
 
-// mostNear is the share of units above which no unit is granted the other gradient: the
-// check would then say little.
+// mostNear is the largest share of units within rounding of 0. Above it no unit is granted the
+// other gradient: the check would then say little.
 const mostNear = 0.05
 
-// TooMany reports whether more units lie within rounding of 0 than mostNear, or than chance
-// makes of it in a small network.
+// TooMany reports whether more units lie within rounding of 0 than mostNear and, in a small
+// network, chance allow.
 func (k Kinks) TooMany() bool {
 	most := mostNear * float64(k.Units)
 	return float64(k.Near) > 1+most+3*math.Sqrt(most)
@@ -31,12 +31,12 @@ func (k *Kinks) add(of Kinks) {
 	k.Units, k.Near, k.Other = k.Units+of.Units, k.Near+of.Near, k.Other+of.Other
 }
 
-// deviations is how many standard deviations of its rounding errors an input of ReLU
-// may be away from 0 for either gradient to be right. See variances.
+// deviations is how far ReLU's input may be from 0 for either gradient to be right, in standard
+// deviations of its rounding errors. See variances.
 const deviations = 3
 
-// FindKinks counts the units of d's problem that lie within rounding of 0. It is
-// nothing where the cell has no kink or there is no gradient.
+// FindKinks counts the units of d's problem that lie within rounding of 0. It finds none where the
+// cell has no kink or the pass no gradient.
 func FindKinks(d *Data) Kinks {
 	if !d.Problem.kinked() {
 		return Kinks{}
@@ -52,13 +52,13 @@ func (p Problem) kinked() bool {
 	return p.Pass == Train && found
 }
 
-// ReferenceNear is Reference with the benefit of the doubt for kinks: where the input of
-// ReLU lies within rounding of 0, a unit counts as on the side where answer has it.
+// ReferenceNear is Reference with the benefit of the doubt for kinks: where the input of ReLU lies
+// within rounding of 0, a unit counts as on the answer's side.
 //
-// The side is that of the answer's state, where the answer shows it. Where gradients
-// still differ, sides are sought by which they agree: see search.run. An answer need not show
-// the states of inner layers, nor need its gradients follow from the states that it shows.
-// Whatever side is taken, the gradients are the reference's own.
+// The side is that of the answer's state, where the answer shows it. Where gradients still differ,
+// search.run looks for sides by which they agree. An answer need not show the states of inner
+// layers, nor need its gradients follow from the states that it shows. Whatever side is taken, the
+// gradients are the reference's own.
 func ReferenceNear(d *Data, answer []Tensor) ([]Tensor, Kinks) {
 	if !d.Problem.kinked() {
 		return Reference(d), Kinks{}
@@ -85,16 +85,16 @@ func ReferenceNear(d *Data, answer []Tensor) ([]Tensor, Kinks) {
 	return r.answer(), found
 }
 
-// kinks are where the gradients of a layer's units may be either of two.
-// The values are per step, distinct sequence and unit.
+// kinks says where the gradients of a layer's units may be either of two. Values are per step,
+// distinct sequence and unit.
 type kinks struct {
-	at    cell.Ref  // what the backward pass has side for
+	at    cell.Ref  // the value that side replaces in the backward pass
 	near  []int     // units within rounding of 0
-	side  []float64 // values of at as the backward pass sees them; nil: as they are
-	reach []float64 // what the gradient of the kinked gate is more above the kink than below it
+	side  []float64 // values of at for the backward pass; nil: at itself
+	reach []float64 // the kinked gate's gradient above the kink minus that below it
 }
 
-// reaches keeps the gradients of the states of some units of a row, if they are asked for.
+// reaches records the gradients of the states of units [from, to) of a row, if sides are asked for.
 func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, dout []float64) {
 	if y.side == nil {
 		return
@@ -111,7 +111,7 @@ func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, do
 func (r *reference) findKinks() Kinks {
 	k := Kinks{Units: int(StepsBeyond(r.p, -r.p.History)) * r.Distinct / r.p.Batch * r.p.Hidden * r.p.Reads()}
 	var below []float64
-	var level [][]float64 // of states of the layer at hand
+	var level [][]float64 // variances of the states of the present level's layers
 	for l := range r.layers {
 		y := &r.layers[l]
 		var all, states []float64
@@ -142,7 +142,7 @@ func (r *reference) findKinks() Kinks {
 	return k
 }
 
-// input is ReLU's of a unit, by its number within the layer.
+// input is the input of ReLU of unit i of the layer.
 func (r *reference) input(y *refLayer, i int) float64 {
 	h, gates, recurrent := r.p.Hidden, len(r.p.Cell.Gates), r.p.Cell.Recurrent
 	kink, _ := r.p.Cell.Kink()
@@ -154,7 +154,7 @@ func (r *reference) input(y *refLayer, i int) float64 {
 	return z
 }
 
-// own is the value that says on which side of the kink the reference has a unit.
+// own is the value whose sign says on which side of the kink the reference has a unit.
 func (r *reference) own(y *refLayer, i int) float64 {
 	if r.p.Cell.Rectifier() {
 		return y.state[0][y.after*r.p.Hidden+i]
@@ -162,8 +162,8 @@ func (r *reference) own(y *refLayer, i int) float64 {
 	return r.input(y, i)
 }
 
-// variances are those of the rounding errors of ReLU's inputs in a layer, and of the states, given
-// those of the layer's input; nil: that is exact.
+// variances returns the variances of the rounding errors of ReLU's inputs in a layer, and of its
+// states. below holds those of the layer's input; nil: that is exact.
 //
 // An input of ReLU is z = Σ w·v + b, over the inputs and states v of a unit. Let u be the
 // unit roundoff of the operands of products and ε that of single precision.
@@ -222,7 +222,7 @@ func (r *reference) variances(y *refLayer, below []float64) (inputs, states []fl
 	return out, states
 }
 
-// ofTerm is the variance of a term's rounding errors over the term's square, in a sum of so many.
+// ofTerm is the variance of a term's rounding errors, relative to the term's square, in a sum of so many terms.
 func ofTerm(p Precision, terms int) float64 {
 	u, ε := p.Epsilon(), FP32.Epsilon()
 	return 2*u*u + float64(terms)*ε*ε
@@ -270,9 +270,9 @@ func (r *reference) takeSides(answer []Tensor) {
 	}
 }
 
-// open says whether unit i of a layer lets its gradient pass.
+// open sets whether unit i of a layer lets its gradient pass.
 func (y *refLayer) open(i int, yes bool) {
-	const above = 0x1p-1000 // of which nothing but the sign is ever used
+	const above = 0x1p-1000 // only its sign is ever used
 	switch {
 	case !yes:
 		y.side[i] = 0

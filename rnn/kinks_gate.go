@@ -7,11 +7,11 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A kink within a cell, at the sum of a gate that reads the input alone, as g of mingru has it. Its
-// side does not change a state, nor what other steps have: so no answer shows it but by its gradients.
+// A cell may have its kink at the sum of a gate that reads the input alone, as mingru has at g. The
+// side changes no state and nothing at other steps, so an answer shows it only by its gradients.
 
-// gateVariances is variances for such a gate. The states' come of those of all gates and of
-// the states before, by the slopes of the cell's equations.
+// gateVariances is variances for such a gate. Those of the states follow from those of all gates
+// and of the states before, by the slopes of the cell's equations.
 func (r *reference) gateVariances(y *refLayer, below []float64) (inputs, states []float64) {
 	p, h, gates := r.p, r.p.Hidden, len(r.p.Cell.Gates)
 	kink, _ := p.Cell.Kink()
@@ -41,7 +41,7 @@ func (r *reference) gateVariances(y *refLayer, below []float64) (inputs, states 
 	return inputs, r.stateVariances(y, sums)
 }
 
-// stateVariances are the variances of the rounding errors of state 0, given those of all gates.
+// stateVariances returns the variances of the rounding errors of state 0, given those of all gates.
 func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 	c, h, b, gates := r.p.Cell, r.p.Hidden, r.Distinct, len(r.p.Cell.Gates)
 	all := make([][]float64, len(c.States))
@@ -86,7 +86,7 @@ func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 	return all[0][y.after*h:][:r.rows*h]
 }
 
-// slopes are the derivatives of all states by one operand of c's equations.
+// slopes returns the derivatives of all states by one operand of c's equations.
 func slopes(c *cell.Cell, x, peep, prev []float64, of *float64) []float64 {
 	const step = 1e-4
 	up, down, at := make([]float64, len(prev)), make([]float64, len(prev)), *of
@@ -101,14 +101,14 @@ func slopes(c *cell.Cell, x, peep, prev []float64, of *float64) []float64 {
 	return up
 }
 
-// aboveKink and belowKink are values of a kinked sum on either side, so small that they change nothing but the slope.
+// aboveKink and belowKink are values of a kinked sum on either side, so small that they change only the slope.
 const (
 	aboveKink = 0x1p-1000
 	belowKink = 0
 )
 
-// jumps finds how much the gradient of the kinked gate is larger above the kink than below it, for the
-// units of a row that lie within rounding of the kink.
+// jumps records by how much the kinked gate's gradient is larger above the kink than below it. It
+// does so for units [from, to) of a row that lie within rounding of the kink.
 func (r *reference) jumps(y *refLayer, row, from, to int, at func(u int) func(cell.Ref) *float64) {
 	if y.side == nil || y.at.Kind == cell.Next {
 		return
@@ -124,7 +124,8 @@ func (r *reference) jumps(y *refLayer, row, from, to int, at func(u int) func(ce
 	}
 }
 
-// gateGradient is the gradient of the kinked gate with its sum at a value, by a backward program that changes nothing.
+// gateGradient is the gradient of the kinked gate if its sum were sum. It runs the backward program
+// on copies of all values.
 func gateGradient(c *cell.Cell, kink cell.Kink, at func(cell.Ref) *float64, sum float64) float64 {
 	made := map[cell.Ref]*float64{kink.At: &sum}
 	c.Backward.Eval(func(ref cell.Ref) *float64 {
@@ -137,8 +138,8 @@ func gateGradient(c *cell.Cell, kink cell.Kink, at func(cell.Ref) *float64, sum 
 	return *made[cell.Ref{Kind: cell.DX, Index: kink.Gate}]
 }
 
-// alongGate is along for such a gate: what its sums change by with the layer's own parameters and, of the first
-// layer, with the input. That leaves out what changes in the layers below.
+// alongGate is along for such a gate: the changes of its sums with the layer's own parameters and,
+// in the first layer, with the input. It leaves out changes in the layers below.
 func (r *search) alongGate(e *residual) [][]float64 {
 	all := make([][]float64, r.p.Reads())
 	for l := range r.layers {
@@ -157,14 +158,14 @@ func (r *search) alongGate(e *residual) [][]float64 {
 	return all
 }
 
-// gateWeights are the input weights of the kinked gate.
+// gateWeights returns the input weights of the kinked gate.
 func (r *reference) gateWeights(y *refLayer, l int) []float32 {
 	kink, _ := r.p.Cell.Kink()
 	n := r.p.Hidden * r.p.FanIn(l/r.p.Ways())
 	return y.weightX[kink.Gate*n : (kink.Gate+1)*n]
 }
 
-// gateMarks is marks as far as alongGate goes.
+// gateMarks is marks for the changes that alongGate includes.
 func (r *search) gateMarks(e *residual) [][]float64 {
 	h := r.p.Hidden
 	all := make([][]float64, r.p.Reads())
@@ -195,7 +196,8 @@ func (r *search) gateMarks(e *residual) [][]float64 {
 	return all
 }
 
-// nearGate reports whether the sum of the kinked gate lies within rounding of 0, and counts it.
+// nearGate counts the unit, and reports whether the sum of its kinked gate lies within rounding of
+// 0 and either side may count.
 func (v *laneValues) nearGate(c *stepper, kink cell.Kink, l, row int) bool {
 	y, unit := v.layer, v.lane.unit
 	bias := float64(y.biasX[kink.Gate*v.h+unit])
@@ -214,7 +216,7 @@ func (v *laneValues) nearGate(c *stepper, kink cell.Kink, l, row int) bool {
 	return !c.strict
 }
 
-// takeSide puts the sum of the kinked gate on the side where its gradient is nearer to the run's.
+// takeSide puts the sum of the kinked gate on the side whose gradient is nearer to run, the run's.
 func (v *laneValues) takeSide(k *cell.Cell, kink cell.Kink, run float64) {
 	up, down := gateGradient(k, kink, v.at, aboveKink), gateGradient(k, kink, v.at, belowKink)
 	side := &v.saved[kink.At.Index]

@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// atKink is a network of whose units the first few have inputs of ReLU that are sums of ±1/2, which cancel.
+// atKink is a network in which the first few units' inputs of ReLU are sums of ±1/2 that cancel.
 func atKink(precision Precision, few int) *Data {
 	p := Problem{Cell: cell.RNNReLU, Input: 1, Hidden: 64, Layers: 1, Batch: 1, Steps: 1, Pass: Train, Precision: precision}
 	d := NewData(p, 1, 1, "normal")
@@ -23,8 +23,9 @@ func atKink(precision Precision, few int) *Data {
 	return d
 }
 
-// TestAnswersAtKinks takes the answer of a network with a unit just above ReLU's kink, which the reference has below. How
-// far below decides whether the other gradient is right; the state itself is within its tolerance.
+// TestAnswersAtKinks takes the answer of a network with a unit just above ReLU's kink, where the
+// reference has it below. How far below decides whether the other gradient is right; the state
+// itself is within its tolerance.
 func TestAnswersAtKinks(t *testing.T) {
 	for _, test := range []struct {
 		precision Precision

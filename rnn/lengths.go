@@ -19,12 +19,13 @@ import (
 //	"uniform:50%@7"  drawn by seed 7; without, by seed 1
 //	"2*3+5+9"        two sequences of 3 steps, one of 5 and one of 9
 //
-// Semantics are those of PyTorch's packed sequences. Steps past the end of a sequence do not
-// exist: an answer has 0 there. A layer that reads from the last step begins at each sequence's own
-// last. Sequences are numbered from the shortest to the longest: see Batches. The longest has all steps.
+// Semantics are those of PyTorch's packed sequences. Steps past the end of a sequence do not exist:
+// an answer has 0 there. A layer that reads from the last step begins at each sequence's own last
+// step. Sequences are numbered from the shortest to the longest: see Batches. The longest has all
+// steps.
 type Lengths string
 
-// ParseLengths reads what --lengths says. Lengths are put in order.
+// ParseLengths reads the value of --lengths. Lists are sorted.
 func ParseLengths(text string) (Lengths, error) {
 	if text == "" || text == "full" {
 		return "", nil
@@ -107,7 +108,7 @@ func ReadLengths(name string, r io.Reader) (Lengths, error) {
 	return LengthsOf(list), nil
 }
 
-// LengthsOf are lengths that are listed, in any order.
+// LengthsOf returns the lengths in list, which may be in any order.
 func LengthsOf(list []int) Lengths {
 	list = slices.Sorted(slices.Values(list))
 	var parts []string
@@ -132,8 +133,8 @@ func (l Lengths) String() string {
 	return string(l)
 }
 
-// Each lists the lengths of a batch of so many sequences, from the shortest to the longest, which has all
-// steps. It is nil where all sequences have all steps.
+// Each returns the lengths of a batch of so many sequences, shortest first; the longest has all
+// steps. It returns nil where all sequences have all steps.
 func (l Lengths) Each(batch, steps int) ([]int, error) {
 	if l == "" {
 		return nil, nil
@@ -161,7 +162,7 @@ func (l Lengths) Each(batch, steps int) ([]int, error) {
 	return list, nil
 }
 
-// checkLengths reports lengths that do not fit the problem, and what does not go with them yet.
+// checkLengths reports lengths that do not fit the problem, and settings that do not go with lengths yet.
 func checkLengths(p Problem) error {
 	if p.Lengths == "" {
 		return nil
@@ -180,7 +181,7 @@ func checkLengths(p Problem) error {
 	return nil
 }
 
-// SequenceLengths are those of p's sequences. They are nil where all have all steps. p has been checked.
+// SequenceLengths returns the lengths of p's sequences; nil: all have all steps. p has been checked.
 func SequenceLengths(p Problem) []int {
 	list, err := p.Lengths.Each(p.Batch, p.Steps)
 	if err != nil {
@@ -189,8 +190,8 @@ func SequenceLengths(p Problem) []int {
 	return list
 }
 
-// StepsBeyond is how many steps of all sequences of p have so many steps of the same sequence before
-// them: of 0, how many steps there are.
+// StepsBeyond counts the steps, over all sequences of p, that have at least so many steps of the
+// same sequence before them. With before 0 it counts all steps.
 func StepsBeyond(p Problem, before int) int64 {
 	list := SequenceLengths(p)
 	if list == nil {
@@ -203,7 +204,7 @@ func StepsBeyond(p Problem, before int) int64 {
 	return sum
 }
 
-// Resized is p with another number of steps. Lengths that are listed become longer or shorter with it.
+// Resized is p with another number of steps. Lengths in a list become longer or shorter in proportion.
 func Resized(p Problem, steps int) Problem {
 	if !strings.HasPrefix(string(p.Lengths), ragged.Uniform) {
 		if list := SequenceLengths(p); list != nil {

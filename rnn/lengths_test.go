@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestRaggedAlone holds a batch of sequences with lengths of their own to the same sequences, each run
-// alone as a batch of one with as many steps: outputs, states, losses and all gradients.
+// TestRaggedAlone compares a batch of sequences that have lengths of their own with the same
+// sequences, each run alone. It compares outputs, states, losses and all gradients.
 func TestRaggedAlone(t *testing.T) {
 	for i, c := range cell.All() {
 		for j, lengths := range []Lengths{"1+2*3+5", "2*1+2*5", "4*5", "uniform:60%@3"} {
@@ -42,7 +42,7 @@ func TestRaggedAlone(t *testing.T) {
 	}
 }
 
-// sequence is sequence b of d alone, with its n steps. Its loss counts for as much as in the batch.
+// sequence is sequence b of d alone, with its n steps. Its loss has the same weight as in the batch.
 func (d *Data) sequence(b, n int) *Data {
 	q := d.Problem
 	q.Lengths, q.Batch, q.Steps = "", 1, n
@@ -68,8 +68,8 @@ func (d *Data) sequence(b, n int) *Data {
 	return out
 }
 
-// compareSequence holds what belongs to sequence b, of n steps, to its share of the batch's answer: 0 past its
-// end. Gradients of parameters are summed up.
+// compareSequence compares the answer of sequence b, of n steps, with its share of the batch's
+// answer, which is 0 past its end. It sums up gradients of parameters.
 func compareSequence(t *testing.T, p Problem, one Tensor, want []Tensor, sums map[string][]float64, b, n int) {
 	t.Helper()
 	w := want[slices.IndexFunc(want, func(w Tensor) bool { return w.Name == one.Name })]
@@ -131,7 +131,7 @@ func TestLengthsOfFiles(t *testing.T) {
 	}
 }
 
-// TestCheckLengths: lengths that do not fit, and what does not go with lengths.
+// TestCheckLengths: lengths that do not fit, and settings that do not go with lengths, are refused.
 func TestCheckLengths(t *testing.T) {
 	p := Problem{Cell: cell.LSTM, Pass: Train, Input: 3, Hidden: 4, Layers: 1, Batch: 3, Steps: 5}
 	for text, want := range map[string]string{

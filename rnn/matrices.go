@@ -2,12 +2,12 @@ package rnn
 
 import "rnnbench/rnn/schedule"
 
-// Matrices are where the parameters, inputs and results of a problem lie.
+// Matrices holds the parameters, inputs and results of a problem.
 type Matrices struct {
 	Problem
 
-	// Given is what is written of the input: X itself or, with an embedding, F·B × (a symbol and
-	// the features beside it).
+	// Given is the part of the input that the host writes: X itself or, with an embedding, F·B × (a
+	// symbol and the features beside it).
 	Given *schedule.Matrix
 
 	X  *schedule.Matrix // F·B × I, or F·B × 1 symbols where OneHot; F counts History and T
@@ -33,13 +33,13 @@ type Matrices struct {
 	resets []*resets // of layers that read from the first step, and of others; nil: no sequence begins anew
 	turned bool      // the layers read from the last step
 
-	// What every step of a layer's refers to, made once, on first use.
+	// Views by layer, made once, on first use.
 	steps   [][]schedule.View // per layer: the states before step 0, 1, …
 	carries []carry           // per layer
 }
 
-// A carry is the running gradients of a layer's states, and those that the
-// backward cell itself writes.
+// A carry is the running gradients of a layer's states; direct has those that the backward cell
+// itself writes.
 type carry struct{ all, direct []schedule.View }
 
 // A Layer is one recurrent layer. Where training, Saved and the gradients are
@@ -77,7 +77,7 @@ type Head struct {
 	B      *schedule.Matrix // 1 × V
 	Target *schedule.Matrix // T·B × 1 classes
 	Weight *schedule.Matrix // T·B × 1; nil: the mean
-	Prob   *schedule.Matrix // T·B × V: probabilities; where training, their place is taken by the gradient of the logits
+	Prob   *schedule.Matrix // probabilities or, where training, the gradient of the logits
 	Loss   *schedule.Matrix // T·B × 1
 
 	DW, DB *schedule.Matrix // where training
@@ -97,7 +97,7 @@ func (p *Matrices) InputOf(l, t, n int) schedule.View {
 	return p.stateAfter(p.Layer[l-1].shown(0), t, n)
 }
 
-// stepViews are the states of layer l before the first step, which is step 0 here, and after each.
+// stepViews views the states of layer l after t steps; t = 0 is the initial state.
 func (p *Matrices) stepViews(l, t int) []schedule.View {
 	if p.steps == nil {
 		p.steps = make([][]schedule.View, p.Layers)
@@ -144,21 +144,21 @@ func (p *Matrices) Through(l, t, n int) schedule.View {
 	return p.stateBefore(p.Layer[l].shown(p.Cell.Through), t, n)
 }
 
-// CarryThrough is the running gradient of that state at step t, and whether the backward
-// cell has written to it, so that the recurrent product must add.
+// CarryThrough is the running gradient, at step t, of the state that the recurrent product
+// multiplies. If written, the backward cell has set it, so the recurrent product must add.
 func (p *Matrices) CarryThrough(l, t int) (carry schedule.View, written bool) {
 	return p.Batches.Last(p.Layer[l].Grad.State[p.Cell.Through].All(), t), p.Cell.DirectPrev(p.Cell.Through)
 }
 
-// Carry views the running gradients of layer l's states at step t; direct are those that
-// the backward cell itself writes, the others empty.
+// Carry views the running gradients of layer l's states at step t. direct views those that the
+// backward cell itself writes; the others are empty.
 func (p *Matrices) Carry(l, t int) (all, direct []schedule.View) {
 	if p.carries == nil {
 		p.carries = make([]carry, p.Layers)
 	}
 	c := &p.carries[l]
 	if rows := p.Batches.At(t); c.all == nil || c.all[0].Rows != rows {
-		*c = carry{} // others have the views of before
+		*c = carry{} // new slices: callers hold the old ones
 		for s, m := range p.Layer[l].Grad.State {
 			v := p.Batches.Last(m.All(), t)
 			c.all = append(c.all, v)
@@ -180,9 +180,9 @@ func Maybe(m *schedule.Matrix) schedule.View {
 	return m.All()
 }
 
-// FromInput narrows dx, the gradients of input products, to the gates that also
-// have a recurrent product: where the cell does not split them they are the
-// gradients of those as well. It is empty where there are none.
+// FromInput narrows dx, the gradients of input products, to the gates that also have a recurrent
+// product. Unless the cell splits its gradients, these are the gradients of the recurrent products
+// too. It is empty where there are none.
 func (p *Matrices) FromInput(dx schedule.View) schedule.View {
 	if p.Cell.Recurrent == 0 {
 		return schedule.View{}

@@ -19,24 +19,24 @@ type Optimizer struct {
 	// Beta1 is SGD's momentum (0: none) or Adam's β₁. Beta2 and Epsilon are Adam's β₂ and ε.
 	Beta1, Beta2, Epsilon float64
 
-	// Norm forms the norm of all gradients: it limits them (see Rates), and where it is not
-	// finite nothing changes.
+	// Norm forms the norm of all gradients. It limits them (see Rates), and if it is not finite
+	// nothing changes.
 	Norm bool
 
-	// LossScale multiplies the loss, so that small gradients have a place in 16 bits; 0 is 1.
-	// Parameters change as if it were 1.
+	// LossScale multiplies the loss, so that 16 bits can hold small gradients; 0 is 1. Parameters
+	// change as if it were 1.
 	LossScale float64
 
 	// Carry begins each run with the states after the last step of the run before:
 	// truncated backpropagation through time.
 	Carry bool
 
-	// Replicas, if it is not 0, is how many train together. Each has a part of a minibatch
-	// of Whole sequences, and the gradients are summed over all: see schedule.AllReduce.
+	// Replicas, unless 0, is how many devices train together. Each has a part of a minibatch of
+	// Whole sequences, and the gradients are summed over all: see schedule.AllReduce.
 	Replicas, Whole int
 }
 
-// Check reports the first value that makes no sense.
+// Check reports the first invalid value.
 func (o Optimizer) Check() error {
 	switch {
 	case o.Rule < 0 || int(o.Rule) >= len(schedule.Rules()):
@@ -62,7 +62,7 @@ func (o Optimizer) scale() float64 {
 	return o.LossScale
 }
 
-// moments is how many values are kept of each parameter.
+// moments is the number of values kept for each parameter.
 func (o Optimizer) moments() int {
 	switch {
 	case o.Rule == schedule.Adam:
@@ -82,15 +82,15 @@ type Trained struct {
 	Moment []*schedule.Matrix // see schedule.Update
 }
 
-// Updates are what an optimiser keeps between runs.
+// Updates holds what an optimiser keeps between runs.
 type Updates struct {
 	Rates   *schedule.Matrix // 1 × schedule.RateColumns, written before a run
-	Squares *schedule.Matrix // 1 × bands of all gradients, whose sum is their squared norm; nil: unknown
+	Squares *schedule.Matrix // 1 × bands of all gradients, whose sum is their squared norm; nil: no norm
 	Trained []Trained
 }
 
-// LayoutTraining is Layout of a problem each run of which is an iteration: it ends with o
-// changing the parameters. Techniques do not know of it.
+// LayoutTraining is Layout of a training iteration: each run ends with o changing the parameters.
+// Techniques know nothing of it.
 func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, *schedule.Schedule, error) {
 	if err := o.Check(); err != nil {
 		return nil, nil, err
@@ -99,7 +99,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 		return nil, nil, errors.New("rnn: only training changes parameters")
 	}
 	if p.History > 0 && !o.Carry {
-		return nil, nil, fmt.Errorf("rnn: %w: history is %d, but minibatches do not go on where those before ended", schedule.ErrHistory, p.History)
+		return nil, nil, fmt.Errorf("rnn: %w: history is %d, but no minibatch continues the one before", schedule.ErrHistory, p.History)
 	}
 	if p.History > 0 && o.Replicas > 1 {
 		return nil, nil, fmt.Errorf("rnn: %w: a history of %d steps and %d replicas do not go together yet", schedule.ErrHistory, p.History, o.Replicas)
@@ -120,7 +120,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	plan.PrepareInRuns()
 	part := 1.0
 	if o.Replicas > 0 {
-		if !p.Weighted { // losses are means over the whole minibatch, as weights say themselves
+		if !p.Weighted { // losses are means over the whole minibatch; weights already say so
 			part = float64(p.Batch) / float64(o.Whole)
 		}
 		plan.AllReduce(plan.gradients(), o.Replicas)
@@ -137,8 +137,8 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	return plan, s, nil
 }
 
-// LayoutForward is Layout of forward passes with usual settings. With carry each run begins with
-// the states after the last step of the run before.
+// LayoutForward is Layout of forward passes with default knobs. With carry, each run begins with
+// the states after the last step of the previous run.
 func LayoutForward(t Technique, p Problem, carry bool) (*Plan, *schedule.Schedule, error) {
 	if err := canCarry(p, carry); err != nil {
 		return nil, nil, err
@@ -157,7 +157,7 @@ func LayoutForward(t Technique, p Problem, carry bool) (*Plan, *schedule.Schedul
 	return plan, s, nil
 }
 
-// A parameter is one with its gradient, by its name in Data.
+// A parameter is one parameter's matrix with its gradient, and its name in Data.
 type parameter struct {
 	name        string
 	value, grad *schedule.Matrix
@@ -207,14 +207,14 @@ func (p *Matrices) gradients() [][]*schedule.Matrix {
 	return groups
 }
 
-// Squares of all gradients are summed in about mostBands bands at most, of bandElements or more:
-// so many blocks of a GPU share them, and each block of an update adds so many sums.
+// Squares of all gradients are summed in about mostBands bands, each of bandElements or more. As
+// many blocks of a GPU share the work, and each block of an update adds as many sums.
 const (
 	mostBands    = 1024
 	bandElements = 4096
 )
 
-// bands is in how many parts the squares of each gradient are summed.
+// bands returns the number of bands in which each gradient's squares are summed, and their sum.
 func bands(params []parameter) (each []int, sum int) {
 	total := 0
 	for _, v := range params {
@@ -228,7 +228,7 @@ func bands(params []parameter) (each []int, sum int) {
 	return each, sum
 }
 
-// update appends what changes the parameters.
+// update appends the operations that change the parameters.
 func (p *Plan) update(o Optimizer) {
 	u := &Updates{Rates: p.Matrix("rates", 1, schedule.RateColumns)}
 	params := p.parameters()
@@ -265,8 +265,8 @@ func (p *Plan) update(o Optimizer) {
 	p.Updates = u
 }
 
-// rows names, if param is a table of symbols, the rows that a run reads, outside of which the
-// gradient is 0: those of its symbols, unless there are others' gradients in the sum.
+// rows returns the symbols of the run if param is their table: in all other rows the gradient is 0.
+// It is empty for other parameters, and where the sum includes other replicas' gradients.
 func (o Optimizer) rows(p *Plan, param *schedule.Matrix) (symbols schedule.View) {
 	if p.OneHot && len(p.Layer) > 0 && param == p.Layer[0].W && p.X.Rows <= param.Rows && o.Replicas <= 1 {
 		return p.X.All()
@@ -274,8 +274,8 @@ func (o Optimizer) rows(p *Plan, param *schedule.Matrix) (symbols schedule.View)
 	return schedule.View{}
 }
 
-// Rates are those of iteration t, which counts from 1: a learning rate and the largest norm
-// of the gradients, 0 for no limit.
+// Rates returns the row of Updates.Rates for iteration t, which counts from 1. rate is the learning
+// rate, and limit the largest norm of the gradients, 0 for no limit.
 func (o Optimizer) Rates(t int, rate, limit float64) []float32 {
 	out := make([]float32, schedule.RateColumns)
 	out[schedule.Rate], out[schedule.Unscale], out[schedule.Limit] = float32(rate), float32(1/o.scale()), float32(limit)
@@ -288,18 +288,18 @@ func (o Optimizer) Rates(t int, rate, limit float64) []float32 {
 	return out
 }
 
-// feedNew has a run begin with copying the inputs of new steps behind those of the history, so
-// that they alone need to be written.
+// feedNew has each run begin by copying the inputs of new steps behind those of the history. Only
+// the new steps then need to be written.
 func feedNew(p *Plan) {
 	p.XN = p.Matrix("new x", p.Steps*p.Batch, p.X.Cols)
 	p.Do(0, schedule.Map{Op: cell.Copy, Out: p.Rows(p.X, p.History, p.Steps), A: p.XN.All()})
 }
 
-// Runs is how many runs it takes until all steps of the history are of a minibatch.
+// Runs is the number of runs until all steps of the history come from minibatches.
 func (p Problem) Runs() int { return (p.History + p.Steps - 1) / p.Steps }
 
-// carryOn appends the copies of the last states to where the first ones are, and of the last steps
-// to where those of the history are.
+// carryOn appends copies for the next run: the last states go to the place of the first ones. In a
+// plan that continues runs, the last steps of what it keeps go to the place of the history.
 func carryOn(p *Plan) {
 	if p.Continues {
 		for _, k := range p.kept {
@@ -324,8 +324,8 @@ func carryOn(p *Plan) {
 	}
 }
 
-// Begin writes the parameters of d to where training keeps them, and zeros to the moments.
-// Plan.Write does not.
+// Begin writes the parameters of d in single precision to where training keeps them, and zeros to
+// the moments. Plan.Write does neither.
 func (u *Updates) Begin(mem Memory, d *Data) error {
 	for _, t := range u.Trained {
 		if err := mem.Write(t.Param, d.Get(t.Name)); err != nil {
@@ -340,7 +340,7 @@ func (u *Updates) Begin(mem Memory, d *Data) error {
 	return nil
 }
 
-// FirstStates are the matrices whose first rows are the states before the first step, by name.
+// FirstStates maps each state's name to the matrix whose first rows are the state before the first step.
 func (p *Plan) FirstStates() map[string]*schedule.Matrix {
 	out := map[string]*schedule.Matrix{}
 	if w := p.Whole; w != nil {
@@ -354,7 +354,7 @@ func (p *Plan) FirstStates() map[string]*schedule.Matrix {
 			switch name := p.Named(s+"0", l); {
 			case y.Ends == nil:
 				out[name] = y.shown(i)
-			case y.Ends.First[i].Row == 0: // else it lies in the matrix of a layer below
+			case y.Ends.First[i].Row == 0: // otherwise it lies in the matrix of a layer below
 				out[name] = y.Ends.First[i].M
 			}
 		}

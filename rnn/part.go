@@ -9,7 +9,7 @@ import (
 // A Part is the sequences [From, From+N) of a minibatch: what one replica trains on.
 type Part struct{ From, N int }
 
-// Parts divides a minibatch over so many replicas, as evenly as it goes.
+// Parts divides a minibatch over so many replicas, as evenly as possible.
 func Parts(batch, replicas int) ([]Part, error) {
 	if replicas < 1 || replicas > schedule.MaxReplicas || batch < replicas {
 		return nil, fmt.Errorf("rnn: %d replicas cannot share a minibatch of %d: each needs at least one sequence", replicas, batch)
@@ -22,8 +22,7 @@ func Parts(batch, replicas int) ([]Part, error) {
 	return parts, nil
 }
 
-// Rows copies the rows of a part from values whose rows are steps × batch, of so many
-// columns.
+// Rows copies a part's rows from values, which have steps × batch rows of cols columns.
 func (p Part) Rows(values []float32, cols, batch int) []float32 {
 	var out []float32
 	for row := p.From * cols; row < len(values); row += batch * cols {
@@ -32,7 +31,7 @@ func (p Part) Rows(values []float32, cols, batch int) []float32 {
 	return out
 }
 
-// Part is d with the sequences of one part alone.
+// Part returns d with the sequences of one part alone.
 func (d *Data) Part(p Part) *Data {
 	of := d.Problem
 	of.Batch = p.N

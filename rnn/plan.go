@@ -28,16 +28,16 @@ type Technique interface {
 	Plan(plan *Plan, k knob.Params) error
 }
 
-// A Launcher is a technique whose knobs have other defaults where each operation is a
-// launch, as on a GPU. Techniques know nothing else of the device.
+// A Launcher is a technique whose knobs have other defaults where each operation is a launch, as on
+// a GPU. Techniques know nothing else of the device.
 type Launcher interface {
 	Technique
 
-	// LaunchedKnobs is Knobs there. Only the order of values differs.
+	// LaunchedKnobs is Knobs for such a device. Only the order of values differs.
 	LaunchedKnobs(p Problem) []knob.Knob
 }
 
-// KnobsOf lists what a tuner may turn of t on a device whose operations are launches, or are not.
+// KnobsOf lists t's knobs for p. launched says that each operation is a launch on the device.
 func KnobsOf(t Technique, p Problem, launched bool) []knob.Knob {
 	if l, ok := t.(Launcher); ok && launched {
 		return l.LaunchedKnobs(p)
@@ -45,10 +45,10 @@ func KnobsOf(t Technique, p Problem, launched bool) []knob.Knob {
 	return t.Knobs(p)
 }
 
-// A Keeper is a technique that can train on the steps of Problem.History. It
-// computes them ahead of all runs (Builder.Prepare), as the minibatch before
-// did, unless the plan continues runs: then it names the matrices that hold them
-// (Plan.Keep). Layout declines them for all others.
+// A Keeper is a technique that can train on the steps of Problem.History. It computes them ahead of
+// all runs (Builder.Prepare), as the previous minibatch did. A plan that continues runs finds them
+// instead: then the technique names the matrices that hold them (Plan.Keep). Layout declines
+// history for all other techniques.
 type Keeper interface {
 	Technique
 	KeepsHistory()
@@ -60,9 +60,9 @@ type Plan struct {
 	Matrices
 	*schedule.Builder
 
-	// UnitError is the largest absolute error of a sigmoid or hyperbolic
-	// tangent, as a technique that leaves them to somebody else states it; 0:
-	// rounding of single precision alone.
+	// UnitError is the largest absolute error of a sigmoid or hyperbolic tangent. A technique
+	// states it if it leaves them to a library or another program; 0: rounding of single precision
+	// alone.
 	UnitError float64
 
 	// Part says that a run computes only part of the pass, and the rest was computed ahead
@@ -74,17 +74,17 @@ type Plan struct {
 	kept      []Kept
 }
 
-// A Kept is a matrix with a row per step and sequence, so many steps of them before the first.
+// A Kept is a matrix with a row per step and sequence. Lead more steps lie in front of those of the problem.
 type Kept struct {
 	Matrix *schedule.Matrix
 	Lead   int
 }
 
-// Rows is how many of its first rows are kept from run to run.
+// Rows is the number of m's first rows that are kept from run to run.
 func (k Kept) Rows(p Problem) int { return (k.Lead + p.History) * p.Batch }
 
-// Keep has the steps of the history in m be those that the run before computed last. All that
-// the backward pass reads of these steps is to be named.
+// Keep declares that the history's steps in m are the last steps of the previous run. Every matrix
+// that the backward pass reads at these steps must be declared.
 func (p *Plan) Keep(m *schedule.Matrix, lead int) {
 	k := Kept{m, max(0, lead)}
 	if !slices.Contains(p.kept, k) {
@@ -92,18 +92,17 @@ func (p *Plan) Keep(m *schedule.Matrix, lead int) {
 	}
 }
 
-// Kept lists what is kept from run to run.
+// Kept lists the matrices that are kept from run to run.
 func (p *Plan) Kept() []Kept { return p.kept }
 
-// Layout has technique t plan problem p with the knob settings k, defaults
-// filled in.
+// Layout plans problem p by technique t with the knob settings k. Missing settings take their
+// defaults.
 func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, error) {
 	return LayoutWithin(t, p, k, 0)
 }
 
-// LayoutWithin is Layout, unless the schedule of a long problem would take more
-// than limit bytes of the host's memory: then the error is a *TooLarge, and it has
-// not been laid out. 0 is no limit.
+// LayoutWithin is Layout with a limit in bytes; 0 is none. If the schedule of a long problem would
+// take more of the host's memory, it lays nothing out and returns a *TooLarge.
 func LayoutWithin(t Technique, p Problem, k knob.Params, limit int64) (*Plan, *schedule.Schedule, error) {
 	plan, err := planned(t, p, k, limit, false)
 	if err != nil {
@@ -135,7 +134,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 		feedNew(plan)
 	}
 	if p.Frames() > many {
-		if whole, err := foresee(t, p, k); err == nil { // else planning tells why
+		if whole, err := foresee(t, p, k); err == nil { // otherwise planning reports the error
 			if limit > 0 && whole.bytes > limit {
 				return nil, fmt.Errorf("%s: %w", t.Name(), &TooLarge{whole.bytes})
 			}
@@ -166,7 +165,7 @@ func declined(t Technique, p Problem) error {
 	return cmp.Or(p.declineHeads(), declineProjection(p), declineResets(p), canTurn(t, p))
 }
 
-// by has t lay the pass out, between the embedding and its gradient.
+// by lays the pass out by t, between the embedding and its gradient.
 func (p *Plan) by(t Technique, k knob.Params) error {
 	embed(p)
 	lay := t.Plan
@@ -183,7 +182,7 @@ func (p *Plan) by(t Technique, k knob.Params) error {
 	return nil
 }
 
-// newPlan makes the matrices, of so many batch sizes at most; 0 is any.
+// newPlan makes the plan's matrices, with at most sizes batch sizes; 0 is any number.
 func newPlan(p Problem, streams, sizes int) *Plan {
 	plan := &Plan{Matrices: Matrices{Problem: p, Batches: batchesOf(p, sizes), resets: newResets(p)}, Builder: schedule.NewBuilder(streams)}
 	plan.SetPrecision(p.Precision)
@@ -211,7 +210,7 @@ func newPlan(p Problem, streams, sizes int) *Plan {
 	return plan
 }
 
-// matrixIf is a matrix of the plan where cond holds, else nil.
+// matrixIf adds a matrix to the plan if cond holds, and else returns nil.
 func matrixIf(plan *Plan, cond bool, name string, rows, cols int) *schedule.Matrix {
 	if !cond {
 		return nil
@@ -219,7 +218,7 @@ func matrixIf(plan *Plan, cond bool, name string, rows, cols int) *schedule.Matr
 	return plan.Matrix(name, rows, cols)
 }
 
-// newLayer makes the matrices of layer i of Problem.Reads, with so many rows of steps.
+// newLayer makes the matrices of layer i of Problem.Reads. rows counts those of all steps.
 func newLayer(plan *Plan, i, rows int) Layer {
 	p, h := plan.Problem, plan.Hidden
 	train, gh, rh := p.Pass == Train, len(p.Cell.Gates)*h, p.Cell.Recurrent*h
@@ -267,7 +266,7 @@ func newLayer(plan *Plan, i, rows int) Layer {
 	return layer
 }
 
-// newHead makes the matrices of the output layer, which has so many rows.
+// newHead makes the matrices of the output layer. rows counts those of all new steps.
 func newHead(plan *Plan, rows int) *Head {
 	p, v, train := plan.Problem, plan.Output, plan.Pass == Train
 	h := &Head{
@@ -298,8 +297,8 @@ func (p *Plan) Loss(t, n int) schedule.SoftmaxLoss {
 	return op
 }
 
-// Step is the fused cell of layer l at step t, given the products of its input,
-// B × G·H, and of its state, B × recurrent gates·H or empty.
+// Step is the fused cell of layer l at step t. x holds the products of its input, B × G·H, and r
+// those of its state, B × recurrent gates·H or empty.
 func (p *Plan) Step(l, t int, x, r schedule.View) schedule.Cell {
 	y := p.Layer[l]
 	c := schedule.Cell{
@@ -331,7 +330,7 @@ func (p *Plan) StepBack(l, t int, above, dx, dr, dpeep schedule.View) schedule.C
 	return c
 }
 
-// Sequence is steps [t, t+n) of layer l, which are a run, as one operation's share, given the
+// Sequence describes steps [t, t+n) of layer l, which must be a run, for one operation. x holds the
 // products of their inputs, n·B × G·H.
 func (p *Plan) Sequence(l, t, n int, x schedule.View) schedule.Sequence {
 	y := p.Layer[l]
@@ -348,9 +347,9 @@ func (p *Plan) Sequence(l, t, n int, x schedule.View) schedule.Sequence {
 	return s
 }
 
-// SequenceBack is where the gradients of a Sequence that begins at step t come from and go to. above
-// is the gradient of the layer's outputs at those steps; dx and dr take the
-// gradients of the products and dpeep adds those of the peepholes.
+// SequenceBack describes the gradients of a Sequence that begins at step t. above is the gradient
+// of the layer's outputs at those steps. The operation writes the gradients of the products to dx
+// and dr, and adds those of the peepholes to dpeep.
 func (p *Plan) SequenceBack(l, t int, above, dx, dr, dpeep schedule.View) schedule.SequenceGrad {
 	carry, _ := p.Carry(l, t)
 	g := schedule.SequenceGrad{DOut: above, Carry: carry, DX: dx, DPeep: p.Batches.Last(dpeep, t)}

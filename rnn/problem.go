@@ -17,7 +17,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Pass is what is computed of a network.
+// A Pass says what is computed: inference or training.
 type Pass int
 
 const (
@@ -61,16 +61,16 @@ type Problem struct {
 	Symbols, Embedding int
 
 	// Groups divides the classes of the output layer into as many equal parts, each with a softmax
-	// of its own. The loss is that within the part of the right class: of probabilities on the
-	// condition that the class is of that part. 0 is 1.
+	// of its own. The loss is that of the right class within its own part, as if the part were
+	// known. 0 is 1.
 	Groups int
 
 	// Heads divides the units of each layer into as many equal parts, which the recurrent product
 	// does not mix: see Blocks. 0 is 1.
 	Heads int
 
-	// Projection is how many values a layer shows in the place of its units, by one more product at
-	// each step: see the file projection.go. 0: none.
+	// Projection is the width of a layer's output where one more product at each step narrows it:
+	// see the file projection.go. 0: none.
 	Projection int
 
 	// Weighted gives the loss of each step of each sequence a weight. The loss of a run is
@@ -83,31 +83,32 @@ type Problem struct {
 	// Lengths says how many of the steps each sequence has. "": all.
 	Lengths Lengths
 
-	// Resets is at how many percent of the steps a sequence begins anew: see the file resets.go. 0: none.
+	// Resets is the percentage of steps at which a sequence begins anew: see the file resets.go. 0: none.
 	Resets int
 
-	// History is how many steps of the previous minibatch are kept where
-	// training: Steps new ones follow them, whose errors flow back through both.
-	// That is BPTT(History+Steps; Steps) of Williams and Peng (1990).
+	// History is the number of steps of the previous minibatch that training keeps. Steps new ones
+	// follow, and their errors flow back through both. That is BPTT(History+Steps; Steps) of
+	// Williams and Peng (1990).
 	History int
 
-	// Calls is how many runs one sequence takes, as a server runs it: each computes Steps more of
-	// its steps, from the states that the run before left on the device. 0: a run is a whole sequence.
+	// Calls is the number of runs that one sequence takes, as on a server. Each run computes the
+	// next Steps steps, from the states that the run before left on the device. 0: a run is a whole
+	// sequence.
 	Calls int
 
 	Pass      Pass
 	Precision Precision
 }
 
-// MaxSymbols bounds Input where OneHot and Output: symbols travel as float32,
-// which holds integers exactly up to here.
+// MaxSymbols bounds Output, and Input where OneHot: symbols travel as float32, which holds integers
+// exactly up to here.
 const MaxSymbols = 1 << 24
 
 // MaxLayers bounds Layers.
 const MaxLayers = 1024
 
-// Given is how many values are given for each step of a sequence: features, or a symbol in
-// the place of all features that it stands for.
+// Given is the number of values that the host supplies for each step of a sequence: features, or a
+// symbol in place of all features that it stands for.
 func (p Problem) Given() int {
 	switch {
 	case p.OneHot:
@@ -118,7 +119,7 @@ func (p Problem) Given() int {
 	return p.Input
 }
 
-// Frames is the number of steps that states are kept of.
+// Frames is the number of steps whose states are kept: those of the history, and the new ones.
 func (p Problem) Frames() int { return p.History + p.Steps }
 
 // Check reports the first invalid size.
@@ -200,8 +201,8 @@ func (p Problem) Width(l int) int {
 	return p.Out()
 }
 
-// FanIn is the number of weights by which a unit's gate in layer l reads its
-// input: its width for each step of the window.
+// FanIn is the number of input weights of one unit's gate in layer l: the layer's width for each
+// step of the window.
 func (p Problem) FanIn(l int) int { return p.Cell.Window * p.Width(l) }
 
 // FLOPs is the number of operations that the problem asks for: two per weight,
@@ -214,14 +215,14 @@ func (p Problem) FLOPs() int64 { return int64(p.flops()) }
 
 func (p Problem) flops() float64 {
 	g, h := float64(len(p.Cell.Gates)), float64(p.Hidden)
-	steps := func(before int) float64 { // how often weights for the input so many steps before are used
+	steps := func(before int) float64 { // uses of the weights that read the input so many steps before
 		n := float64(StepsBeyond(p, before))
 		if p.Pass == Train {
 			n += 2 * float64(StepsBeyond(p, before-p.History))
 		}
 		return n
 	}
-	var used float64 // weights, each as often as it is used
+	var used float64 // each weight counted as often as it is used
 	for l := range p.Layers {
 		for k := range p.Cell.Window {
 			if l > 0 || !p.OneHot {
@@ -238,8 +239,8 @@ func (p Problem) flops() float64 {
 	return 2 * (float64(p.Ways())*used + float64(p.Out())*float64(p.Output)*head)
 }
 
-// RecurrentFLOPs is the part of FLOPs that R·h takes in the forward pass: what
-// DeepBench and Diamos et al. count.
+// RecurrentFLOPs is the part of FLOPs for R·h in the forward pass, which DeepBench and Diamos et
+// al. count.
 func (p Problem) RecurrentFLOPs() int64 {
 	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.HeadUnits()) * int64(p.Reads()) * StepsBeyond(p, 0)
 }

@@ -7,12 +7,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A projection narrows the output of a layer: h = W·m of P values, where m, of H, is what the cell
-// makes. The recurrent product and the layer above read h, so R is G·H × P. It is the LSTMP of Sak,
-// Senior and Beaufays (2014), and PyTorch's proj_size. m is in the place of the cell's first state.
+// A projection narrows the output of a layer: h = W·m has P values, where m, the cell's output, has
+// H. The recurrent product and the layer above read h, so R is G·H × P. It is the LSTMP of Sak,
+// Senior and Beaufays (2014), and PyTorch's proj_size. Plans keep m in the place of the cell's
+// first state.
 
-// Emits is the number of values that a layer shows of each step: to itself at the next step and
-// to the layer above.
+// Emits is the width of a layer's output at one step. The layer itself reads it at the next step,
+// and the layer above at this one.
 func Emits(p Problem) int {
 	if p.Projection > 0 {
 		return p.Projection
@@ -28,7 +29,7 @@ func StateWidth(p Problem, s int) int {
 	return p.Hidden
 }
 
-// checkProjection reports a projection that is of no use.
+// checkProjection reports an invalid projection.
 func checkProjection(p Problem) error {
 	switch {
 	case p.Projection < 0 || p.Projection > 0 && p.Projection >= p.Hidden:
@@ -39,7 +40,7 @@ func checkProjection(p Problem) error {
 	return nil
 }
 
-// declineProjection tells why p's layers have no projection.
+// declineProjection says why p's layers cannot have a projection.
 func declineProjection(p Problem) error {
 	switch {
 	case p.Projection == 0:
@@ -51,23 +52,24 @@ func declineProjection(p Problem) error {
 	return nil
 }
 
-// A Projection is that of one layer. The methods are the operations that a technique appends: Out
-// after the cell of a step or of several; where training, Receive before the first Back that reads
-// those steps, Back before the gradient of the cell of a step, and Weights in the end. A technique
-// whose steps need no gradients of outputs calls LayerBack.Project in the place of Receive and Back.
+// A Projection is that of one layer. Its methods are the operations that a technique appends. Out
+// follows the cell of a step, or of several. Where training, Receive precedes the first Back that
+// reads those steps, Back precedes the gradient of the cell of a step, and Weights comes last. A
+// technique whose steps need no gradients of outputs calls LayerBack.Project instead of Receive and
+// Back.
 type Projection struct {
 	W *schedule.Matrix // P × H
 	H *schedule.Matrix // (F+1)·B × P: the outputs; the first B rows are the initial state
 
-	// Where training: DW is the gradient of W; D, (F+1)·B × P, that of H, to which the recurrent
-	// product of each step adds; DM, B × H, that of m at one step.
+	// Where training: DW is the gradient of W. D, (F+1)·B × P, is that of H; the recurrent product
+	// of each step adds to it. DM, B × H, is that of m at one step.
 	DW, D, DM *schedule.Matrix
 
 	m       *schedule.Matrix // Layer.State[0]
 	batches Batches
 }
 
-// newProjection lays out the projection of a layer whose cell makes m; nil where there is none.
+// newProjection makes the matrices of a layer's projection, where the cell makes m; nil: no projection.
 func newProjection(p *Plan, name func(string) string, m *schedule.Matrix) *Projection {
 	if p.Projection == 0 {
 		return nil
@@ -81,34 +83,34 @@ func newProjection(p *Plan, name func(string) string, m *schedule.Matrix) *Proje
 	return j
 }
 
-// after views n steps of m, one of the matrices with the initial state in front, from step t.
+// after views m after steps [t, t+n). m has the initial state in front.
 func (j *Projection) after(m *schedule.Matrix, t, n int) schedule.View {
 	return m.Band(j.batches.batch+j.batches.Before(t), j.batches.Rows(t, n))
 }
 
-// Out are the outputs of steps [t, t+n).
+// Out computes the outputs of steps [t, t+n).
 func (j *Projection) Out(t, n int) schedule.Gemm {
 	return schedule.Gemm{A: j.after(j.m, t, n), B: j.W.All(), TransB: true, C: j.after(j.H, t, n)}
 }
 
-// Receive takes the gradient of the outputs at steps [t, t+n) from the layer above.
+// Receive copies the gradient of the outputs at steps [t, t+n) from the layer above.
 func (j *Projection) Receive(t, n int, above schedule.View) schedule.Map {
 	return copied(j.after(j.D, t, n), above)
 }
 
-// Back is the gradient of m at step t, which takes the place of that of the layer's output in
-// Plan.StepBack. That of the output is complete when the steps after t are done.
+// Back computes the gradient of m at step t. Plan.StepBack takes it in place of the gradient of the
+// layer's output, which is complete when the steps after t are done.
 func (j *Projection) Back(t int) schedule.Gemm {
 	return schedule.Gemm{A: j.after(j.D, t, 1), B: j.W.All(), C: j.batches.Last(j.DM.All(), t)}
 }
 
-// Weights is the share of steps [t, t+n) in the gradient of W.
+// Weights computes the share of steps [t, t+n) in the gradient of W.
 func (j *Projection) Weights(t, n int, accumulate bool) schedule.Gemm {
 	return schedule.Gemm{A: j.after(j.D, t, n), TransA: true, B: j.after(j.m, t, n), C: j.DW.All(), Accumulate: accumulate}
 }
 
-// CarryInto is where the recurrent product of step t of layer l brings the gradient of the state
-// before it, and whether something is there already, so that it must add.
+// CarryInto is where the recurrent product of step t of layer l leaves the gradient of the state
+// before it. If written, something is there already, so the product must add.
 func (p *Matrices) CarryInto(l, t int) (carry schedule.View, written bool) {
 	if j := p.Layer[l].Projection; j != nil {
 		return p.stateBefore(j.D, t, 1), t > 0
@@ -116,8 +118,8 @@ func (p *Matrices) CarryInto(l, t int) (carry schedule.View, written bool) {
 	return p.CarryThrough(l, t)
 }
 
-// shown is the matrix of state s of a layer, with the initial state in front, as data and answers
-// have it.
+// shown is the matrix of a layer's state s as data and answers have it: after any projection, and
+// with the initial state in front.
 func (y Layer) shown(s int) *schedule.Matrix {
 	if s == 0 && y.Projection != nil {
 		return y.Projection.H
@@ -133,7 +135,7 @@ func (y Layer) shownGrad(s, batch int) schedule.View {
 	return y.Grad.State[s].All()
 }
 
-// copied sets to to from.
+// copied copies from to to.
 func copied(to, from schedule.View) schedule.Map {
 	return schedule.Map{Op: cell.Copy, Out: to, A: from}
 }

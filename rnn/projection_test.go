@@ -6,8 +6,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestProjectionCounts: a step multiplies a row by the projection once, R and the layers above are
-// as narrow as the outputs, and training takes three times as much.
+// TestProjectionCounts: a step multiplies a row by the projection once. R and the layers above are
+// as narrow as the outputs. Training takes three times as much.
 func TestProjectionCounts(t *testing.T) {
 	p := Problem{Cell: cell.LSTM, Input: 3, Hidden: 8, Projection: 5, Layers: 2, Batch: 7, Steps: 11, Output: 2}
 	for direction, want := range map[Direction]int64{
@@ -24,8 +24,8 @@ func TestProjectionCounts(t *testing.T) {
 	}
 }
 
-// TestProjectionIdentity holds a layer whose projection picks some units to a layer without one, in
-// which the other units do not recur and are not read.
+// TestProjectionIdentity compares a layer whose projection picks some units with a layer without
+// one. In the latter the other units do not recur and are not read.
 func TestProjectionIdentity(t *testing.T) {
 	const hidden, narrow = 6, 4
 	p := Problem{Cell: cell.LSTM, Input: 3, Hidden: hidden, Projection: narrow, Layers: 1, Batch: 2, Steps: 5, Pass: Train}

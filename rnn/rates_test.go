@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestAdamFollowsSteadyGradient: by a gradient that stays the same, Adam moves a parameter by the
-// learning rate at each iteration, whatever the betas are once they are rounded.
+// TestAdamFollowsSteadyGradient: under a constant gradient, Adam moves a parameter by the learning
+// rate at each iteration, however the betas are rounded.
 func TestAdamFollowsSteadyGradient(t *testing.T) {
 	for _, beta2 := range []float64{0.9, 0.99, 0.999, 0.9999} {
 		o := rnn.Optimizer{Rule: schedule.Adam, Beta1: 0.9, Beta2: beta2, Epsilon: 1e-30}

@@ -7,11 +7,11 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Reference computes the network's answer in double precision in the plainest
-// way: step by step, term by term, the cell by its equations. It is what every
-// technique is held to, and its only haste is to use all processors, to compute
-// equal sequences once and to have several sums, each term by term, under way. The backward pass is that of section 2.6 of
-// Appleyard et al.: gradients through time first, weights after.
+// Reference computes the network's answer in double precision in the plainest way: step by step,
+// term by term, the cell by its equations. Every technique is compared with it. It saves time in
+// three ways only: it uses all processors, computes equal sequences once, and forms several sums at
+// a time, each term by term. The backward pass is that of section 2.6 of Appleyard et al.:
+// gradients through time first, weights after.
 func Reference(d *Data) []Tensor {
 	r := newReference(d)
 	r.forward()
@@ -29,7 +29,7 @@ func newReference(d *Data) *reference {
 // sequences.
 func ReferenceFLOPs(p Problem, distinct int) int64 {
 	distinct = distinctOf(p, distinct)
-	p.Lengths = "" // it computes what does not exist as well
+	p.Lengths = "" // it also computes steps that do not exist
 	return int64(float64(p.FLOPs()) / float64(p.Batch) * float64(distinct))
 }
 
@@ -43,7 +43,7 @@ func ReferenceBytes(p Problem, distinct int) int64 {
 		perUnit += c.Saved + len(c.Gates) + c.Recurrent
 	}
 	if p.kinked() {
-		perUnit += 8 // variances, sides, what reaches them and what the search for them holds
+		perUnit += 8 // variances, sides, reaches, and what the search for sides holds
 	}
 	values := p.Output + 4*p.Reads()*p.Projection // per step and sequence
 	if p.Projection > 0 {
@@ -72,21 +72,21 @@ type reference struct {
 	kept *keptSteps // nil: steps of the history are computed
 }
 
-// refLayer holds one layer's values; all per step and distinct sequence but the
-// gradients of parameters.
+// refLayer holds one layer's values. All but the gradients of parameters are per step and distinct
+// sequence.
 type refLayer struct {
 	way
 	in                     []float64   // rows × window·width; nil where one-hot
-	state                  [][]float64 // a step more than rows, the initial one where the layer begins
+	state                  [][]float64 // one step more than rows; the initial state lies where the layer begins
 	saved                  []float64   // rows × saved·hidden
 	dW, dR, dBX, dBR, dP   []float64
 	dState                 [][]float64
 	pre, dPre              []float64 // input pre-activations and their gradients, rows × gates·hidden
-	rec, dRec              []float64 // the same of recurrent ones, rows × recurrent gates·hidden
+	rec, dRec              []float64 // the same of recurrent products, rows × recurrent gates·hidden
 	weightX, weightR, peep []float32
 	projection             *refProjection // nil: none
 	biasX, biasR           []float32
-	kinks                  // of a Rectifier, where they are asked for
+	kinks                  // where they are asked for
 }
 
 func (r *reference) forward() {
@@ -119,7 +119,7 @@ func (r *reference) forward() {
 	}
 }
 
-// layer computes number i of Problem.Reads, given what it reads; that of a one-hot input is nil.
+// layer computes number i of Problem.Reads from its input in; that is nil if one-hot.
 func (r *reference) layer(i int, in []float64) refLayer {
 	p, b, h, l := r.p, r.Distinct, r.p.Hidden, i/r.p.Ways()
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
@@ -162,8 +162,8 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	return y
 }
 
-// window puts what the n steps of the cell's window read side by side: the present one's,
-// then that of the step before it, and so on; 0 before the first step.
+// window puts the inputs of the n steps of the cell's window side by side: the present step's, then
+// that of the step before it, and so on; 0 before the first step.
 func (y way) window(in []float64, n, width int) []float64 {
 	out := make([]float64, y.rows*n*width)
 	for row := range y.rows {
@@ -176,8 +176,8 @@ func (y way) window(in []float64, n, width int) []float64 {
 	return out
 }
 
-// lookUp visits for each row of a one-hot input where the table's rows begin
-// that it reads, one for each step of the window.
+// lookUp visits the table rows that each row of a one-hot input reads, one for each step of the
+// window; at is where the table row begins.
 func (r *reference) lookUp(y way, visit func(row, at int)) {
 	x, gh := r.Get("x"), len(r.p.Cell.Gates)*r.p.Hidden
 	for row := range x {
@@ -189,9 +189,9 @@ func (r *reference) lookUp(y way, visit func(row, at int)) {
 	}
 }
 
-// units runs f on all units of all distinct sequences, a range at a time.
+// units runs f on ranges of units, for all distinct sequences in parallel.
 func (r *reference) units(f func(j, from, to int)) {
-	const few = 64 // units, which are not worth another task
+	const few = 64 // fewer units are not worth another task
 	h := r.p.Hidden
 	parts := min((runtime.NumCPU()+r.Distinct-1)/r.Distinct, (h+few-1)/few)
 	parallel(r.Distinct*parts, func(task int) {
@@ -200,8 +200,8 @@ func (r *reference) units(f func(j, from, to int)) {
 	})
 }
 
-// cell advances units of distinct sequence j of a layer by step t: by the equations, and
-// for training also by the forward program, for what the backward pass needs.
+// cell advances units [from, to) of distinct sequence j by step t, by the equations. Where
+// training, it also runs the forward program, for the values that the backward pass needs.
 func (r *reference) cell(y *refLayer, t, j, from, to int) {
 	c, h, b := r.p.Cell, r.p.Hidden, r.Distinct
 	row := t*b + j
@@ -239,8 +239,8 @@ func (r *reference) cell(y *refLayer, t, j, from, to int) {
 	}
 }
 
-// vectors returns, for one unit of row, where a program finds its values. carry
-// and dout are for the backward program.
+// vectors returns, for each unit of row, where a program finds its values. carry and dout are for
+// the backward program.
 func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []float64) func(u int) func(cell.Ref) *float64 {
 	c, h, b := r.p.Cell, r.p.Hidden, r.Distinct
 	temps := make([]float64, max(c.Forward.Temps(), c.Backward.Temps()))

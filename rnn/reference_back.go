@@ -1,6 +1,6 @@
 package rnn
 
-// unwindow is the gradient of window.
+// unwindow adds the gradients of window's output up to those of its input.
 func (y way) unwindow(d []float64, n, width int) []float64 {
 	out := make([]float64, y.rows*width)
 	for row := range y.rows {
@@ -62,8 +62,8 @@ func (r *reference) backwardFrom(dout []float64) {
 	}
 }
 
-// layerBack computes the gradients of number i of Problem.Reads from that of its output. It returns
-// that of its input; nil where that is one-hot.
+// layerBack computes the gradients of number i of Problem.Reads from dout, that of its output. It
+// returns that of its input; nil if the input is one-hot.
 func (r *reference) layerBack(i int, dout []float64) []float64 {
 	p, b, h, l := r.p, r.Distinct, r.p.Hidden, i/r.p.Ways()
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h

@@ -38,8 +38,8 @@ func mulTransposed(out, a []float64, w []float32, m, n, k int) {
 	})
 }
 
-// four are the first four rows of v, each of so many columns and of the same
-// length for the compiler to see.
+// four returns the first four rows of v. Each has cols columns, in a form from which the compiler
+// sees that their lengths are equal.
 func four[F float32 | float64](v []F, cols int) (v0, v1, v2, v3 []F) {
 	v0 = v[:cols]
 	return v0, v[cols:][:len(v0)], v[2*cols:][:len(v0)], v[3*cols:][:len(v0)]
@@ -75,9 +75,8 @@ func mul(out, a []float64, w []float32, m, n, k int) {
 // parallel runs f(0) … f(n-1) on all processors.
 func parallel(n int, f func(i int)) { share(n, math.Inf(1), f) }
 
-// share runs f(0) … f(n-1) on as many processors as have enough to do of so many
-// floating-point operations in all: a step of a small layer is over before dozens
-// are awake.
+// share runs f(0) … f(n-1) on as many processors as have enough of flops, the floating-point
+// operations in all, to do. A step of a small layer is over before dozens of processors are awake.
 func share(n int, flops float64, f func(i int)) {
 	const enough = 1 << 18
 	workers := int(min(float64(min(runtime.NumCPU(), n)), flops/enough))

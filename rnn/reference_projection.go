@@ -1,7 +1,7 @@
 package rnn
 
-// A refProjection is the projection of one layer of the reference. The rows of h and d are as those
-// of the layer's states, the initial ones among them.
+// A refProjection is the projection of one layer of the reference. The rows of h and d are those of
+// the layer's states, initial ones included.
 type refProjection struct {
 	width  int
 	weight []float32 // width × hidden
@@ -10,7 +10,7 @@ type refProjection struct {
 	dW     []float64
 }
 
-// projectionOf is the projection of layer i of Problem.Reads; nil where there is none.
+// projectionOf is the projection of layer i of Problem.Reads; nil: none.
 func projectionOf(r *reference, y *refLayer, i int) *refProjection {
 	p := r.p
 	if p.Projection == 0 {
@@ -22,7 +22,7 @@ func projectionOf(r *reference, y *refLayer, i int) *refProjection {
 	return j
 }
 
-// through are what the recurrent product multiplies in rows [from, to).
+// through is what the recurrent product multiplies in rows [from, to).
 func (y *refLayer) through(p Problem, from, to int) []float64 {
 	if j := y.projection; j != nil {
 		return j.h[(y.before+from)*j.width : (y.before+to)*j.width]
@@ -56,8 +56,8 @@ func (y *refLayer) shownGrad(s, b int) []float64 {
 	return y.dState[s]
 }
 
-// receive takes the gradient of the outputs, and makes room for that of what is projected. Without a
-// projection they are the same.
+// receive stores the gradient of the outputs, and returns room for that of what is projected.
+// Without a projection it returns dout itself.
 func (y *refLayer) receive(p Problem, dout []float64) []float64 {
 	j := y.projection
 	if j == nil {
@@ -76,8 +76,8 @@ func (y *refLayer) projectBack(t int, dM []float64) {
 	}
 }
 
-// carryBack adds to the gradient of the outputs before step t what the recurrent product, of so many
-// columns, brings there. It reports whether there is a projection.
+// carryBack adds the recurrent product's share, from rh columns, to the gradient of the outputs
+// before step t. It reports whether there is a projection.
 func (y *refLayer) carryBack(t, rh int) bool {
 	j := y.projection
 	if j == nil {

@@ -125,8 +125,8 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// TestEmbedded holds an embedding to the one-hot input whose table is the product of the embedding
-// with the weights, and softmaxes by group to one of the group's classes alone.
+// TestEmbedded compares an embedding with the one-hot input whose table is the product of the
+// embedding with the weights. It compares softmaxes by group with one of the group's classes alone.
 func TestEmbedded(t *testing.T) {
 	p := Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 5, Symbols: 6, Embedding: 3, Output: 6, Groups: 2, Weighted: true}
 	d := NewData(p, 1, 2, "normal")
@@ -281,9 +281,9 @@ func TestCompareCatches(t *testing.T) {
 	}
 }
 
-// TestCompareAgain: where terms of a single number happen to cancel, an error is a part of
-// what such numbers usually are. At this point a gradient of a bias is a sum of 15, a fifth
-// of that.
+// TestCompareAgain: where the terms of a single number cancel, its error is relative to the usual
+// size of such numbers. At this point a bias's gradient, a sum of 15 terms, is a fifth of that
+// size.
 func TestCompareAgain(t *testing.T) {
 	p := Problem{Cell: cell.RNNTanh, Pass: Train, Input: 1, Hidden: 1, Layers: 1, Batch: 3, Steps: 5}
 	d := NewData(p, 1, 3, "normal")

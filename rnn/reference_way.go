@@ -3,8 +3,8 @@ package rnn
 import "slices"
 
 // A way is the order in which a layer of the reference reads the steps. Rows are steps × distinct
-// sequences in the order of steps, whatever the way. Layers keep the states of a step more: the
-// initial ones lie before the first step or, of a layer that begins at the last, after that.
+// sequences in the order of steps, whatever the way. Layers keep the states of one step more: the
+// initial states, before the first step or, in a layer that begins at the last step, after it.
 type way struct {
 	backwards     bool
 	frames, batch int
@@ -12,10 +12,10 @@ type way struct {
 	initial       int       // row of the initial states
 	before, after int       // rows from a row of the input to the states before and after its step
 	lengths       []int     // of the sequences; nil: all have all steps
-	resets        []float32 // a 1 for each row before which sequences begin anew; nil: there are none
+	resets        []float32 // 1 in each row before which a sequence begins anew; nil: none
 }
 
-// wayOf is the order in which layer i reads, counting to Problem.Reads.
+// wayOf is the order in which layer i of Problem.Reads reads.
 func wayOf(r *reference, i int) way {
 	w := way{backwards: r.p.Backwards(i), frames: r.p.Frames(), batch: r.Distinct, rows: r.rows, after: r.Distinct, lengths: SequenceLengths(r.p)}
 	if r.p.Resets > 0 {
@@ -27,7 +27,7 @@ func wayOf(r *reference, i int) way {
 	return w
 }
 
-// step is the kth step that is read.
+// step is the kth step in the order of reading.
 func (w way) step(k int) int {
 	if w.backwards {
 		return w.frames - 1 - k
@@ -40,16 +40,16 @@ func (w way) exists(row int) bool {
 	return w.lengths == nil || row/w.batch < w.lengths[row%w.batch]
 }
 
-// pass has units of a row that does not exist leave the states as they are: a layer that reads from the last
-// step comes to such rows first.
+// pass leaves the states of units [from, to) as they are at a row that does not exist. A layer that
+// reads from the last step comes to such rows first.
 func (y *refLayer) pass(row, from, to, h int) {
 	for _, v := range y.state {
 		copy(v[(row+y.after)*h+from:(row+y.after)*h+to], v[(row+y.before)*h+from:])
 	}
 }
 
-// skip does the same with values of n units for each row of a step, given those of the step that is read
-// before it; nil: 0.
+// skip does the same with values, h for each row of step t. before has those of the step that is
+// read before it; nil: 0.
 func (w way) skip(values, before []float64, t, h int) {
 	for j := range w.batch {
 		row := t*w.batch + j
@@ -63,7 +63,7 @@ func (w way) skip(values, before []float64, t, h int) {
 	}
 }
 
-// earlier is the row of the same sequence that was read k steps before, if there is one.
+// earlier is the row of the same sequence that was read k steps before, if it exists.
 func (w way) earlier(row, k int) (int, bool) {
 	if w.backwards {
 		k = -k
@@ -72,17 +72,17 @@ func (w way) earlier(row, k int) (int, bool) {
 	return row, row >= 0 && row < w.rows && w.exists(row)
 }
 
-// prior are values [from, to) of the states before the steps of rows, 0 where sequences begin anew.
+// prior returns values [from, to) of the states before the steps of rows, 0 where sequences begin anew.
 func (y *refLayer) prior(state, from, to, hidden int) []float64 {
 	return y.begun(y.state[state][y.before*hidden:][from:to], from/hidden, hidden)
 }
 
-// later are the states after the steps of all rows, 0 past the ends of sequences.
+// later returns the states after the steps of all rows, 0 past the ends of sequences.
 func (y *refLayer) later(state, hidden int) []float64 {
 	return y.existing(y.state[state][y.after*hidden:][:y.rows*hidden], hidden)
 }
 
-// existing are rows of so many values, 0 past the ends of sequences.
+// existing returns rows of n values each, 0 past the ends of sequences.
 func (w way) existing(rows []float64, n int) []float64 {
 	if w.lengths == nil {
 		return rows
@@ -94,7 +94,7 @@ func (w way) existing(rows []float64, n int) []float64 {
 	return rows
 }
 
-// outputs are the outputs of layer l: both ways side by side.
+// outputs returns the outputs of layer l, both ways side by side.
 func (r *reference) outputs(l int) []float64 {
 	var parts [][]float64
 	for w := range r.p.Ways() {
@@ -103,7 +103,7 @@ func (r *reference) outputs(l int) []float64 {
 	return beside(parts, Emits(r.p))
 }
 
-// beside joins rows of so many columns; nil if there are none.
+// beside puts the rows of parts, each of so many columns, side by side; nil if the parts are.
 func beside(parts [][]float64, cols int) []float64 {
 	if len(parts) == 1 || parts[0] == nil {
 		return parts[0]

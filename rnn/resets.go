@@ -9,20 +9,20 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A reset at step t says that sequences before and after it have nothing to do with each other, as the
-// episodes of reinforcement learning: a layer that reads from the first step begins step t with states
-// of 0, and one that reads from the last step begins step t-1 so. No gradient passes. Step 0 is none:
-// it begins with the initial states in any case.
+// A reset at step t separates a sequence before it from one after it, as between the episodes of
+// reinforcement learning. A layer that reads from the first step begins step t with states of 0;
+// one that reads from the last step begins step t-1 so. No gradient passes. Step 0 has no reset: it
+// begins with the initial states in any case.
 //
-// Resets are data. Operations read them in columns, so that a schedule does not depend on them.
+// Resets are data. Operations read them from matrices, so a schedule does not depend on them.
 
-// mostResets is Problem.Resets of sequences that begin anew at every step.
+// mostResets is the Problem.Resets of sequences that begin anew at every step.
 const mostResets = 100
 
 // resetName is the tensor of Data with a 1 for each reset.
 const resetName = "reset"
 
-// checkResets reports resets that are no share, and what does not go with them.
+// checkResets reports an invalid percentage of resets, and settings that do not go with resets.
 func checkResets(p Problem) error {
 	switch {
 	case p.Resets < 0 || p.Resets > mostResets:
@@ -31,7 +31,7 @@ func checkResets(p Problem) error {
 	case p.Lengths != "":
 		return fmt.Errorf("rnn: resets are %d%% and lengths are %.60v: sequences with resets have all steps, so set lengths to full, or resets to none", p.Resets, p.Lengths)
 	case p.History > 0:
-		return fmt.Errorf("rnn: resets are %d%%, but history goes back through the steps of the previous minibatch without any: set history to 0, or resets to none", p.Resets)
+		return fmt.Errorf("rnn: resets are %d%%, but gradients of history flow back into the previous minibatch without resets: set history to 0, or resets to none", p.Resets)
 	case p.Calls > 0:
 		return fmt.Errorf("rnn: resets are %d%%, but calls go on from the states that the call before left: set calls to 0, or resets to none", p.Resets)
 	case float64(p.Steps+1)*float64(p.Batch) > MaxSymbols:
@@ -40,7 +40,7 @@ func checkResets(p Problem) error {
 	return nil
 }
 
-// declineResets tells why p's layers cannot begin anew.
+// declineResets says why p's layers cannot have resets.
 func declineResets(p Problem) error {
 	switch {
 	case p.Resets == 0:
@@ -64,17 +64,17 @@ func drawResets(p Problem, seed uint64, sequences int) []float32 {
 	return v
 }
 
-// resets are the columns of layers that read from one end: rows are steps in the order in which the layers read
-// them. They are made on first use.
+// resets holds the columns for layers that read from one end. Rows are steps in the order of
+// reading. The columns are made on first use.
 type resets struct {
 	keep  *schedule.Matrix // (T+1)·B × 1: 0 where a sequence begins anew at the step, else 1
-	prior *schedule.Matrix // T·B × 1: for each row, that of a state before its step; of one that begins anew, the row of 0
+	prior *schedule.Matrix // T·B × 1: for each row, the row of a state before its step; at a reset, the row of 0
 	both  *schedule.Matrix // 2 × H: a row of 0 and one of 1
 
 	backwards bool // the last step comes first
 }
 
-// newResets makes the resets of layers that read from the first step, and of the others; nil where there are none.
+// newResets makes the resets of layers that read from the first step, and of the others; nil: none.
 func newResets(p Problem) []*resets {
 	if p.Resets == 0 {
 		return nil
@@ -82,8 +82,8 @@ func newResets(p Problem) []*resets {
 	return []*resets{{}, {backwards: true}}
 }
 
-// stateRows is how many rows a state of p takes: with the initial one in front and, of layers that begin anew,
-// one of 0 behind.
+// stateRows is the number of rows of a state of p: the initial state in front, rows of steps and,
+// with resets, a row of 0 behind.
 func stateRows(p Problem, rows int) int {
 	if p.Resets > 0 {
 		rows++
@@ -91,7 +91,7 @@ func stateRows(p Problem, rows int) int {
 	return rows + p.Batch
 }
 
-// newState is a state after so many rows.
+// newState makes the matrix of a state, which has so many rows of steps.
 func newState(p *Plan, name string, rows int) *schedule.Matrix {
 	m := p.Matrix(name, stateRows(p.Problem, rows), p.Hidden)
 	if p.Resets > 0 {
@@ -111,8 +111,8 @@ func resetsOf(p *Plan) *resets {
 	return p.resets[0]
 }
 
-// Keeping is the column of ones and zeros of n steps from t, or from the one after the last: a cell reads by it which
-// sequences begin anew. It is empty where none does. See schedule.Cell.
+// Keeping is the column of ones and zeros of n steps from t, which may include the one after the
+// last. It tells a cell which sequences begin anew. It is empty where none does. See schedule.Cell.
 func Keeping(p *Plan, t, n int) schedule.View {
 	r := resetsOf(p)
 	if r == nil {
@@ -124,7 +124,7 @@ func Keeping(p *Plan, t, n int) schedule.View {
 	return r.keep.Band(t*p.Batch, n*p.Batch)
 }
 
-// priorRows are rows of states before n steps from t, or the row of 0.
+// priorRows holds, for n steps from t, the rows of the states before them; at a reset, the row of 0.
 func (r *resets) priorRows(p *Plan, t, n int) schedule.View {
 	if r.prior == nil {
 		r.prior = p.Matrix("row before", p.Steps*p.Batch, 1)
@@ -132,8 +132,8 @@ func (r *resets) priorRows(p *Plan, t, n int) schedule.View {
 	return r.prior.Band(t*p.Batch, n*p.Batch)
 }
 
-// keptPrior has a copy made of the states before all steps that layer l's recurrent product multiplies, 0 where a
-// sequence begins anew.
+// keptPrior adds an operation that copies the states before all steps that layer l's recurrent
+// product multiplies, 0 where a sequence begins anew.
 func keptPrior(p *Plan, stream, l int) schedule.View {
 	from := p.Layer[l].State[p.Cell.Through]
 	m := p.Matrix(fmt.Sprintf("%s before", from.Name), p.Steps*p.Batch, p.Hidden)
@@ -141,15 +141,15 @@ func keptPrior(p *Plan, stream, l int) schedule.View {
 	return m.All()
 }
 
-// An Anew has the operations by which single ones begin sequences anew. A fused cell does so itself.
+// An Anew holds what separate operations need to begin sequences anew. A fused cell does so itself.
 type Anew struct {
 	plan   *Plan
 	before []*schedule.Matrix // B × H: the states before a step
-	after  []*schedule.Matrix // B × H: the gradients of those after a step
+	after  []*schedule.Matrix // B × H: the gradients of the states after a step
 	keep   *schedule.Matrix   // B × H: ones and zeros
 }
 
-// NewAnew makes room for the values of one step; nil where no sequence begins anew.
+// NewAnew makes the matrices for one step; nil where no sequence begins anew.
 func NewAnew(p *Plan, name string) *Anew {
 	r := resetsOf(p)
 	if r == nil {
@@ -168,7 +168,7 @@ func NewAnew(p *Plan, name string) *Anew {
 	return a
 }
 
-// Before appends what makes the states before step t of layer l, 0 where a sequence begins anew.
+// Before appends the operations that form the states before step t of layer l, 0 where a sequence begins anew.
 func (a *Anew) Before(stream, l, t int) []schedule.View {
 	var views []schedule.View
 	for s, m := range a.before {
@@ -178,8 +178,8 @@ func (a *Anew) Before(stream, l, t int) []schedule.View {
 	return views
 }
 
-// Step has c, step t of layer l, read the states before it as they are where sequences begin anew. Its
-// recurrent product is to be formed of those.
+// Step has c, step t of layer l, read states that are already 0 where sequences begin anew. Its
+// recurrent product must be formed of these.
 func (a *Anew) Step(c *schedule.Cell, stream, l, t int) {
 	c.Prev, c.Keep = a.Before(stream, l, t), schedule.View{}
 }
@@ -196,8 +196,8 @@ func (a *Anew) Back(c *schedule.CellBackward, stream, l, t int) {
 	c.DNext, c.Keep = next, schedule.View{}
 }
 
-// SpreadKnob is whether a technique spreads the resets for kernels that have a thread for each unit: see Spread. It is
-// nothing where there are none, or heads.
+// SpreadKnob is the knob by which a technique spreads the resets, for kernels that have a thread
+// for each unit: see Spread. There is none without resets, or with heads.
 func SpreadKnob(p Problem, launched bool) []knob.Knob {
 	if p.Resets == 0 || p.Heads > 1 {
 		return nil
@@ -209,12 +209,12 @@ func SpreadKnob(p Problem, launched bool) []knob.Knob {
 	return []knob.Knob{{Name: "spread", Doc: "resets as a value for each unit among the inputs (1), which persistent kernels of GPUs read, or for each sequence alone (0)", Values: values, Min: 0, Max: 1}}
 }
 
-// Spread sets each row of out to ones or zeros: the column of Keeping at the steps after those of n steps from t.
+// Spread fills each row of out with ones or zeros: with its value of Keeping, for n steps from t+1.
 func Spread(p *Plan, stream, t, n int, out schedule.View) {
 	p.Do(stream, schedule.Gather{Index: Keeping(p, t+1, n), Table: resetsOf(p).zeroAndOne(p), Out: out})
 }
 
-// zeroAndOne is a row of 0 and one of 1.
+// zeroAndOne views a row of 0 and one of 1.
 func (r *resets) zeroAndOne(p *Plan) schedule.View {
 	if r.both == nil {
 		r.both = p.Matrix("zero and one", 2, p.Hidden)
@@ -267,7 +267,7 @@ func (r *resets) priors(p Problem, reset []float32) []float32 {
 	return v
 }
 
-// anew reports whether the sequence of a row begins anew at its step, for a layer that reads that way.
+// anew reports whether the sequence of a row begins anew at its step, in the way that w reads.
 func (w way) anew(row int) bool {
 	if w.backwards {
 		row += w.batch
@@ -275,7 +275,8 @@ func (w way) anew(row int) bool {
 	return row < len(w.resets) && w.resets[row] != 0
 }
 
-// begun are values of n units for each row, those before its step, with 0 where a sequence begins anew.
+// begun returns values from before the steps of rows, n for each, with 0 where a sequence begins
+// anew. first is the first row.
 func (w way) begun(values []float64, first, n int) []float64 {
 	if w.resets == nil {
 		return values
@@ -289,7 +290,8 @@ func (w way) begun(values []float64, first, n int) []float64 {
 	return out
 }
 
-// cutCarry has no gradient pass from step t to the step that is read before it where a sequence begins anew.
+// cutCarry clears the gradients that would pass from step t to the step that is read before it,
+// where a sequence begins anew.
 func (y *refLayer) cutCarry(t, h int) {
 	if y.resets == nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestResetsAlone holds sequences that begin anew to their parts, each run alone as a batch of one: outputs,
-// states, losses and all gradients, in every direction.
+// TestResetsAlone compares sequences that begin anew with their parts, each run alone as a batch of
+// one: outputs, states, losses and all gradients, in every direction.
 func TestResetsAlone(t *testing.T) {
 	parts := 0
 	for i, c := range cell.All() {
@@ -53,8 +53,8 @@ func TestResetsAlone(t *testing.T) {
 	}
 }
 
-// stretch is steps [from, to) of sequence b of d alone. States that are not the initial ones are 0. Its loss counts for as
-// much as in the batch.
+// stretch is steps [from, to) of sequence b of d alone. Its first states are 0 unless they are the
+// initial ones. Its loss has the same weight as in the batch.
 func (d *Data) stretch(b, from, to int) *Data {
 	q := d.Problem
 	q.Resets, q.Batch, q.Steps = 0, 1, to-from
@@ -94,8 +94,8 @@ func backwardsState(name string, p Problem) bool {
 	return false
 }
 
-// compareStretch holds the answer of steps [from, to) of sequence b alone to its share of the batch's. Gradients of
-// parameters are summed up.
+// compareStretch compares the answer of steps [from, to) of sequence b alone with its share of the
+// batch's. It sums up gradients of parameters.
 func compareStretch(t *testing.T, p Problem, one Tensor, want []Tensor, sums map[string][]float64, b, from, to int) {
 	t.Helper()
 	w := want[slices.IndexFunc(want, func(w Tensor) bool { return w.Name == one.Name })]
@@ -117,7 +117,7 @@ func compareStretch(t *testing.T, p Problem, one Tensor, want []Tensor, sums map
 	same(t, p, one.Name, one.Values, got)
 }
 
-// TestCheckResets: shares that are none, and what does not go with resets, are declined in a sentence.
+// TestCheckResets: invalid percentages, and settings that do not go with resets, are declined in a sentence.
 func TestCheckResets(t *testing.T) {
 	p := Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 3, Steps: 5, Resets: 3}
 	with := func(change func(*Problem)) Problem {

@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// searchRounds is how often sides are changed at most. Each round costs about as much as
+// searchRounds bounds the number of times that sides are changed. Each round costs about as much as
 // Reference.
 const searchRounds = 32
 
 // A flip is a unit near the kink of ReLU that seems to be on the other side.
 type flip struct {
 	layer, unit int
-	gain        float64 // by which it brings the gradients nearer to the answer's
+	gain        float64 // how much nearer it brings the gradients to the answer's
 }
 
-// A search is for the sides of units near the kink of ReLU by which the reference's gradients agree
-// with an answer's.
+// A search looks for the sides of units near the kink of ReLU by which the reference's gradients
+// agree with an answer's.
 type search struct {
 	*reference
 	above  []float64 // gradient of the last layer's output
 	answer []Tensor
 }
 
-// run changes the side of units near the kink of ReLU until the gradients agree with the
-// answer's, or no more units are found that bring them nearer. It only ever changes those
+// run changes the side of units near the kink of ReLU until the gradients agree with the answer's.
+// It gives up when no more units are found that bring them nearer. It only ever changes those
 // units, so a wrong answer stays wrong.
 //
 // Let the residual be the answer's gradients less the reference's, each tensor in units of its
@@ -68,11 +68,11 @@ func (r *search) run() {
 	r.backwardFrom(r.above)
 }
 
-// single is the caution from which one unit changes sides at a time, each of the singles
-// surest in turn.
+// single is the caution from which one unit at a time changes sides: each of the singles surest in
+// turn.
 const single, singles = 3, 8
 
-// choose are the flips to try with more and more caution.
+// choose returns the flips to try: fewer with more caution.
 func (r *search) choose(flips []flip, caution int) []flip {
 	switch {
 	case caution == 0:
@@ -89,7 +89,7 @@ func (r *search) choose(flips []flip, caution int) []flip {
 	return nil
 }
 
-// apart are flips whose marks hardly overlap: of each sequence, the surest within a few steps.
+// apart returns flips whose marks hardly overlap: in each sequence, the surest within a few steps.
 func (r *search) apart(flips []flip) (list []flip) {
 	const steps = 4
 	taken := map[int]bool{} // rows
@@ -106,7 +106,7 @@ func (r *search) apart(flips []flip) (list []flip) {
 	return list
 }
 
-// flips are units near the kink that seem to be on the wrong side, the surest first.
+// flips returns the units near the kink that seem to be on the wrong side, the surest first.
 func (r *search) flips(along, marks [][]float64) (list []flip) {
 	for l := range r.layers {
 		y := &r.layers[l]
@@ -140,7 +140,7 @@ type residual struct {
 	problem   Problem
 }
 
-// residual is the residual of the sides as they are now.
+// residual is the residual with the sides as they are now.
 func (r *search) residual() *residual {
 	out := &residual{parts: map[string][]float64{}, scale: map[string]float64{}, tolerance: math.Inf(1), problem: r.p}
 	for _, want := range r.reference.answer() {
@@ -171,7 +171,7 @@ func (r *search) residual() *residual {
 	return out
 }
 
-// within reports whether the gradients agree.
+// within reports whether the gradients agree within the tolerance.
 func (e *residual) within() bool {
 	for _, part := range e.parts {
 		for _, v := range part {

@@ -1,7 +1,7 @@
 package rnn
 
-// direction is the residual of a tensor over its scale once more: multiplied with a change of
-// that tensor, it is their product in units of the scale. It is nil where there is no such tensor.
+// direction is the residual of a tensor, divided by its scale again: its product with a change of
+// that tensor is then in units of the scale. It is nil where there is no such tensor.
 func (e *residual) direction(name string, layer int) []float64 {
 	name = e.layerName(name, layer)
 	part := e.parts[name]
@@ -15,7 +15,7 @@ func (e *residual) direction(name string, layer int) []float64 {
 	return out
 }
 
-// weight is what the square of a change of a tensor counts for: 1 over its scale squared.
+// weight is the factor for the square of a tensor's change: 1 over its scale squared.
 func (e *residual) weight(name string, layer int) float64 {
 	s := e.scale[e.layerName(name, layer)]
 	if s == 0 {
@@ -31,15 +31,14 @@ func (e *residual) layerName(name string, layer int) string {
 	return e.problem.Named(name, layer)
 }
 
-// along is how the inputs of ReLU change where inputs and parameters move along the
-// residual, of each layer. The product of the residual with all gradients is the change
-// of the loss by that. A unit's part in it is the gradient that reaches it, times the
-// change of its input.
+// along is how the inputs of ReLU change, in each layer, if inputs and parameters move along the
+// residual. The product of the residual with all gradients is the loss's change by that move. A
+// unit's part in it is the gradient that reaches it, times the change of its input.
 func (r *search) along(e *residual) [][]float64 {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
 	all := make([][]float64, p.Reads())
 	below := e.direction("dx", -1)
-	var level [][]float64 // of the layer at hand
+	var level [][]float64 // of the present level's layers
 	for l := range r.layers {
 		y := &r.layers[l]
 		d := make([]float64, r.rows*h)
@@ -75,8 +74,8 @@ func (r *search) along(e *residual) [][]float64 {
 	return all
 }
 
-// addParameters adds to d what the inputs of ReLU change by with a layer's parameters. A
-// parameter's gradient is a sum over the batch, which repeats each distinct sequence.
+// addParameters adds to d the change of ReLU's inputs with a layer's parameters. A parameter's
+// gradient is a sum over the batch, which repeats each distinct sequence.
 func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
 	h, b := r.p.Hidden, r.Distinct
 	kink, _ := r.p.Cell.Kink()
@@ -121,9 +120,9 @@ func narrow(v []float64) []float32 {
 	return out
 }
 
-// marks are the squares of what a gradient of 1 at the input of ReLU changes in all
-// gradients, of each layer. What it changes in different places counts as independent, as
-// the weights between them are.
+// marks returns, for each layer, the squares of what a gradient of 1 at the input of ReLU changes
+// in all gradients. Changes in different places count as independent, as the weights between them
+// are.
 func (r *search) marks(e *residual) [][]float64 {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
 	all := make([][]float64, p.Reads())

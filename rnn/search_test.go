@@ -19,8 +19,8 @@ func kinkedProblems() []Problem {
 	return []Problem{base, symbols, history, head}
 }
 
-// vendors is an answer as a library gives it that shows the states of inner layers after the last step alone. move may
-// change the sides of units.
+// vendors is an answer that shows the states of inner layers only after the last step, as a
+// library's does. move may change the sides of units.
 func vendors(d *Data, move func(r *reference)) []Tensor {
 	r := newReference(d)
 	r.forward()
@@ -74,8 +74,8 @@ func TestSidesAreFound(t *testing.T) {
 	}
 }
 
-// TestFaultsBesideKinks: no search for sides explains a wrong gate, the largest gradient left out, or one tensor of gradients
-// off by little more than the tolerance.
+// TestFaultsBesideKinks: no search for sides explains a wrong gate, a largest gradient left out, or
+// one tensor of gradients that is off by little more than the tolerance.
 func TestFaultsBesideKinks(t *testing.T) {
 	for _, p := range kinkedProblems()[:1] {
 		p.Layers = 2

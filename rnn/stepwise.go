@@ -6,31 +6,30 @@ import (
 	"slices"
 )
 
-// Stepwise checks a run whose whole reference would take too long. Each step is
-// computed in double precision from what the run itself left of the step before,
-// so that no step depends on the others and every step can be looked at. All units
-// are computed at some steps, the first and the last among them; some units, drawn
-// anew, at all steps.
+// Stepwise checks a run whose whole reference would take too long. Each step is computed in double
+// precision from what the run itself left of the step before. So no step depends on the others, and
+// any step can be checked. All units are computed at some steps, the first and the last among them.
+// Some units, drawn anew, are computed at all steps.
 type Stepwise struct {
 	Seed  uint64
-	FLOPs float64 // what the check may take, about
+	FLOPs float64 // what the check may take, roughly
 }
 
 // Covered says how much of a run was compared.
 type Covered struct {
-	Steps int     // of which something was compared in every layer
-	Share float64 // of the values of all states that were computed for that
+	Steps int     // at which something was compared in every layer
+	Share float64 // values compared, over the values of all states
 	Kinks Kinks   // among the units whose gradients were followed
 }
 
-// shortStretch is how many steps' rounding one step may show: a technique that
-// keeps more bits than it stores, or that takes steps together, is not off by the
-// rounding of one step alone.
+// shortStretch is the number of steps whose rounding one step may show. A technique that keeps more
+// bits than it stores, or that takes steps together, may be off by more than the rounding of one
+// step.
 const shortStretch = 64
 
-// Stepwise tells whether the plan's schedule keeps what a stepwise check needs: the
-// states of all steps and, where training, the gradients of all steps. Sequences with lengths of their own, or
-// that begin anew, are not checked so.
+// Stepwise tells whether the plan's schedule keeps what a stepwise check needs: the states of all
+// steps and, where training, the gradients of all steps. Sequences with lengths of their own, or
+// with resets, are not checked this way.
 func (p *Plan) Stepwise() (states, gradients bool) {
 	if p.Lengths != "" || p.Resets > 0 {
 		return false, false
@@ -45,13 +44,13 @@ func (p *Plan) Stepwise() (states, gradients bool) {
 	return true, kept || p.Pass != Train
 }
 
-// ReadDistinct copies the answer as the reference has it, of each step the distinct
-// sequences alone. apart is how far all other rows are from theirs.
+// ReadDistinct reads the answer as the reference has it: of each step the distinct sequences alone.
+// apart is how far all other rows are from those that they copy.
 func (p *Plan) ReadDistinct(mem Memory, distinct int) (got []Tensor, apart Deviation, err error) {
 	return readDistinct(p, mem, distinct, p.Steps)
 }
 
-// readDistinct is ReadDistinct after so many steps, whose errors have added up.
+// readDistinct is ReadDistinct after so many steps, over which errors have added up.
 func readDistinct(p *Plan, mem Memory, distinct, steps int) (got []Tensor, apart Deviation, err error) {
 	apart = Deviation{Tolerance: 1}
 	passed := p.Problem
@@ -75,7 +74,7 @@ func readDistinct(p *Plan, mem Memory, distinct, steps int) (got []Tensor, apart
 	return got, apart, err
 }
 
-// compact keeps of rows of steps × batch those of the distinct sequences.
+// compact returns the distinct sequences' rows of values, whose rows are steps × batch.
 func compact(values []float32, cols, distinct, batch int) []float64 {
 	steps := len(values) / (cols * batch)
 	out := make([]float64, steps*distinct*cols)
@@ -88,8 +87,8 @@ func compact(values []float32, cols, distinct, batch int) []float64 {
 	return out
 }
 
-// StepwiseBytes estimates the memory that a stepwise check takes: the answer, which stays for
-// others to be compared with, and what the gradients of one layer are checked by.
+// StepwiseBytes estimates the memory that a stepwise check takes: the answer, which others are
+// compared with later, and the values by which one layer's gradients are checked.
 func StepwiseBytes(p Problem, distinct int) int64 {
 	values := p.Reads()*(len(p.Cell.States)*p.Hidden+2*p.Projection) + p.Output
 	if !p.OneHot {
@@ -126,19 +125,19 @@ type stepper struct {
 	outputs  []float64   // of the last layer, rows × Out
 	buffer   []float32   // of what is read
 	worst    Deviation
-	looked   []int // per step, in how many layers and other parts something was compared
+	looked   []int // per step, the number of layers and other parts in which something was compared
 	parts    int
 	values   float64 // compared
 	found    Kinks
 	strict   bool // no unit is granted the other gradient
 }
 
-// Check holds the run that got was read from to the reference, step by step, and
-// its gradients where it keeps those of each step. Where it does not, only the
-// forward pass is checked. Gradients of weights get the Spread that their sums have.
+// Check compares the run that got was read from with the reference, step by step. It checks
+// gradients where the run keeps those of each step, and else the forward pass alone. Gradients of
+// weights get the Spread that their sums have.
 //
-// A unit whose input of ReLU lies within rounding of 0 counts as on the side where the run
-// has its state, unless there are too many of them: see Kinks.
+// A unit whose input of ReLU lies within rounding of 0 counts as on the side of the run's state,
+// unless too many units do: see Kinks.
 func (s Stepwise) Check(p *Plan, mem Memory, d *Data, got []Tensor) (Deviation, Covered, error) {
 	c := &stepper{Plan: p, Stepwise: s, mem: mem, data: d, distinct: d.Distinct, got: got}
 	c.layout()
@@ -179,7 +178,7 @@ func (s Stepwise) run(c *stepper) (Deviation, Covered, error) {
 	return c.worst, covered, err
 }
 
-// tensor is the tensor of the answer with that name; nil: there is none.
+// tensor is the answer's tensor with that name; nil: there is none.
 func (c *stepper) tensor(name string) *Tensor {
 	for i := range c.got {
 		if c.got[i].Name == name {
@@ -225,7 +224,7 @@ func (c *stepper) products(i, row, unit int, x, r []float64) {
 	}
 }
 
-// dot is the sum of x's products with as many weights.
+// dot is the sum of the products of x with its weights.
 func dot(w []float32, x []float64) float64 {
 	w = w[:len(x)]
 	var s0, s1, s2, s3 float64
@@ -242,7 +241,7 @@ func dot(w []float32, x []float64) float64 {
 	return s0 + s1 + s2 + s3
 }
 
-// unitFLOPs is how many operations a unit of layer i of Problem.Reads takes at one step, with its cell.
+// unitFLOPs is the number of operations of a unit of number i of Problem.Reads at one step, its cell included.
 func (c *stepper) unitFLOPs(i int) float64 {
 	const pointwise = 500 // in operations of products
 	n := c.Cell.Recurrent * Emits(c.Problem)
@@ -299,7 +298,7 @@ func (c *stepper) forward(n int, flops float64) {
 	projected(c, n, flops/4)
 }
 
-// look notes of which steps a part was compared.
+// look records at which steps a part was compared.
 func (c *stepper) look(plan []int) {
 	c.parts++
 	for i, t := 0, c.Frames()-len(plan); i < len(plan); i, t = i+1, t+1 {
@@ -307,14 +306,14 @@ func (c *stepper) look(plan []int) {
 			c.looked[t]++
 		}
 	}
-	for t := range c.Frames() - len(plan) { // which the part has not
+	for t := range c.Frames() - len(plan) { // steps that the part does not have
 		c.looked[t]++
 	}
 }
 
-// choose says how many of the values of each step are compared, of so many, if so
-// many may be compared in all: half of the time goes into whole steps, the first,
-// the last and others, and half into some values of every step.
+// choose returns how many of the so many values of each step are compared, if all may be compared
+// in total. Half of the time goes into whole steps: the first, the last and others. Half goes into
+// some values of every step.
 func choose(seed uint64, steps, of int, all float64) []int {
 	plan := make([]int, steps)
 	whole := int(min(float64(steps), all/2/float64(of)))
@@ -375,7 +374,7 @@ func differences(found [][]difference, i int) (d difference) {
 	return d
 }
 
-// tolerance is the tolerance of one step of one layer. Gradients have that of all steps, since no
+// tolerance is the tolerance of one step of one layer. Gradients get that of all steps, since no
 // technique keeps their running values.
 func (c *stepper) tolerance(gradient bool) float64 {
 	p := c.Problem
@@ -389,15 +388,15 @@ func (c *stepper) tolerance(gradient bool) float64 {
 	return Tolerance(p, gradient, c.UnitError)
 }
 
-// judge holds a difference to what the values of its tensor are like. These are a
-// program's, so that a few of them may be anything.
+// judge compares a difference with its tolerance, relative to the usual size of its tensor's
+// values. These are a program's, so a few of them may be anything.
 func (c *stepper) judge(name string, values []float64, cols int, tolerance float64, d difference) {
 	dev := Deviation{Tensor: name, MaxAbs: d.most, Tolerance: tolerance, Row: d.at / cols, Col: d.at % cols}
 	dev.Error = dev.relative(max(d.scale, usual(values)))
 	c.worst = c.worst.orWorse(dev)
 }
 
-// usual is a size that few of the values exceed.
+// usual is a size that only few of the values exceed.
 func usual(values []float64) float64 {
 	const most = 1 << 12
 	if len(values) == 0 {

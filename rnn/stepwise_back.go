@@ -8,17 +8,17 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A backStep is what the gradients of one layer are checked by: what the run left
-// of them for each step.
+// A backStep holds what the run left of the gradients of one layer at each step. They are checked
+// by it.
 type backStep struct {
 	l      int       // number of Problem.Reads
 	above  []float64 // gradient of the layer's output, rows × Emits in the order of reading, as all of these
 	dx, dr []float64 // of the products, rows × G·H; dr is nil where the cell does not split them
 	below  []float64 // of the input; nil where one-hot
-	whole  []float64 // of the output of a projection, with what steps bring: that of the initial state in front
+	whole  []float64 // of a projection's output, with what steps add; that of the initial state in front
 }
 
-// recurrent is a row's gradients of the recurrent products.
+// recurrent returns a row's gradients of the recurrent products.
 func (c *stepper) recurrent(b *backStep, row int) []float64 {
 	rh := c.Cell.Recurrent * c.Hidden
 	if b.dr != nil {
@@ -68,7 +68,7 @@ func (c *stepper) backward(above []float64, flops float64) error {
 	return nil
 }
 
-// of reads the gradients that the run left of layer b.l of Problem.Reads.
+// of reads the gradients that the run left of number b.l of Problem.Reads.
 func (b *backStep) of(c *stepper) (err error) {
 	back := c.Layer[b.l].Back
 	if b.dx, err = keptByGate(c, back, back.DX); err != nil {
@@ -96,8 +96,8 @@ func addTo(values, others []float64) {
 	}
 }
 
-// inputChecked checks the gradient of the network's input, the sum of those of the layers that read it, and
-// that of the embedding.
+// inputChecked checks the gradient of the network's input, which is the sum over the layers that
+// read it, and that of the embedding.
 func inputChecked(c *stepper, sum []float64) {
 	t := c.tensor("dx")
 	if c.Direction != FromFirst {
@@ -108,9 +108,9 @@ func inputChecked(c *stepper, sum []float64) {
 	}
 }
 
-// through checks gradients through time. What the cell's own gradient carries from
-// step to step is no technique's to show, but it is of each unit alone: some units
-// are followed over all steps, and all units over the last ones.
+// through checks gradients through time. No technique shows what the cell's own gradient carries
+// from step to step. But that stays within each unit: some units are followed over all steps, and
+// all units over the last ones.
 func (c *stepper) through(b *backStep, flops float64) {
 	frames, h := c.Frames(), c.Hidden
 	one := 2*c.unitFLOPs(b.l) + 2*float64(c.Cell.Recurrent*h)
@@ -133,7 +133,7 @@ func (c *stepper) through(b *backStep, flops float64) {
 	case units > 0:
 		c.follow(b, all[:units], 0, c.distinct, 0)
 		fill(0)
-	default: // of one sequence alone, as far as there is time
+	default: // one unit of one sequence, over as many steps as time allows
 		first := rng.IntN(c.distinct)
 		start := max(0, frames-int(flops/2/one))
 		c.follow(b, all[:1], first, first+1, start)
@@ -159,7 +159,7 @@ type lane struct {
 	kinks     Kinks
 }
 
-// follow holds the gradients of units of sequences [from, to) at steps from start on to the reference.
+// follow compares the gradients of units of sequences [from, to), at steps from start on, with the reference.
 func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 	h, gates, rec := c.Hidden, len(c.Cell.Gates), c.Cell.Recurrent
 	w, rows := c.layers[b.l].weightR, rec*h
@@ -214,7 +214,7 @@ func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 			continue // received has that of the output
 		}
 		t := c.tensor(name("grad_" + c.Cell.States[s] + "0"))
-		d.scale = max(d.scale, usual(b.above)) // what ends there comes from there
+		d.scale = max(d.scale, usual(b.above)) // gradients that end there come from above
 		c.judge(t.Name, t.Values, h, tolerance, d)
 	}
 	if t := c.tensor(name("grad_peephole")); t != nil && to-from == c.distinct {
@@ -222,7 +222,7 @@ func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 	}
 }
 
-// columnsOf copies columns of a matrix of so many rows and columns.
+// columnsOf copies the columns which of w, which has so many rows and columns.
 func (c *stepper) columnsOf(w []float32, rows, cols int, which []int) [][]float64 {
 	out := make([][]float64, len(which))
 	parallel(len(which), func(i int) {
@@ -234,7 +234,8 @@ func (c *stepper) columnsOf(w []float32, rows, cols int, which []int) [][]float6
 	return out
 }
 
-// followLane runs the cell's gradient for one unit. The column has the unit's weights in R, or in the projection if there is one.
+// followLane runs the cell's gradient for one unit. column has the unit's weights in R, or in the
+// projection if there is one.
 func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) {
 	k, h := c.Cell, c.Hidden
 	gates, rec, rectifier := len(k.Gates), k.Recurrent, k.Rectifier()
@@ -251,7 +252,7 @@ func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) 
 		}
 		k.Forward.Eval(v.at)
 		if !rectifier || v.near(c, b.l, row) {
-			for s := range v.next { // the run's own: they say on which side of a kink it is
+			for s := range v.next { // the run's own, which say on which side of a kink it is
 				v.next[s] = v.layer.state[s][row*h+y.unit]
 			}
 		}
@@ -274,7 +275,7 @@ func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) 
 			y.carry[k.Through] = 0
 		}
 		if c.Projection > 0 {
-			continue // it goes by way of the outputs: see received
+			continue // it passes through the outputs: see received
 		}
 		for q, d := range c.recurrent(b, row) {
 			y.carry[k.Through] += d * column[q]
@@ -282,7 +283,7 @@ func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) 
 	}
 }
 
-// laneValues are where the programs of a cell find a lane's values.
+// laneValues holds a lane's values for the programs of a cell.
 type laneValues struct {
 	x, r, saved, dx, dr, temps, prev, next []float64
 	dout                                   float64
@@ -342,7 +343,7 @@ func (c *stepper) inputs(b *backStep, below []float64, flops float64) {
 	case y.level > 0:
 		name = fmt.Sprintf("gradient of h_l%d", y.level-1)
 	}
-	// Row by row the window's weights, as the columns of what is multiplied.
+	// side stacks the weights of the window's steps, so that each input feature is one column.
 	w := c.data.Get(c.Named("weight_ih", b.l))
 	side := w
 	if window > 1 {
@@ -369,8 +370,8 @@ func (c *stepper) inputs(b *backStep, below []float64, flops float64) {
 	}, side, window*gates, width)
 }
 
-// rowProducts checks rows × width gradients that are products with the columns of w: all
-// columns at some steps and some columns at all.
+// rowProducts checks rows × width gradients that are products with the columns of w: all columns at
+// some steps, and some columns at all steps.
 func (c *stepper) rowProducts(name string, values []float64, width int, flops float64, steps int, product func(row, col int, column []float64) float64, w []float32, rows, cols int) {
 	rowProductsOf(c, true, name, values, width, flops, steps, product, w, rows, cols)
 }

@@ -2,14 +2,15 @@ package rnn
 
 import "slices"
 
-// CheckEach is Check that looks at each sequence of the batch by itself. Check takes copies of a sequence for
-// equal. But where the order of a sum depends on a sequence's place in the batch, copies are rounded
-// differently. At a kink of ReLU they may then be on different sides, each of them right. Gradients of weights
-// are sums over the batch, so they are then not those of one copy times the number of copies.
+// CheckEach is Check of each sequence of the batch by itself. Check assumes that copies of a
+// sequence are equal. But where the order of a sum depends on a sequence's place in the batch,
+// copies are rounded differently. At a kink of ReLU they may then be on different sides, each of
+// them right. Gradients of weights are sums over the batch, so they are then not those of one copy
+// times the number of copies.
 //
-// The sums here are of what the run left of every sequence, and each sequence is granted its own side
-// of a kink alone. States of all copies are held to those of the first. No tolerance is another one.
-// It takes StepwiseBytes of all sequences.
+// CheckEach forms the sums from what the run left of every sequence, and grants each sequence its
+// own side of a kink. States of all copies are compared with those of the first. Tolerances are the
+// same. It takes StepwiseBytes of all sequences.
 func (s Stepwise) CheckEach(p *Plan, mem Memory, d *Data) (Deviation, Covered, error) {
 	all, _, err := p.ReadDistinct(mem, p.Batch)
 	if err != nil {
@@ -36,8 +37,8 @@ func (d *Data) each() *Data {
 	return out
 }
 
-// copiesApart is how far the states of copies are from those of the first of them, in an answer
-// that has every sequence of the batch.
+// copiesApart is how far copies' states are from those of the first copy. all has every sequence of
+// the batch.
 func copiesApart(p Problem, distinct int, all []Tensor) (Deviation, error) {
 	apart := Deviation{Tolerance: 1}
 	for _, t := range all {

@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// kept reads a matrix of steps × batch and keeps the distinct sequences.
+// kept reads m, whose rows are steps × batch, and returns the rows of distinct sequences.
 func (c *stepper) kept(m *schedule.Matrix) ([]float64, error) {
 	c.buffer = slices.Grow(c.buffer[:0], m.Elements())[:m.Elements()]
 	if err := c.mem.Read(m, c.buffer); err != nil {
@@ -16,8 +16,8 @@ func (c *stepper) kept(m *schedule.Matrix) ([]float64, error) {
 	return compact(c.buffer, m.Cols, c.distinct, c.Batch), nil
 }
 
-// output checks the output layer and returns the gradient of the last layer's
-// output where that is asked for.
+// output checks the output layer. If gradients are checked, it returns that of the last layer's
+// output.
 func (c *stepper) output(flops float64, gradients bool) (above []float64, err error) {
 	if c.Head == nil {
 		if gradients {
@@ -57,7 +57,7 @@ func (c *stepper) output(flops float64, gradients bool) (above []float64, err er
 	return above, nil
 }
 
-// classes checks losses and probabilities, or the gradients in their place.
+// classes checks losses and probabilities or, where training, the gradients in place of probabilities.
 func (c *stepper) classes(flops float64, name string, prob []float64) {
 	v, h, distinct := c.Output, c.Out(), c.distinct
 	top := c.outputs[c.History*distinct*h:]

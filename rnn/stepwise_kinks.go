@@ -2,9 +2,9 @@ package rnn
 
 import "math"
 
-// near reports whether a unit's input of ReLU, in the step of row, lies within rounding of 0, and
-// counts it. The step is computed from the states that the run left, so these carry no error but
-// that of being stored.
+// near counts a unit. It reports whether its input of ReLU, at row, lies within rounding of 0 and
+// the run has it on the other side. The step is computed from the states that the run left, so
+// these carry no error but that of being stored.
 func (v *laneValues) near(c *stepper, l, row int) bool {
 	y, h, unit := v.layer, v.h, v.lane.unit
 	bx, br := float64(y.biasX[unit]), float64(y.biasR[unit])
@@ -31,7 +31,7 @@ func (v *laneValues) near(c *stepper, l, row int) bool {
 	return true
 }
 
-// dotSquares is dot of the squares.
+// dotSquares is dot of squared weights and values.
 func dotSquares(w []float32, x []float64) (sum float64) {
 	for i, v := range x {
 		p := v * float64(w[i])

@@ -2,8 +2,8 @@ package rnn
 
 import "slices"
 
-// A stepLayer is what a step of one layer is computed from, of one that runs both ways each way by itself. Its
-// rows are steps × distinct sequences in the order in which it reads the steps.
+// A stepLayer holds what the steps of one layer are computed from; a layer that runs both ways has
+// two. Rows are steps × distinct sequences in the order in which the layer reads the steps.
 type stepLayer struct {
 	backwards bool
 
@@ -23,7 +23,7 @@ type stepLayer struct {
 	*stepProjection // nil: none
 }
 
-// step is the kth of so many steps that is read.
+// step is the kth of so many steps in the order of reading.
 func (y *stepLayer) step(k, steps int) int {
 	if y.backwards {
 		return steps - 1 - k
@@ -31,13 +31,13 @@ func (y *stepLayer) step(k, steps int) int {
 	return k
 }
 
-// orders are rows of steps in either order, each made on first use.
+// orders holds rows of steps in either order. The turned ones are made on first use.
 type orders struct {
 	block           int // values of a step
 	forward, turned []float64
 }
 
-// read has the rows in the order in which a layer reads them.
+// read returns the rows in the order in which a layer reads them.
 func (o *orders) read(backwards bool) []float64 {
 	if !backwards {
 		return o.forward
@@ -48,14 +48,15 @@ func (o *orders) read(backwards bool) []float64 {
 	return o.turned
 }
 
-// stepsTurned are blocks of so many values in the opposite order.
+// stepsTurned returns blocks of so many values in the opposite order.
 func stepsTurned(values []float64, block int) []float64 {
 	out := slices.Clone(values)
 	reverseBlocks(out, block)
 	return out
 }
 
-// turnedValues is how many values for each step and sequence orders take at most, besides those of the answer.
+// turnedValues is the largest number of values, for each step and sequence, that orders take
+// besides those of the answer.
 func turnedValues(p Problem) (n int) {
 	if p.Direction == FromFirst {
 		return 0
@@ -91,7 +92,7 @@ func (c *stepper) layout() {
 	c.outputs = in.forward
 }
 
-// stepLayerOf is number i of Problem.Reads, given what it reads, and its outputs.
+// stepLayerOf makes number i of Problem.Reads from its input, and returns its outputs too.
 func stepLayerOf(c *stepper, i int, in *orders) (y stepLayer, outputs *orders) {
 	name := func(s string) string { return c.Named(s, i) }
 	y = stepLayer{backwards: c.Backwards(i), level: i / c.Ways(), weightX: c.data.Get(name("weight_ih")), biasX: c.data.Get(name("bias_ih"))}
@@ -117,8 +118,8 @@ func stepLayerOf(c *stepper, i int, in *orders) (y stepLayer, outputs *orders) {
 	return y, outputs
 }
 
-// outputsChecked checks the outputs that a run shows apart from the states: they are the same values, in the
-// order of steps.
+// outputsChecked checks the outputs that a run shows besides the states: they are the same values,
+// in the order of steps.
 func outputsChecked(c *stepper) {
 	t := c.tensor("y")
 	if t == nil {
@@ -127,7 +128,7 @@ func outputsChecked(c *stepper) {
 	c.judge(t.Name, t.Values, t.Cols, c.tolerance(false), differs(t.Values, c.outputs))
 }
 
-// differs compares all of some values with what is expected.
+// differs compares all values with the expected ones.
 func differs(have, want []float64) (d difference) {
 	for i, v := range want {
 		d.add(have[i], v, i)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A stepProjection is what the outputs of one layer with a projection are checked by. The state 0 of
+// A stepProjection holds what the outputs of one layer with a projection are checked by. State 0 of
 // its stepLayer is what the run has projected.
 type stepProjection struct {
 	projects []float32 // P × H
@@ -13,19 +13,19 @@ type stepProjection struct {
 	outputs  []float64 // after each step, rows × P
 }
 
-// projectionLaid is the projection of a layer whose states are set; nil where there is none.
+// projectionLaid is the projection of a layer whose states are set; nil: none. State 0 becomes what is projected.
 func projectionLaid(c *stepper, y *stepLayer, name func(string) string) *stepProjection {
 	if c.Projection == 0 {
 		return nil
 	}
 	j := &stepProjection{projects: c.data.Get(name("weight_hr")), before: y.initial[0], outputs: y.state[0]}
-	y.initial[0] = make([]float64, c.distinct*c.Hidden) // that no step reads
+	y.initial[0] = make([]float64, c.distinct*c.Hidden) // no step reads it
 	unprojected := orders{block: c.distinct * c.Hidden, forward: c.tensor(name("unprojected")).Values}
 	y.state[0] = unprojected.read(y.backwards)
 	return j
 }
 
-// stateName is the name of state s of layer n of Problem.Reads, before a projection.
+// stateName is the name of state s of number n of Problem.Reads, before any projection.
 func stateName(c *stepper, y *stepLayer, s, n int) string {
 	if s == 0 && y.stepProjection != nil {
 		return c.Named("unprojected", n)
@@ -33,7 +33,7 @@ func stateName(c *stepper, y *stepLayer, s, n int) string {
 	return c.Named(c.Cell.States[s], n)
 }
 
-// throughAll are what the recurrent product multiplies: before the first step, and after each.
+// throughAll returns what the recurrent product multiplies: before the first step, and after each.
 func throughAll(c *stepper, y *stepLayer) []float64 {
 	if j := y.stepProjection; j != nil {
 		return slices.Concat(j.before, j.outputs)
@@ -54,13 +54,13 @@ func throughBefore(c *stepper, y *stepLayer, row int) []float64 {
 	return j.outputs[(row-c.distinct)*c.Projection:][:c.Projection]
 }
 
-// projected checks the outputs of number l of Problem.Reads, if it has a projection, given what the run has projected.
+// projected checks the outputs of number l of Problem.Reads, if it has a projection, by what the run has projected.
 func projected(c *stepper, l int, flops float64) {
 	y, h, n := &c.layers[l], c.Hidden, c.Projection
 	if y.stepProjection == nil {
 		return
 	}
-	columns := make([]float32, h*n) // of each output the weights, as a column
+	columns := make([]float32, h*n) // the weights of each output, as a column
 	for i, w := range y.projects {
 		columns[i%h*n+i/h] = w
 	}
@@ -109,12 +109,12 @@ func received(c *stepper, b *backStep, flops float64) (err error) {
 		}
 	})
 	d := differences(found, 0)
-	d.scale = max(d.scale, usual(b.above)) // what ends there comes from there
+	d.scale = max(d.scale, usual(b.above)) // gradients that end there come from above
 	c.judge(t.Name, t.Values, n, c.tolerance(true), d)
 	return nil
 }
 
-// gradientOf is the gradient of what the cell makes of a unit in the step of row. The column has its
+// gradientOf is the gradient of a unit's cell output in the step of row. column has the unit's
 // weights in the projection.
 func gradientOf(c *stepper, b *backStep, row, unit int, column []float64) (sum float64) {
 	if c.Projection == 0 {

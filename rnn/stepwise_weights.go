@@ -63,7 +63,7 @@ func (c *stepper) project(rows []float64, cols int, v []float64) []float64 {
 	return out
 }
 
-// weights holds the product of a gradient with signs to the sum over all rows of
+// weights compares two vectors: the product of a gradient with signs, and the sum over all rows of
 // columns [from, to) of d, each row times its factor; nil: 1. The gradient's rows are d's columns.
 func (c *stepper) weights(name string, d []float64, cols, from, to int, factors, signs []float64, width int) {
 	t := c.tensor(name)
@@ -94,15 +94,15 @@ func (c *stepper) weights(name string, d []float64, cols, from, to int, factors,
 	c.sums(t, differences(found, 0), slices.Max(spread), width)
 }
 
-// sums judges a gradient that is a sum over all rows by what its terms are like,
-// since they may happen to cancel.
+// sums judges a gradient that is a sum over all rows by the size of its terms, since they may
+// happen to cancel.
 func (c *stepper) sums(t *Tensor, d difference, spread float64, width int) {
 	t.Spread = max(t.Spread, spread/math.Sqrt(float64(width)))
 	d.scale = max(d.scale, spread)
 	c.judge(t.Name, nil, t.Cols, c.tolerance(true), d)
 }
 
-// table checks the gradient of the weights of a one-hot input, of which each symbol has a row.
+// table checks the gradient of a one-hot input's weights, a row for each symbol.
 func (c *stepper) table(b *backStep, name string, signs []float64) {
 	t, y, gates := c.tensor(name), &c.layers[b.l], len(signs)
 	have, each := c.project(t.Values, gates, signs), c.project(b.dx, gates, signs)

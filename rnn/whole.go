@@ -6,10 +6,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Whole holds the states of a network that is run as one operation, which
-// shows the outputs of the last layer at all steps, and of all states those
-// before the first and after the last step. Row i·B+b of these belongs to
-// sequence b in number i of Problem.Reads.
+// A Whole holds the states of a network that runs as one operation. It shows the last layer's
+// outputs at all steps, and all states before the first and after the last step. Row i·B+b of a
+// state belongs to sequence b in number i of Problem.Reads.
 type Whole struct {
 	Y     *schedule.Matrix   // T·B × Out, or of the steps that sequences have: outputs of the last layer
 	First []*schedule.Matrix // per state Reads·B × H: before the first step that is read
@@ -17,15 +16,14 @@ type Whole struct {
 	Grad  []*schedule.Matrix // where training, gradients of First
 }
 
-// Ends are what a Whole shows of the states of a layer.
+// Ends are the states of one layer that a Whole shows.
 type Ends struct {
 	First, Last, Grad []schedule.View // per state B × H; Grad where training
 	Outputs           schedule.View   // T·B × H: the first state after each step; empty: it is not shown
 	InOrder           bool            // Outputs are in the order of steps, though the layer may read from the last one
 }
 
-// AsWhole replaces the states of the layers, which no operation may touch yet,
-// by those of a Whole.
+// AsWhole replaces the states of the layers by a Whole. No operation may use them yet.
 func (p *Plan) AsWhole() *Whole {
 	for l := range p.Layer {
 		y := &p.Layer[l]
@@ -53,7 +51,7 @@ func (p *Plan) AsWhole() *Whole {
 	return w
 }
 
-// ends are the ends of layer i of Problem.Reads.
+// ends returns the ends of layer i of Problem.Reads.
 func (w *Whole) ends(p Problem, i int) *Ends {
 	bands := func(ms []*schedule.Matrix) (views []schedule.View) {
 		for _, m := range ms {
@@ -68,10 +66,10 @@ func (w *Whole) ends(p Problem, i int) *Ends {
 	return e
 }
 
-// A shown state is where a plan keeps one of a layer's.
+// A shown state is where a plan keeps one state of a layer.
 type shown struct {
-	before  schedule.View // the first step that is read
-	after   schedule.View // each step, or the last one that is read
+	before  schedule.View // before the first step that is read
+	after   schedule.View // after each step, or after the last one that is read
 	grad    schedule.View // of before, where training
 	all     bool          // after has all steps
 	flipped bool          // rows of after begin with the last step
@@ -99,8 +97,8 @@ func (p *Matrices) shows(i, s int) (v shown) {
 	return v
 }
 
-// FirstRows is how many rows of a matrix of Plan.FirstStates are states before the first step: one for each
-// sequence or, of layers that are run as one operation, for each sequence and layer.
+// FirstRows is the number of rows of a matrix of Plan.FirstStates that are states before the first
+// step: one for each sequence or, in layers that run as one operation, for each sequence and layer.
 func FirstRows(p *Plan, m *schedule.Matrix) int {
 	if p.Layer[0].Ends != nil {
 		return m.Rows

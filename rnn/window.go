@@ -5,25 +5,25 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Tap is what the products of a layer's input have of one step of the cell's
-// window: Taps[k] multiplies what the layer read k steps before. Before the
-// first step that is 0, so that the tap has no rows there.
+// A Tap is the part of a layer's input products that reads one step of the cell's window: Taps[k]
+// multiplies what the layer read k steps before. Before the first step that is 0, so the tap has no
+// rows there.
 type Tap struct {
 	W, DW schedule.View // the weights and, where training, their gradients, G·H × width
 	In    schedule.View // what they multiply, width columns
 	K     int           // how many steps before
 	Again bool          // it is not the first of its K
 
-	row int // of the first row in which it has a part
+	row int // first row in which it takes part
 }
 
-// Of narrows v, whose rows are those of the steps that the tap was made for, to
-// those in which the tap has a part.
+// Of narrows v, whose rows are those of the steps that the tap was made for, to those in which the
+// tap takes part.
 func (t Tap) Of(v schedule.View) schedule.View { return v.Band(t.row, t.In.Rows) }
 
-// Taps are the parts of layer l's input products at steps [t, t+n). All cells
-// have the first; taps that have no row are left out. Where sequences end within the steps,
-// a tap of steps before has a part for each run.
+// Taps returns the parts of layer l's input products at steps [t, t+n). All cells have the first;
+// taps without rows are left out. Where sequences end within the steps, a tap of earlier steps has
+// one part for each run.
 func (p *Matrices) Taps(l, t, n int) []Tap {
 	var taps []Tap
 	for k := range min(p.Cell.Window, t+n) {
@@ -39,7 +39,7 @@ func (p *Matrices) Taps(l, t, n int) []Tap {
 	return taps
 }
 
-// Bands divides steps [t, t+n) into those whose rows k steps before are a band.
+// Bands divides steps [t, t+n) into runs whose rows k steps before are one band.
 func (b Batches) Bands(k, t, n int) []Run {
 	switch {
 	case n < 1:
@@ -64,10 +64,10 @@ func inputBefore(p *Matrices, l, k int, run Run) schedule.View {
 	return p.Layer[l-1].State[0].Band(p.Batch+row, n)
 }
 
-// Earlier is the first of the rows k steps before those of a run. It has one step if k is more than 1.
+// Earlier is the first of the rows k steps before those of a run, which has one step if k is more than 1.
 func (b Batches) Earlier(k int, run Run) int { return b.Before(run.T-k+1) - b.At(run.T) }
 
-// Later divides the steps k steps after [t, t+n) into runs, as Taps does.
+// Later divides the steps that lie k steps after [t, t+n) into runs, as Taps does.
 func (b Batches) Later(k, t, n int) []Run { return b.Bands(k, t+k, min(n, b.steps-t-k)) }
 
 // TapWeights views the weights of each step of layer l's window.
@@ -86,8 +86,8 @@ func (p *Matrices) tap(w *schedule.Matrix, l, k int) schedule.View {
 	return w.All().Columns(k*p.Width(l), p.Width(l))
 }
 
-// ZeroTaps sets to zero the gradients of layer l's weights that no step is long
-// enough after the first to use.
+// ZeroTaps zeroes the gradients of layer l's weights that no step uses, since the sequences are
+// shorter than the window.
 func (p *Plan) ZeroTaps(stream, l int) {
 	for k := p.Steps; k < p.Cell.Window; k++ {
 		p.Do(stream, schedule.Map{Op: cell.Zero, Out: p.tap(p.Layer[l].Grad.W, l, k)})
