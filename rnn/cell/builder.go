@@ -32,7 +32,7 @@ func (b *builder) input(g int) Ref     { return b.add(Ref{X, g}, Ref{BX, g}) }
 func (b *builder) recurrent(g int) Ref { return b.add(Ref{R, g}, Ref{BR, g}) }
 func (b *builder) gate(g int) Ref      { return b.add(b.input(g), b.recurrent(g)) }
 
-// save has value v, just computed, kept for the backward pass.
+// save marks value v, just computed, to be kept for the backward pass.
 func (b *builder) save(v Ref) Ref {
 	b.saved++
 	return b.rename(v, Ref{Saved, b.saved - 1})
@@ -50,7 +50,7 @@ func (b *builder) rename(v, to Ref) Ref {
 	return to
 }
 
-// inference is p with nothing kept for a backward pass.
+// inference is p without values kept for a backward pass.
 func (p Program) inference() Program {
 	temps := p.Temps()
 	move := func(r Ref) Ref {

@@ -20,12 +20,11 @@ type Cell struct {
 	Name  string
 	Doc   string   // one line: the equations and where they come from
 	Gates []string // names of the pre-activations, in the order of the rows of W
-	// Window is how many steps of the input each gate reads: the present one and
-	// those before it, as a convolution over time does. 1 unless stated.
+	// Window is the number of input steps that each gate reads: the present one and those before
+	// it, as in a convolution over time. 1 unless stated.
 	Window int
-	// Recurrent is how many of the gates, the first ones, also have a
-	// recurrent product, whose rows R has. 0: there is no R, and steps are tied
-	// by states alone, linearly or not.
+	// Recurrent is the number of gates, the first ones, that also have a recurrent product, for
+	// which R has rows. 0: there is no R, and steps are tied by states alone, linearly or not.
 	Recurrent int
 	// Through is the state that the recurrent product multiplies.
 	Through int
@@ -34,7 +33,7 @@ type Cell struct {
 	// Positive lists states that others are divided by. They begin above 0.
 	Positive []int
 	// Fixed lists states that scale others and that the output does not depend on. The gradient
-	// takes what the step makes of them as constants.
+	// treats their new values as constants.
 	Fixed []int
 	Peeps []string // names of the per-unit weights
 	Saved int      // vectors per unit that the forward pass keeps for the backward pass
@@ -48,25 +47,26 @@ type Cell struct {
 	Forward   Program // the forward pass for training
 	Backward  Program // the gradient of Forward; see gradient
 
-	// Recurrence is the linear one; nil: steps do not compose.
+	// Recurrence is the cell's linear recurrence; nil: steps do not compose.
 	Recurrence *Recurrence
 
-	// Scanned is what a scan runs instead of a cell with peepholes, else nil. Its backward pass
-	// writes their gradients for each step, so that time can be cut; they are summed later.
+	// Scanned is what a scan runs in place of a cell with peepholes, else nil. Its backward pass
+	// writes the peepholes' gradients for each step, so that time can be cut; they are summed
+	// later.
 	Scanned *Cell
 
-	// Surrogate and Core are the parts of a linear surrogate cell (Martin and
-	// Cundy 2017, section 3.2), else nil. Surrogate computes the state that the
-	// recurrent product multiplies and needs no product; with all of those
-	// known, Core computes the others. The gates of Core come first and what
-	// Surrogate saves comes first. They have programs and no Equations.
+	// Surrogate and Core are the parts of a linear surrogate cell (Martin and Cundy 2017, section
+	// 3.2), else nil. Surrogate computes the state that the recurrent product multiplies, and needs
+	// no product. Core computes the other states, once Surrogate has run for all steps. Core's
+	// gates come first, and so do the values that Surrogate saves. The parts have programs and no
+	// Equations.
 	Surrogate, Core *Cell
 
 	sums bool // DPeep is a sum over the steps done so far; see Scanned
 
-	// SplitGrad reports that the two products of a gate have gradients of
-	// their own (DX and DR), as where a gate multiplies a recurrent product.
-	// Else the gradients of the recurrent products are the first of DX.
+	// SplitGrad reports that the two products of a gate have gradients of their own (DX and DR), as
+	// where a gate multiplies a recurrent product. Otherwise the gradients of the recurrent
+	// products are the first of DX.
 	SplitGrad bool
 }
 
@@ -76,7 +76,7 @@ func (c *Cell) String() string { return c.Name }
 // that does not pass through the recurrent product.
 func (c *Cell) DirectPrev(s int) bool { return c.Backward.Writes(Ref{DPrev, s}) }
 
-// Gradients is the number of vectors DX: of each gate and, where the cell is Scanned, of
+// Gradients is the number of vectors DX: one for each gate and, in another cell's Scanned, one for
 // each peephole.
 func (c *Cell) Gradients() int {
 	if c.sums {
@@ -92,7 +92,7 @@ func (c *Cell) RecallsState(s int) bool {
 	})
 }
 
-// Start is what state s begins with, drawn as x: not near 0 where it is Positive.
+// Start turns x, a draw, into a first value of state s: not near 0 where the state is Positive.
 func (c *Cell) Start(s int, x float64) float64 {
 	if slices.Contains(c.Positive, s) {
 		return 0.5 + math.Abs(x)
@@ -100,8 +100,8 @@ func (c *Cell) Start(s int, x float64) float64 {
 	return x
 }
 
-// Projects reports whether a layer of c can have a projection: what the cell makes of state 0 is
-// read at the next step by the recurrent product alone, and other states carry on.
+// Projects reports whether a layer of c can have a projection. Then only the recurrent product
+// reads state 0 at the next step, and the other states carry on.
 func (c *Cell) Projects() bool {
 	reads := slices.ContainsFunc(c.Forward, func(in Instr) bool { return slices.Contains(in.Args(), Ref{Prev, 0}) })
 	return c.Recurrent > 0 && c.Through == 0 && len(c.States) > 1 && !reads && !c.RecallsState(0) && !c.DirectPrev(0)
@@ -128,8 +128,7 @@ func Lookup(name string) *Cell {
 	return nil
 }
 
-// Every lists what schedules can hold: all cells, the parts of those that have
-// some, and the bare recurrence.
+// Every lists the cells that schedules can hold: all cells, their parts, and the bare recurrence.
 func Every() []*Cell {
 	every := []*Cell{Linear}
 	for _, c := range All() {

@@ -2,13 +2,11 @@ package cell
 
 import "fmt"
 
-// gradient derives the backward program of a forward program by reverse-mode
-// differentiation. It reads the gradients of the next states (Next 0 also from
-// DOut), what the forward pass saved, the states and the peepholes, and
-// computes anew what can be computed from those. It writes DX and, if split,
-// DR of every gate, DPrev of every state that the cell itself reads, and adds
-// to DPeep. Of a cell that is
-// Scanned the gradients of peepholes are DX behind those of the gates instead.
+// gradient derives the backward program of a forward program by reverse-mode differentiation. It
+// reads the gradients of the next states (Next 0 also from DOut), what the forward pass saved, the
+// states and the peepholes. It recomputes what can be computed from those. It writes DX of every
+// gate and, if split, DR. It writes DPrev of every state that the cell itself reads, and adds to
+// DPeep. For a Scanned cell, the gradients of peepholes are DX behind those of the gates instead.
 func gradient(forward Program, c *Cell) (backward Program, split bool) {
 	gates, recurrent, states := len(c.Gates), c.Recurrent, len(c.States)
 	d := differ{fixed: map[Ref]bool{}, made: map[Ref]Ref{}, adjoint: map[Ref]Ref{}, source: map[Ref]Instr{}}
@@ -69,9 +67,9 @@ type differ struct {
 	p       Program
 	temps   int
 	fixed   map[Ref]bool  // values that count as constants
-	source  map[Ref]Instr // what the forward program computes each value by
-	made    map[Ref]Ref   // values of the forward pass computed anew
-	adjoint map[Ref]Ref   // gradient of each value, as far as it is known
+	source  map[Ref]Instr // the instruction that computes each value of the forward pass
+	made    map[Ref]Ref   // values of the forward pass, recomputed
+	adjoint map[Ref]Ref   // gradient of each value, so far
 }
 
 func (d *differ) do(op Op, args ...Ref) Ref {
@@ -84,7 +82,7 @@ func (d *differ) do(op Op, args ...Ref) Ref {
 	return in.Out
 }
 
-// value is a vector that holds the forward pass's v.
+// value is a vector that holds v of the forward pass.
 func (d *differ) value(v Ref) Ref {
 	switch v.Kind {
 	case Saved, Next, Prev, Peep:
@@ -161,8 +159,8 @@ func (d *differ) reverse(in Instr) {
 	}
 }
 
-// result has gradient g written to out: by the operation that computes it where
-// nothing else has claimed that, else by a copy.
+// result has gradient g written to out: by the operation that computes g if no other result has
+// claimed that, else by a copy.
 func (d *differ) result(out, g Ref) {
 	if g.Kind == Temp {
 		for i := range d.p {

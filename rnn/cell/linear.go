@@ -2,10 +2,9 @@ package cell
 
 import "fmt"
 
-// Linear is the bare recurrence of Martin and Cundy (2017), section 2.1, with
-// both of its vectors given. Nothing keeps |a| below 1 where they come from a
-// product, so it is no layer of a network and not in All: devices are tested
-// and measured with it.
+// Linear is the bare recurrence of Martin and Cundy (2017), section 2.1, with both of its vectors
+// given. If they come from a product, nothing keeps |a| below 1. So it is no layer of a network and
+// not in All; devices are tested and measured with it.
 var Linear = define(Cell{
 	Name: "linear", Doc: "plain linear recurrence: h' = a∘h + x (Martin & Cundy 2017, 2.1)",
 	Gates: []string{"a", "x"}, States: []string{"h"},
@@ -30,9 +29,9 @@ var GILR = define(Cell{
 	b.next(0, b.add(b.mul(g, Ref{Prev, 0}), b.mul(b.do(OneMinus, g), i)))
 })
 
-// SRU is the simple recurrent unit of Lei et al. (2017) with a projected
-// highway, as its authors have it where input and layer differ in width:
-// c' = f∘c + (1-f)∘z, h = r∘tanh(c') + (1-r)∘y, all gates of the input alone.
+// SRU is the simple recurrent unit of Lei et al. (2017) with a projected highway, which its authors
+// use where input and layer differ in width. c' = f∘c + (1-f)∘z, h = r∘tanh(c') + (1-r)∘y, where
+// all gates read the input alone.
 var SRU = define(Cell{
 	Name: "sru", Doc: "simple recurrent unit: c' = f∘c + (1-f)∘z, h = r∘tanh(c') + (1-r)∘y (Lei et al. 2017)",
 	Gates: []string{"z", "f", "r", "y"}, States: []string{"h", "c"},

@@ -1,8 +1,8 @@
 package cell
 
-// MinGRU is the minimal GRU of Feng et al. (2024): both gates read the input alone. Its
-// candidate g is positive, as the form in logarithms of their appendix B asks for: x + 1/2
-// from 0 on and the sigmoid of x below, which is max(x, 0) + σ(min(x, 0)).
+// MinGRU is the minimal GRU of Feng et al. (2024): both gates read the input alone. Its candidate g
+// is positive, as the logarithmic form of their appendix B requires: x + 1/2 from 0 on and the
+// sigmoid of x below, which is max(x, 0) + σ(min(x, 0)).
 var MinGRU = define(Cell{
 	Name: "mingru", Doc: "minimal GRU: h' = (1-z)∘h + z∘g(x), g(x) = max(x, 0) + σ(min(x, 0)) (Feng et al. 2024)",
 	Gates: []string{"z", "x"}, States: []string{"h"},

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestMinGRUInLogarithms holds mingru to its form in logarithms (Feng et al. 2024, appendix B):
-// log h = A + log Σ exp(log z + log g - A'), summed over all steps so far, where A sums
-// the logarithms of 1-z up to a step. That form is no recurrence, so it shares nothing with
-// the equations but the gates.
+// TestMinGRUInLogarithms compares mingru with its logarithmic form (Feng et al. 2024, appendix B):
+// log h = A + log Σ exp(log z + log g - A'). The sum is over all steps so far, and A sums the
+// logarithms of 1-z up to a step. That form is no recurrence, so it shares only the gates with the
+// equations.
 func TestMinGRUInLogarithms(t *testing.T) {
 	const steps = 400
 	rng := rand.New(rand.NewPCG(1, 5))
@@ -41,8 +41,8 @@ func TestMinGRUInLogarithms(t *testing.T) {
 	}
 }
 
-// TestScannedGradients holds the gradients that a scan of rg-lru writes step by step to what
-// the cell adds up.
+// TestScannedGradients compares the gradients that a scan of rg-lru writes step by step with the
+// sums that the cell forms.
 func TestScannedGradients(t *testing.T) {
 	c, s := RGLRU, RGLRU.Scanned
 	if s.Gradients() != len(c.Gates)+1 || c.Gradients() != len(c.Gates) {

@@ -58,8 +58,8 @@ var ops = [...]struct {
 	SqrtGrad:     {"sqrtgrad", 2, 3},
 }
 
-// MinSlope is the least that SqrtGrad divides by. It bounds a root's slope by 1000, as De
-// et al. (2024) do in their program.
+// MinSlope is the smallest divisor in SqrtGrad. It bounds a root's slope by 1000, as De et al.
+// (2024) do in their program.
 const MinSlope = 0.001
 
 // Ops lists every operation.
@@ -104,8 +104,8 @@ const (
 	DR                 // gradient of a recurrent pre-activation
 	DPrev              // gradient of a state before the step, the recurrent product's part excepted
 	DPeep              // gradient of a peephole's weights, summed over the steps done so far
-	Factor             // product of what the steps done so far multiply a state with; see Recurrence
-	Keep               // 0 where a sequence begins anew at the step, by index 1 at the step after; else 1: the same for all units
+	Factor             // product of the factors by which the steps so far multiply a state; see Recurrence
+	Keep               // 0 where a sequence begins anew at the step or, by index 1, at the step after; else 1: the same for all units
 	kinds
 )
 

@@ -23,15 +23,15 @@ func (c *Cell) Rectifier() bool {
 	return len(terms) == 0 && last.Op == ReLU && last.A == sums[2] && last.Out == Ref{Next, 0}
 }
 
-// A Kink is where the gradient of a cell jumps: where the sum of one gate passes 0. At is
-// what the backward program reads of that sum, or of what ReLU makes of it.
+// A Kink is where the gradient of a cell jumps: where the sum of one gate passes 0. At is the value
+// that the backward program reads there: that sum, or ReLU of it.
 type Kink struct {
 	Gate int
 	At   Ref
 }
 
-// Kink finds it in a Rectifier, or where the one ReLU of c takes the saved sum of a gate that has no
-// recurrent product.
+// Kink finds the kink of a Rectifier, or of a cell whose only ReLU takes the saved sum of a gate
+// without a recurrent product. It reports false where there is none.
 func (c *Cell) Kink() (Kink, bool) {
 	if c.Rectifier() {
 		return Kink{0, Ref{Next, 0}}, true

@@ -2,28 +2,27 @@ package cell
 
 import "slices"
 
-// A Recurrence is that of a cell whose steps compose: every state that a step
-// reads becomes a∘h + b, with a and b from the inputs alone. So a chunk of time is
-// one such step, and time can be cut (Martin and Cundy 2017, section 2). The
-// recurrent products count as inputs here: whether they are known ahead is
-// another question, which Surrogate answers.
+// A Recurrence is that of a cell whose steps compose: every state that a step reads becomes a∘h +
+// b, with a and b from the inputs alone. So a chunk of time is one such step, and time can be cut
+// (Martin and Cundy 2017, section 2). Recurrent products count as inputs here. Whether they are
+// known ahead is another question, which Surrogate answers.
 //
-// The programs keep in one place what goes from step to step: Prev is a state
-// and DNext its gradient, both before and after.
+// The programs work in place: Prev holds a state, and DNext its gradient, both before and after a
+// step.
 type Recurrence struct {
 	Carried []int // the states that a step reads
 
 	Inference, Forward, Backward Program
 
-	// Compose and ComposeBackward are what Algorithm 1 reduces a chunk with.
-	// Started from states 0 and factors 1, the steps done so far make Factor·h +
-	// Prev of a state h before them, and Factor·h + DNext of a gradient h after.
+	// Compose and ComposeBackward reduce a chunk in Algorithm 1. They start from states 0 and
+	// factors 1. The steps done so far turn a state h before them into Factor·h + Prev, and a
+	// gradient h after them into Factor·h + DNext.
 	Compose, ComposeBackward Program
 }
 
-// recurrence derives c's, or nil where states do not compose.
+// recurrence derives c's Recurrence, or returns nil where states do not compose.
 func recurrence(c *Cell) *Recurrence {
-	if len(c.Peeps) > 0 && c.sums { // over time
+	if len(c.Peeps) > 0 && c.sums { // whose gradients are summed over time
 		return nil
 	}
 	r := &Recurrence{}
@@ -52,8 +51,8 @@ func recurrence(c *Cell) *Recurrence {
 	return r
 }
 
-// inPlace has forward program p also write each carried state to Prev, as soon
-// as nothing reads that any more.
+// inPlace makes forward program p also write each carried state to Prev, as soon as nothing reads
+// the old one any more.
 func (p Program) inPlace(carried []int) Program {
 	after := map[int][]Instr{} // by instruction
 	for _, s := range carried {
@@ -72,7 +71,7 @@ func (p Program) inPlace(carried []int) Program {
 	return out
 }
 
-// slice keeps of p what the given values need.
+// slice returns the instructions of p that the given values need.
 func (p Program) slice(values ...Ref) Program {
 	need := map[Ref]bool{}
 	for _, v := range values {
@@ -100,9 +99,8 @@ type tangent struct {
 	value Ref
 }
 
-// compose derives, by forward-mode differentiation of what p computes of the
-// carried states, the program that composes steps of p; it reports false where
-// a state depends on another or not linearly on itself.
+// compose derives the program that composes steps of p, by forward-mode differentiation by the
+// carried states. It reports false where a state depends on another or not linearly on itself.
 func (p Program) compose(before, after Kind, carried []int) (Program, bool) {
 	var out Program
 	temps := 0
@@ -127,7 +125,7 @@ func (p Program) compose(before, after Kind, carried []int) (Program, bool) {
 	for _, in := range p.slice(results...) {
 		args := in.Args()
 		var t []tangent // of the operands that have one
-		var of []int    // which
+		var of []int    // and their positions
 		for i, a := range args {
 			if d, ok := tangents[a]; ok {
 				t, of = append(t, d), append(of, i)
@@ -242,8 +240,8 @@ func split(c *Cell, p Program) (surrogate, core *Cell) {
 	return surrogate, core
 }
 
-// scanned returns what a scan of c runs if it has peepholes, or nil where its steps do not
-// compose. p is c's forward program.
+// scanned returns what a scan of c runs if c has peepholes. It returns nil where c has none or its
+// steps do not compose. p is c's forward program.
 func scanned(c *Cell, p Program) *Cell {
 	if len(c.Peeps) == 0 || c.Recurrent > 0 {
 		return nil

@@ -107,8 +107,7 @@ func TestStepsCompose(t *testing.T) {
 	}
 }
 
-// TestSurrogateAndCoreAreTheCell holds the two parts to the whole, forward and
-// backward.
+// TestSurrogateAndCoreAreTheCell compares the two parts with the whole, forward and backward.
 func TestSurrogateAndCoreAreTheCell(t *testing.T) {
 	for _, c := range All() {
 		if c.Surrogate == nil {

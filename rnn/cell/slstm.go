@@ -7,8 +7,8 @@ import "math"
 // gates let in. The forget gate is a sigmoid. The state m keeps both gates' logarithms near 0: c and
 // n are those of the paper's equations 8 and 9 over exp(m), so that h does not depend on m.
 //
-// Since it does not, the gradient holds m fixed, as the authors' programs do. That is exact, but for
-// rounding, for all that h depends on, and there is no kink where the maximum changes sides.
+// So the gradient holds m fixed, as the authors' programs do. Up to rounding that is exact for
+// everything that h depends on. It also has no kink where the maximum changes sides.
 var SLSTM = define(Cell{
 	Name: "slstm", Doc: "sLSTM: m' = max(log f + m, i), c' = f'∘c + i'∘z, n' = f'∘n + i', h' = o∘c'/n', where i' = exp(i-m'), f' = f∘exp(m-m') (Beck et al. 2024)",
 	Gates: []string{"i", "f", "z", "o"}, Recurrent: 4, States: []string{"h", "c", "n", "m"}, Positive: []int{2}, Fixed: []int{3},

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestSLSTM holds the cell to equations 8 to 12 of Beck et al. (2024), which have no m: from zero
-// states, and at gates whose exponentials double precision cannot hold, to what they are in the limit.
+// TestSLSTM compares the cell with equations 8 to 12 of Beck et al. (2024), which have no m, from
+// zero states. At gates whose exponentials double precision cannot hold, it compares with their
+// limit.
 func TestSLSTM(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
@@ -41,7 +42,7 @@ func TestSLSTM(t *testing.T) {
 	}
 }
 
-// TestFixedStates: the gradient reads none of what it holds fixed, and has no kink.
+// TestFixedStates: the gradient reads no gradient of a state that it holds fixed, and has no kink.
 func TestFixedStates(t *testing.T) {
 	for _, in := range SLSTM.Backward {
 		for _, a := range in.Args() {
