@@ -15,8 +15,8 @@ import (
 // layer, or a recurrent node.
 type Component struct {
 	Layers    []int // in the order of activation within a frame
-	Recurrent bool  // more layers than one, or one that connects to itself: frames must follow each other
-	Level     int   // connections on the longest way from an input
+	Recurrent bool  // several layers, or one that connects to itself: frames must follow each other
+	Level     int   // connections on the longest path from an input
 }
 
 // An Analysis is the order in which a graph runs.
@@ -28,10 +28,10 @@ type Analysis struct {
 // Inside reports whether both ends of c are in one component.
 func (a *Analysis) Inside(c Connection) bool { return a.Of[c.From] == a.Of[c.To] }
 
-// Analyze finds the strongly connected components by Tarjan's algorithm, their
-// topological order and that inside each of them, in which delayed connections
-// do not count. Of layers that could go first it takes those declared first. A
-// loop without a delay is an error that names its layers.
+// Analyze finds the strongly connected components by Tarjan's algorithm, and their topological
+// order. Within each component it orders the layers, where delayed connections do not count. Of
+// layers that could go first it takes those declared first. A loop without a delay is an error that
+// names its layers.
 func (g *Graph) Analyze() (*Analysis, error) {
 	for _, c := range g.Connections {
 		if c.From == c.To && c.Delay == 0 {
@@ -68,7 +68,7 @@ func (g *Graph) Analyze() (*Analysis, error) {
 	}
 	order, err := topo.SortStabilized(condensed, byID)
 	if err != nil {
-		return nil, fmt.Errorf("graph: components do not make an acyclic graph: %w", err) // they do by definition
+		return nil, fmt.Errorf("graph: components do not make an acyclic graph: %w", err) // impossible by definition
 	}
 	for _, n := range order {
 		layers, err := g.inner(members[int(n.ID())])
@@ -117,8 +117,7 @@ func (g *Graph) inner(layers []int) ([]int, error) {
 	return sorted, nil
 }
 
-// loop names the layers of one loop of d that can be reached from start, whose
-// component has loops only.
+// loop names the layers of one loop in start's component of d, which must have one.
 func (g *Graph) loop(d *simple.DirectedGraph, start gonum.Node) string {
 	components := topo.TarjanSCC(d)
 	i := slices.IndexFunc(components, func(c []gonum.Node) bool { return slices.Contains(c, start) })
@@ -144,8 +143,8 @@ func (g *Graph) loop(d *simple.DirectedGraph, start gonum.Node) string {
 	return strings.Join(names, " → ")
 }
 
-// digraph is some layers of g as gonum sees them: a node for each, an edge where
-// a connection between them is wanted. Self-loops are left out.
+// digraph is a gonum graph of some layers of g: a node for each layer, and an edge for each wanted
+// connection between them. Self-loops are left out.
 func (g *Graph) digraph(layers []int, wanted func(Connection) bool) *simple.DirectedGraph {
 	d := simple.NewDirectedGraph()
 	for _, k := range layers {

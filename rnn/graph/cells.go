@@ -102,8 +102,8 @@ func (b *cellBuilder) build() error {
 	return nil
 }
 
-// sort puts the cell's layers in the order of their weights, so that gates stand
-// as in package cell, with those that have none after them.
+// sort puts the cell's layers in the order of their weights, so that gates are in the order of
+// package cell. Layers without weights come last.
 func (b *cellBuilder) sort() {
 	g, start := b.graph, b.state[0]
 	into, _ := g.ends()
@@ -136,14 +136,14 @@ func (b *cellBuilder) sort() {
 	}
 }
 
-// Has reports whether a graph can say what c computes: c reads one frame of its input, and no
-// function of weights alone.
+// Has reports whether a graph can express c: c reads one frame of its input, and needs no operation
+// that layers lack.
 func Has(c *cell.Cell) bool {
 	_, err := New(Stack{Cell: c, Layers: 1, Input: 1, Hidden: 1})
 	return err == nil
 }
 
-// resolve links the program's instructions, which use temporaries again.
+// resolve links the program's instructions, which reuse temporaries.
 func (b *cellBuilder) resolve() {
 	at := map[cell.Ref]int{}
 	for _, in := range b.cell.Forward {
@@ -164,7 +164,7 @@ func (b *cellBuilder) resolve() {
 	}
 }
 
-// add appends a layer of the cell with a name that is free.
+// add appends a layer of the cell under a free name.
 func (b *cellBuilder) add(l Layer) int {
 	l.Size = b.size
 	if b.stacked {
@@ -308,8 +308,7 @@ func (b *cellBuilder) slot(param string, i int) Slot {
 	return Slot{fmt.Sprintf("%s_l%d", param, b.depth), i * b.size}
 }
 
-// name spells what value i is: a gate by its name, other values by what they
-// are computed from.
+// name spells value i: a gate by its name, other values by their operands.
 func (b *cellBuilder) name(i int) string {
 	v := b.values[i]
 	x, r := b.gate(operand{value: i}, cell.X), b.gate(operand{value: i}, cell.R)

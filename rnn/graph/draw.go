@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// A drawing is a graph as it is drawn: as it was given, with a frame around
-// each recurrent node (Figure 1 of the paper), or with each recurrent node
-// drawn as one (Figure 2).
+// A drawing is a graph to be drawn. It may be as given, with a frame around each recurrent node
+// (Figure 1 of the paper), or have each recurrent node drawn as one (Figure 2).
 type drawing struct {
 	title  string
 	nodes  []drawn
@@ -38,7 +37,7 @@ type drawnBlock struct {
 	columns [][]int
 }
 
-// draw lays out which nodes there are.
+// draw makes the nodes, edges and blocks of a drawing.
 func (g *Graph) draw(grouped bool) (*drawing, error) {
 	a, err := g.Analyze()
 	if err != nil {
@@ -84,8 +83,8 @@ func (g *Graph) draw(grouped bool) (*drawing, error) {
 	return d, nil
 }
 
-// label is what stands in a layer's box: its name, what it computes where the
-// name does not tell, and its size.
+// label is the text in a layer's box: its name, what it computes if the name does not tell, and its
+// size.
 func (g *Graph) label(k int) string {
 	l := g.Layers[k]
 	s := l.Name
@@ -98,7 +97,7 @@ func (g *Graph) label(k int) string {
 	return fmt.Sprintf("%s %d", s, l.Size)
 }
 
-// DOT writes g for Graphviz, as it was given or grouped.
+// DOT writes g for Graphviz, as given or grouped.
 func (g *Graph) DOT(w io.Writer, grouped bool) error {
 	d, err := g.draw(grouped)
 	if err != nil {

@@ -26,7 +26,7 @@ type Graph struct {
 	Layers      []Layer
 	Connections []Connection
 
-	into, outOf [][]int // by layer, once there is an index
+	into, outOf [][]int // by layer, once Index has run
 }
 
 // A Layer is a node.
@@ -38,10 +38,10 @@ type Layer struct {
 	Activation Activation
 	Bias       []Slot // vectors added to a sum; usually none or one
 
-	// Given names what comes with the data: an input's values, a softmax's
-	// classes, and of any other layer the gradient of its activation; "": none.
+	// Given names the data that a layer takes: an input's values, a softmax's classes, and for any
+	// other layer the gradient of its activation; "": none.
 	Given string
-	// Initial names the activations before the first frame; "": nobody sees them.
+	// Initial names the activations before the first frame; "": nothing reads them.
 	Initial string
 }
 
@@ -55,14 +55,14 @@ const (
 	Symbols              // one symbol of Size a frame: a vector with a single one in it
 )
 
-// An Aggregate is how a layer makes one vector of those that come in: g of (5).
+// An Aggregate is how a layer combines its incoming vectors into one: g of (5).
 type Aggregate uint8
 
 // The aggregates.
 const (
 	Sum     Aggregate = iota // additive layer (2)
 	Product                  // multiplicative layer (4)
-	Max                      // the largest of each element; of equals the later connection's
+	Max                      // the largest of each element; among equals the later connection counts
 )
 
 // Aggregates lists the aggregates by name.
@@ -138,9 +138,9 @@ type Connection struct {
 	Param    Slot
 }
 
-// A Slot is where a connection's weights or a bias lie in a parameter: rows
-// from Offset of a matrix Size(To) × Size(From), columns where From is Symbols,
-// elements of a vector. Connections with one parameter can be one product.
+// A Slot is where a connection's weights or a bias lie in a parameter: rows from Offset of a matrix
+// Size(To) × Size(From), columns where From is Symbols, or elements of a vector. Connections that
+// share a parameter can be one product.
 type Slot struct {
 	Param  string
 	Offset int
@@ -208,12 +208,12 @@ func (g *Graph) ends() (into, outOf [][]int) {
 	return into, outOf
 }
 
-// Index has Into and OutOf look nothing up any more: nothing may be added or
-// connected otherwise after it.
+// Index stores the results of Into and OutOf. No layer or connection may be added or changed after
+// it.
 func (g *Graph) Index() { g.into, g.outOf = g.ends() }
 
-// Delay is the longest delay of the connections out of layer k: how many frames
-// of it must be known before the first.
+// Delay is the longest delay of the connections out of layer k: the number of its frames that must
+// be known before the first.
 func (g *Graph) Delay(k int) int {
 	d := 0
 	for _, m := range g.OutOf(k) {
@@ -222,8 +222,7 @@ func (g *Graph) Delay(k int) int {
 	return d
 }
 
-// Check reports the first thing that is wrong with g, in one sentence that names
-// the layers.
+// Check reports the first error in g, in one sentence that names the layers.
 func (g *Graph) Check() error {
 	seen := map[string]bool{}
 	inputs := 0

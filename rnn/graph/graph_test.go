@@ -69,7 +69,7 @@ func TestRecurrentNodes(t *testing.T) {
 			t.Errorf("%v: recurrent nodes %q, want %q", test.cell, got, test.recurrent)
 		}
 	}
-	// The surrogate's recurrence and the memory cell's are apart: that is the idea.
+	// The surrogate's recurrence and the memory cell's are separate, which is the point of the cell.
 	g, err := graph.New(graph.Stack{Cell: cell.LSLSTM, Layers: 2, Input: 3, Hidden: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -87,11 +87,11 @@ func sameWords(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
-// graphless reports whether a graph cannot say what c computes: c reads frames before the
-// first, or a function of weights alone, or divides.
+// graphless reports whether no graph can express c: c reads earlier frames of its input, needs a
+// function of weights alone, or divides.
 func graphless(c *cell.Cell) bool { return c.Window > 1 || c == cell.RGLRU || c == cell.SLSTM }
 
-// TestEveryCellHasAGraph: a cell that is added later has one, too, unless it is graphless.
+// TestEveryCellHasAGraph: every cell has a graph, later ones too, unless it is graphless.
 func TestEveryCellHasAGraph(t *testing.T) {
 	for _, c := range cell.All() {
 		for _, s := range []graph.Stack{{Cell: c, Layers: 1, Input: 2, Hidden: 3}, {Cell: c, Layers: 3, Input: 5, Hidden: 3, Output: 4, Symbols: true}} {
@@ -114,9 +114,9 @@ func TestEveryCellHasAGraph(t *testing.T) {
 	}
 }
 
-// checkOrder holds an analysis to its definition, by other means than Tarjan's:
-// components are the classes of mutual reachability, sources come before what
-// they connect to, and inside a component delayed connections do not count.
+// checkOrder checks an analysis against its definition, by other means than Tarjan's: components
+// are the classes of mutual reachability, sources come before what they connect to, and inside a
+// component delayed connections do not count.
 func checkOrder(t *testing.T, g *graph.Graph, a *graph.Analysis) {
 	t.Helper()
 	n := len(g.Layers)
@@ -163,7 +163,7 @@ func checkOrder(t *testing.T, g *graph.Graph, a *graph.Analysis) {
 	}
 }
 
-// TestRandomGraphs checks analyses of graphs without a shape.
+// TestRandomGraphs checks analyses of random graphs.
 func TestRandomGraphs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -221,7 +221,7 @@ func random(rng *rand.Rand, n int) *graph.Graph {
 	return g
 }
 
-// TestGradients holds (6) to (19) to central differences of the error.
+// TestGradients compares (6) to (19) with central differences of the error.
 func TestGradients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var all []*graph.Graph
@@ -264,8 +264,8 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// difference is the central difference of the error by in[name][j], and whether
-// it is the same for steps of two sizes, as it is not at a kink.
+// difference is the central difference of the error by in[name][j]. It also reports whether steps
+// of two sizes agree, which they do not at a kink.
 func difference(t *testing.T, g *graph.Graph, size graph.Size, in graph.Values, name string, j int) (float64, bool) {
 	at := func(h float64) float64 {
 		moved := maps.Clone(in)
@@ -294,9 +294,8 @@ func difference(t *testing.T, g *graph.Graph, size graph.Size, in graph.Values, 
 	return a, math.Abs(a-b) < 1e-6*(1+math.Abs(a))
 }
 
-// TestTruncation: with frames that a previous minibatch left, the error is that
-// of the new frames alone, and its gradient what the same network has over all
-// frames with the classes of the old ones not counting.
+// TestTruncation: with frames from a previous minibatch, only the new frames' error counts. Its
+// gradient is that of the same network over all frames, where the old frames' classes do not count.
 func TestTruncation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	g, err := graph.New(graph.Stack{Cell: cell.LSTMPeephole, Layers: 1, Input: 3, Hidden: 4})
@@ -381,8 +380,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNamesAreNames: what layers are called changes nothing, be it what a parameter or an input of
-// another layer might be called.
+// TestNamesAreNames: the names of layers change nothing, even where they equal the name of a
+// parameter or of another layer's input.
 func TestNamesAreNames(t *testing.T) {
 	const text = `
 [[layer]]
@@ -443,8 +442,8 @@ activation = "softmax"
 	}
 }
 
-// TestDrawings holds Figures 1 and 2 to golden files and checks that every SVG
-// is well formed.
+// TestDrawings compares Figures 1 and 2 with golden files, and checks that every SVG is well
+// formed.
 func TestDrawings(t *testing.T) {
 	g, err := graph.New(graph.Stack{Cell: cell.LSTMPeephole, Layers: 1, Input: 38, Hidden: 16, Output: 20, Symbols: true})
 	if err != nil {

@@ -119,7 +119,7 @@ func Parse(text []byte) (*Graph, error) {
 	return g, g.Check()
 }
 
-// printable reports what drawings and tables have no place for in a name.
+// printable reports a character in a name that drawings and tables cannot show.
 func printable(what, name string) error {
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return fmt.Errorf("graph: the name of %s %q has an unprintable character", what, name)
@@ -154,8 +154,7 @@ func explain(err error) error {
 	return fmt.Errorf("graph: %w", err)
 }
 
-// choose turns a word into its place in words, the first of which stands for no
-// word.
+// choose returns the index of word in words. No word stands for the first.
 func choose[T ~uint8](where, key, word string, words []string) (T, error) {
 	if word == "" {
 		return 0, nil
@@ -167,11 +166,10 @@ func choose[T ~uint8](where, key, word string, words []string) (T, error) {
 	return T(i), nil
 }
 
-// name gives every weight, input, output and initial activation its name. Full
-// connections from one layer with one delay share a parameter, so that they are
-// one product where their ends lie side by side. The names of layers are quoted in
-// those made of them, so that no two of these are the same, whatever layers are
-// called.
+// name gives every weight, input, output and initial activation its name. Full connections from one
+// layer with one delay share a parameter, so that they are one product where their ends lie side by
+// side. Names of layers are quoted within these names, so that no two of these are equal, whatever
+// layers are called.
 func (g *Graph) name() {
 	used := map[string]int{}
 	for m := range g.Connections {

@@ -6,31 +6,29 @@ import (
 	"slices"
 )
 
-// A Size says how much of a network's life is computed. Rows of vectors lie
-// frame after frame: row t·Batch+b is frame t of sequence b.
+// A Size says how many frames of how many sequences are computed. Rows of vectors lie frame after
+// frame: row t·Batch+b is frame t of sequence b.
 type Size struct {
 	Batch   int
-	History int // frames that a previous minibatch left: they are seen and learnt from, but their errors are not counted
+	History int // frames from a previous minibatch: gradients flow through them, but their errors do not count
 	Steps   int // new frames
 	Train   bool
 }
 
-// Frames is all that a network sees.
+// Frames is the number of all frames.
 func (s Size) Frames() int { return s.History + s.Steps }
 
 // Values are matrices by name, row by row.
 type Values map[string][]float64
 
-// Reference computes g frame by frame by the equations (1) to (19). in holds
-// every parameter, what is given of inputs and outputs (inputs for all frames,
-// classes and gradients for the new ones) and the initial activations, the
-// earliest first.
+// Reference computes g frame by frame by the equations (1) to (19). in holds every parameter and
+// the initial activations, the earliest first. It holds given inputs for all frames, and given
+// classes and gradients for the new ones.
 //
-// Of each layer it returns "y NAME" for all frames and of a softmax "loss NAME"
-// for the new ones; where training, "grad NAME" of every parameter, dense input
-// and initial activation. The error is the mean cross-entropy of the new frames
-// and the given gradients' part of it. It flows back to frame 0: BPTT(History +
-// Steps; Steps) in the words of section 3.2.
+// For each layer it returns "y NAME" for all frames and for a softmax "loss NAME" for the new ones;
+// where training, "grad NAME" for every parameter, dense input and initial activation. The error is
+// the mean cross-entropy of the new frames, and what the given gradients add to it. It flows back
+// to frame 0: BPTT(History + Steps; Steps) in the words of section 3.2.
 func (g *Graph) Reference(size Size, in Values) (Values, error) {
 	a, err := g.Analyze()
 	if err != nil {
@@ -167,8 +165,7 @@ func (r *reference) row(v []float64, lead, t, b, size int) []float64 {
 	return v[at : at+size]
 }
 
-// weight returns element (i, j) of connection m's matrix, for full ones, and its
-// place in the parameter.
+// weight returns where element (i, j) of connection m's full matrix lies in its parameter.
 func (r *reference) weight(m, i, j int) (at int) {
 	c := r.Connections[m]
 	from := r.Layers[c.From]
@@ -321,8 +318,8 @@ func (r *reference) share(k, m, t, b, i int) float64 {
 	return 1
 }
 
-// gradient adds frame t to the gradients of connection m's weights (19), and of
-// the biases of the layer that it is the first connection into.
+// gradient adds frame t to the gradients of connection m's weights (19). If m is the first
+// connection into its layer, it adds to those of the layer's biases too.
 func (r *reference) gradient(m, t int) {
 	c := r.Connections[m]
 	from, to := r.Layers[c.From], r.Layers[c.To]
@@ -383,7 +380,7 @@ func (r *reference) answer() {
 	}
 }
 
-// identity is what an aggregate of nothing is, and of adds one vector to it.
+// identity is the aggregate of no vectors. of adds one vector to an aggregate.
 func (a Aggregate) identity() float64 {
 	return [...]float64{Sum: 0, Product: 1, Max: math.Inf(-1)}[a]
 }

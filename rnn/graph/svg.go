@@ -27,8 +27,8 @@ func (r rect) right() float64  { return r.x + r.w }
 func (r rect) middle() float64 { return r.y + r.h/2 }
 func (r rect) center() float64 { return r.x + r.w/2 }
 
-// SVG draws g, as it was given or grouped: components from left to right by
-// their level, the layers of one in columns by the order of activation.
+// SVG draws g, as given or grouped: components from left to right by their level, the layers of one
+// in columns by the order of activation.
 func (g *Graph) SVG(w io.Writer, grouped bool) error {
 	d, err := g.draw(grouped)
 	if err != nil {
@@ -137,7 +137,7 @@ func drawEdge(b *strings.Builder, e arrow, from, to rect) {
 		width = 2.6
 	}
 	if e.weight == Diagonal { // a peephole
-		width, end, aside = 1.6, "dot", 1 // of the arrows that end in the same box
+		width, end, aside = 1.6, "dot", 1 // beside the arrows that end in the same box
 	}
 	if e.delay > 0 {
 		dash = ` stroke-dasharray="6 4"`
@@ -156,7 +156,7 @@ func drawEdge(b *strings.Builder, e arrow, from, to rect) {
 		lx, ly = (x0+x1)/2, 0.125*(from.y+to.y)+0.75*top-3
 	}
 	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="#333" stroke-width="%.1f"%s marker-end="url(#%s)"/>`+"\n", path, width, dash, end)
-	if e.delay > 1 { // dashes alone stand for the frame before
+	if e.delay > 1 { // dashes alone mean a delay of one frame
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#555" font-size="11" text-anchor="middle">%d</text>`+"\n", lx, ly, e.delay)
 	}
 }
