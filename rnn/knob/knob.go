@@ -76,8 +76,8 @@ func (p Params) Complete(knobs []Knob) (Params, error) {
 	return out, nil
 }
 
-// Split divides p among the knobs of two owners by name; what neither owns goes
-// to the first, whose Complete will name it.
+// Split divides p by name between the knobs of two owners. Settings that neither owns go to the
+// first, whose Complete will report them.
 func (p Params) Split(second []Knob) (first, rest Params) {
 	first, rest = Params{}, Params{}
 	for name, v := range p {

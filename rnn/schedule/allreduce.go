@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// AllReduce sets each view of Sums, in every one of so many replicas of the schedule, to
-// the sum of what it is in all of them: the gradient of a minibatch of which each replica
-// has a part. All replicas have the same sums in the same order. With one replica it does
-// nothing.
+// AllReduce sets each view of Sums, in each of so many replicas of the schedule, to its sum over
+// all replicas: the gradient of a minibatch of which each replica has a part. All replicas have the
+// same sums in the same order. With one replica it does nothing.
 type AllReduce struct {
 	Sums     []View
 	Replicas int
@@ -18,7 +17,7 @@ func (a AllReduce) Name() string   { return "allreduce" }
 func (a AllReduce) Reads() []View  { return a.Sums }
 func (a AllReduce) Writes() []View { return a.Sums }
 
-// Elements is how many are summed.
+// Elements is the number of elements that are summed.
 func (a AllReduce) Elements() (n int64) {
 	for _, v := range a.Sums {
 		n += int64(v.Rows) * int64(v.Cols)
@@ -26,8 +25,8 @@ func (a AllReduce) Elements() (n int64) {
 	return n
 }
 
-// FLOPs counts one addition for each element and each other replica, divided by the
-// replicas: each adds up a part of the elements.
+// FLOPs counts one addition for each element and each other replica, divided by the number of
+// replicas, since each adds up a part of the elements.
 func (a AllReduce) FLOPs() int64 { return a.Elements() * int64(a.Replicas-1) / int64(a.Replicas) }
 
 func (a AllReduce) String() string {
@@ -49,14 +48,14 @@ func (a AllReduce) check() error {
 // MaxReplicas bounds the replicas of a schedule.
 const MaxReplicas = 1024
 
-// AllReduce has groups of matrices summed over replicas, in the order of the groups, which
-// does not depend on the schedule: replicas may have different ones. Each group is summed on
-// a stream of its own as soon as the last of its matrices is formed, while the other streams
-// go on.
+// AllReduce has groups of matrices summed over replicas, in the order of the groups. This order
+// does not depend on the schedule, so replicas may have different schedules. Each group is summed
+// on a stream of its own as soon as the last of its matrices is formed, while the other streams go
+// on.
 //
-// What forms these matrices moves ahead, to right behind what it waits for. Techniques
-// compute all weight gradients at the end of the backward pass. Then nothing would be left
-// to hide the sums behind.
+// Operations that form these matrices move ahead, to right behind what they wait for. Techniques
+// compute all weight gradients at the end of the backward pass, where nothing would be left to hide
+// the sums behind.
 func (b *Builder) AllReduce(groups [][]*Matrix, replicas int) {
 	of := map[*Matrix]int{}
 	for g, matrices := range groups {
@@ -65,7 +64,7 @@ func (b *Builder) AllReduce(groups [][]*Matrix, replicas int) {
 		}
 	}
 	nodes := moveAhead(b.s.Nodes, of)
-	behind := make([]int, len(groups)) // per group, how many nodes are ahead of its sum
+	behind := make([]int, len(groups)) // per group, how many nodes come before its sum
 	for i, n := range nodes {
 		for _, v := range n.Op.Writes() {
 			if g, ok := of[v.M]; ok {
@@ -91,15 +90,15 @@ func (b *Builder) AllReduce(groups [][]*Matrix, replicas int) {
 	b.s.Nodes = append(b.s.Nodes, nodes[done:]...)
 }
 
-// moveAhead moves each node that writes nothing but matrices of a set to right behind the
-// last node that it must follow. The meaning stays: no node passes one that it conflicts with.
+// moveAhead moves each node that writes only matrices of set to right behind the last node that it
+// must follow. The meaning stays: no node passes one that it conflicts with.
 func moveAhead[T any](nodes []Node, set map[*Matrix]T) []Node {
 	forms := func(op Op) bool {
 		return !slices.ContainsFunc(op.Writes(), func(v View) bool { _, ok := set[v.M]; return !ok })
 	}
 	type placed struct {
 		Node
-		behind int // the place, in the order before, that it is behind or at
+		behind int // its place, or the place in the old order that it moves behind
 	}
 	all := make([]placed, len(nodes))
 	for i, n := range nodes {

@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// twoLayers is a backward pass of two layers that forms both weight gradients at its end,
-// and a change of the weights by them.
+// twoLayers is a backward pass of two layers that forms both weight gradients at its end, followed
+// by a change of the weights.
 func twoLayers(sum bool) (*Schedule, error) {
 	b := NewBuilder(1)
 	var dx, dw, w []*Matrix
@@ -60,7 +60,7 @@ func TestAllReduceOverlaps(t *testing.T) {
 	}
 }
 
-// TestAllReduceShapes: what does not fit is refused.
+// TestAllReduceShapes: shapes that do not fit are refused.
 func TestAllReduceShapes(t *testing.T) {
 	m := &Matrix{Name: "m", Rows: 4, Cols: 3}
 	for _, c := range []struct {
@@ -81,8 +81,8 @@ func TestAllReduceShapes(t *testing.T) {
 	}
 }
 
-// TestMoveAhead: what is moved never passes an operation that it conflicts with, also where
-// that was moved itself.
+// TestMoveAhead: an operation that moves never passes one that it conflicts with, even where the
+// latter has moved itself.
 func TestMoveAhead(t *testing.T) {
 	b := NewBuilder(1)
 	x, y, g := b.Matrix("x", 2, 2), b.Matrix("y", 2, 2), b.Matrix("g", 2, 2)

@@ -7,8 +7,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// complete reports an operation without what its own check and its list of views take
-// for granted: views that are there, states, steps.
+// complete reports an operation that lacks what its own check and list of views take for granted:
+// views, states, steps.
 func complete(op Op) error {
 	ok := false
 	switch op := op.(type) {
@@ -62,7 +62,7 @@ func complete(op Op) error {
 	return nil
 }
 
-// present reports whether views are of a matrix.
+// present reports whether all views have a matrix.
 func present(views ...View) bool {
 	for _, v := range views {
 		if v.Empty() {

@@ -101,9 +101,9 @@ func (s *Schedule) Summarize() Summary {
 		k.Bytes += Bytes(n.Op)
 	}
 
-	// The chain of true dependencies is that of a schedule in which every
-	// operation has a stream of its own; following the last writers and the
-	// readers since of each band gives its depth without deriving that.
+	// The chain of true dependencies is that of a schedule in which every operation has a stream of
+	// its own. Its depth follows from the last writers of each band, and the readers since, without
+	// deriving waits.
 	type use struct {
 		view  View
 		write bool

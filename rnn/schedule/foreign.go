@@ -2,8 +2,8 @@ package schedule
 
 import "fmt"
 
-// Foreign is a whole pass that another program computes. No device runs it: a package
-// that knows the program does, and finds here where each array comes from and goes to.
+// Foreign is a whole pass that another program computes. No device runs it. The package that knows
+// the program does, and finds here where each array comes from and goes to.
 type Foreign struct {
 	Program  string // its name
 	Request  string // what it is to compute, as the program is told
@@ -11,10 +11,10 @@ type Foreign struct {
 	Products int64 // floating-point operations of the problem: what it executes is not known
 }
 
-// An Array is a whole matrix by the name and shape that the program knows it by.
+// An Array is a whole matrix, with the name and shape that the program knows.
 type Array struct {
 	Name  string
-	Shape []int // of as many elements
+	Shape []int // with as many elements
 	All   View
 }
 

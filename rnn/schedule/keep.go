@@ -2,13 +2,13 @@ package schedule
 
 import "rnnbench/rnn/cell"
 
-// A cell's Keep is a column of ones and zeros, one for each sequence. A sequence of 0 begins anew at the
-// step: 0 takes the place of its states before the step, and so of its recurrent products, which are
-// formed of what was there. The gradient of a cell also has the column of the step after, as the second half
-// of its own: the gradient of a sequence of 0 does not come from there. Columns are data: a schedule does not
+// A cell's Keep is a column of ones and zeros, one for each sequence. A sequence of 0 begins anew
+// at the step. Its states before the step count as 0, and so do its recurrent products, which were
+// formed from the old states. The Keep of a cell's gradient has a second half, the column of the
+// step after: a sequence of 0 gets no gradient from there. Columns are data: a schedule does not
 // depend on what is in them. They are empty where no sequence begins anew.
 
-// KeepOf is the column by which c reads the vector that r names; empty: as it is.
+// KeepOf is the column by which c multiplies the vector that r names; empty: c reads it as it is.
 func (c Cell) KeepOf(r cell.Ref) View {
 	if r.Kind == cell.Prev || r.Kind == cell.R {
 		return c.Keep
@@ -41,7 +41,7 @@ func half(v View, i int) View {
 // keeps reports whether v is a column of so many rows, or empty.
 func keeps(v View, rows int) bool { return v.Empty() || v.Rows == rows && v.Cols == 1 }
 
-// where spells the column of an operation that has one.
+// where spells the column of an operation, if it has one.
 func where(keep View) string {
 	if keep.Empty() {
 		return ""
@@ -49,7 +49,7 @@ func where(keep View) string {
 	return " where " + keep.String()
 }
 
-// Keeping is the column by which sequences begin anew within op; empty where none does.
+// Keeping is the column by which sequences begin anew in op; empty: none does.
 func Keeping(op Op) View {
 	switch op := op.(type) {
 	case Cell:
@@ -68,7 +68,7 @@ func Keeping(op Op) View {
 	return View{}
 }
 
-// spreads reports whether Spread is behind X, or empty.
+// spreads reports whether Spread is empty or lies right behind X.
 func (s *Sequence) spreads() bool {
 	x, v := s.X, s.Spread
 	return v.Empty() || !s.Keep.Empty() && v.M == x.M && v.Row == x.Row && v.Rows == x.Rows && v.Col == x.Col+x.Cols && v.Cols == s.Hidden()

@@ -8,13 +8,13 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A MapChain is maps of one shape run in one go: element by element, each after those
-// before it. Views are the same or apart, unless all steps read them alone.
+// A MapChain is maps of one shape run in one go: element by element, each after those before it.
+// Two views are the same or disjoint, unless steps only read them.
 type MapChain struct{ Steps []Map }
 
 func (m MapChain) Name() string { return "maps" }
 
-// Reads are the operands that no step before has written.
+// Reads lists the operands that no earlier step has written.
 func (m MapChain) Reads() []View {
 	var reads, written []View
 	for _, s := range m.Steps {
@@ -69,8 +69,8 @@ func (m MapChain) check() error {
 	return nil
 }
 
-// joins reports whether step i is of the shape of those before it and touches in
-// part nothing that they write, and they nothing that it writes.
+// joins reports whether step i has the shape of the steps before it, and neither writes a part of a
+// view that the other reads or writes.
 func (m MapChain) joins(i int) bool {
 	s, first := m.Steps[i], m.Steps[0].Out
 	if s.Out.Rows != first.Rows || s.Out.Cols != first.Cols {
@@ -105,8 +105,8 @@ func (m *MapChain) Append(s Map) bool {
 	return true
 }
 
-// Program is what m runs for each element, with what its vectors are: Next what
-// it writes, Prev what it only reads.
+// Program is the program that m runs for each element, and the view of each of its vectors: Next
+// for views that m writes, Prev for those that it only reads.
 func (m MapChain) Program() (p cell.Program, vector func(cell.Ref) View) {
 	reads, writes := m.Reads(), m.Writes()
 	ref := func(v View) cell.Ref {

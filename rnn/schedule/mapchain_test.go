@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestMaps: what joins, and what the whole reads and writes.
+// TestMaps: which maps join, and what the chain reads and writes.
 func TestMaps(t *testing.T) {
 	b := NewBuilder(1)
 	x, y, z := b.Matrix("x", 4, 6), b.Matrix("y", 4, 6), b.Matrix("z", 1, 3)

@@ -7,8 +7,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestEqualOperationsAreKeptOnce holds that equal operations are kept once, however many are forgotten
-// meanwhile, and that what they are is checked.
+// TestEqualOperationsAreKeptOnce: equal operations are kept once, however many others are forgotten
+// meanwhile, and each is checked.
 func TestEqualOperationsAreKeptOnce(t *testing.T) {
 	b := NewBuilder(1)
 	m := b.Matrix("m", 2*remembered, 4)
@@ -45,8 +45,7 @@ func TestEqualOperationsAreKeptOnce(t *testing.T) {
 	}
 }
 
-// TestAccesses holds the short way of the commonest operations to what they read
-// and write.
+// TestAccesses compares the fast path of the commonest operations with what they read and write.
 func TestAccesses(t *testing.T) {
 	b := NewBuilder(1)
 	x, y, z := b.Matrix("x", 4, 4).All(), b.Matrix("y", 4, 4).All(), b.Matrix("z", 4, 4).All()

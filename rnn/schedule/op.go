@@ -28,8 +28,8 @@ type Op interface {
 	fmt.Stringer
 }
 
-// Bytes counts what op reads and writes: of a table the rows that are looked up
-// alone, though it may read, and change, any.
+// Bytes counts what op reads and writes. Of a table it counts only the rows that are looked up,
+// though op may touch any.
 func Bytes(op Op) int64 {
 	switch op := op.(type) {
 	case Gather:
@@ -44,8 +44,8 @@ func Bytes(op Op) int64 {
 	return n
 }
 
-// size is the number of bytes that op takes with the views that it has to itself:
-// the states before a step are those after another.
+// size is the number of bytes that op takes, with the views that no other operation has. States
+// before a step are another operation's states after one.
 func size(op Op) int64 {
 	n := int64(reflect.TypeOf(op).Size())
 	switch op := op.(type) {
@@ -59,8 +59,8 @@ func size(op Op) int64 {
 	return n
 }
 
-// Accesses yields every view that op reads (false), then writes (true). Of the
-// operations that schedules have by the million it allocates nothing.
+// Accesses yields every view that op reads (false), then every view that it writes (true). It
+// allocates nothing for the operations that schedules have by the million.
 func Accesses(op Op) iter.Seq2[View, bool] {
 	return func(yield func(View, bool) bool) {
 		switch op := op.(type) {
@@ -116,10 +116,10 @@ type SumRows struct {
 	Accumulate bool
 }
 
-// Cell advances rows(X) sequences by one step: bias, activations and state
-// update in one. X is rows × gates·hidden and R rows × recurrent gates·hidden;
-// BX, BR (and Peep) one row; states rows × hidden. With Train set it keeps what the backward pass needs
-// in Saved, rows × saved·hidden. Keep says which sequences begin anew: see keep.go.
+// Cell advances rows(X) sequences by one step: bias, activations and state update in one. X is rows
+// × gates·hidden and R rows × recurrent gates·hidden; BX, BR (and Peep) one row; states rows ×
+// hidden. With Train set it keeps what the backward pass needs in Saved, rows × saved·hidden. Keep
+// says which sequences begin anew: see keep.go.
 type Cell struct {
 	Cell               *cell.Cell
 	Train              bool
@@ -129,11 +129,10 @@ type Cell struct {
 	Keep               View
 }
 
-// CellBackward is the gradient of one Cell step. DOut is the gradient of the
-// output from above and DNext those of the next states from the step after. It
-// writes DX (and DR, where the cell splits them), for every state that the cell
-// itself reads DPrev, which may be the same view as DNext, and adds to DPeep,
-// rows × peepholes·hidden. DPrev of other states is empty.
+// CellBackward is the gradient of one Cell step. DOut is the gradient of the output from above, and
+// DNext those of the next states from the step after. It writes DX and, where the cell splits them,
+// DR. It writes DPrev of every state that the cell itself reads; that may be the same view as
+// DNext. DPrev of other states is empty. It adds to DPeep, rows × peepholes·hidden.
 type CellBackward struct {
 	Cell       *cell.Cell
 	DOut       View
@@ -145,7 +144,7 @@ type CellBackward struct {
 	DPrev      []View
 	DPeep      View
 
-	Keep View // of this step, and behind it of the one after: see keep.go
+	Keep View // of this step, then of the one after: see keep.go
 }
 
 // Gather copies row Index[i] of Table to row i of Out: the product of a one-hot
@@ -177,8 +176,8 @@ func some(lists ...[]View) []View {
 	return out
 }
 
-// tangled says that op writes part of what it reads, so that its result would
-// depend on the order in which it is computed.
+// tangled reports that op writes part of what it reads, so its result would depend on the order in
+// which it is computed.
 func tangled(op Op) error {
 	return fmt.Errorf("schedule: %v: the result overlaps an operand in part", op)
 }
@@ -294,7 +293,7 @@ func (s SumRows) check() error {
 
 func (c Cell) Name() string { return "cell" }
 
-// Program is what c runs for each unit.
+// Program is the program that c runs for each unit.
 func (c Cell) Program() cell.Program {
 	if c.Train {
 		return c.Cell.Forward

@@ -2,7 +2,7 @@ package schedule
 
 import "testing"
 
-// TestBytes counts what operations move: of a table of a thousand rows the three that are looked up.
+// TestBytes counts what operations move. Of a table of a thousand rows only the three that are looked up count.
 func TestBytes(t *testing.T) {
 	b := NewBuilder(1)
 	table, index, rows := b.Matrix("table", 1000, 8).All(), b.Matrix("index", 3, 1).All(), b.Matrix("rows", 3, 8).All()

@@ -20,7 +20,7 @@ func Rules() []string { return []string{"sgd", "adam"} }
 
 func (r Rule) String() string { return Rules()[r] }
 
-// Rates are what an Update is told anew in each run: the columns of one row.
+// Rates are what an Update reads anew in each run: the columns of one row.
 const (
 	Rate    = iota // SGD: the learning rate; Adam: that divided by 1 − Beta1ᵗ in iteration t
 	Root           // Adam: 1 ÷ √(1 − Beta2ᵗ)
@@ -29,13 +29,12 @@ const (
 	RateColumns
 )
 
-// clipEpsilon is added to the norm that a limit is divided by, as PyTorch's clip_grad_norm_ does.
+// clipEpsilon is added to the norm that divides the limit, as in PyTorch's clip_grad_norm_.
 const clipEpsilon = 1e-6
 
-// Squares sets column i of the row Out, of k columns, to the sum of squares of the i-th of
-// k bands of A's rows: from row rows·i/k on. The bands let workers share it.
-// Rows, if there is one, is a column of row numbers, as a Scatter's Index: in all other rows A is 0,
-// so that a device may leave them alone.
+// Squares sets column i of the row Out, of k columns, to the sum of squares of the i-th of k bands
+// of A's rows, which begins at row rows·i/k. Workers share the bands. Rows, unless empty, is a
+// column of row numbers, as a Scatter's Index. In all other rows A is 0, so a device may skip them.
 type Squares struct {
 	A, Out, Rows View
 }
@@ -46,12 +45,12 @@ func (s Squares) Band(i int) View {
 	return s.A.Band(from, s.A.Rows*(i+1)/s.Out.Cols-from)
 }
 
-// Update changes Param by its gradient Grad, of the same shape. Where the norm of all
-// gradients, the root of the sum of Squares, is not finite, nothing changes.
-// Copy, if there is one, becomes what Param is then: parameters in 16 bits lie beside
-// those in single precision. Rates is a row of RateColumns.
-// Rows, if there is one, is a column of row numbers, as a Scatter's Index: in all other rows Grad
-// is 0, so that a device need not read it there. Where Alone, these rows do not change either.
+// Update changes Param by its gradient Grad, of the same shape. Where the norm of all gradients,
+// the root of the sum of Squares, is not finite, nothing changes. Copy, unless empty, becomes a
+// copy of the new Param: parameters in 16 bits lie beside those in single precision. Rates is a row
+// of RateColumns. Rows, unless empty, is a column of row numbers, as a Scatter's Index. In all
+// other rows Grad is 0, so a device need not read it there. Where Alone, those rows do not change
+// either.
 type Update struct {
 	Rule                  Rule
 	Param, Copy, Grad     View
@@ -76,8 +75,8 @@ func (s Squares) check() error {
 	return nil
 }
 
-// Alone reports whether rows of which the gradient is 0 do not change: by SGD without a moment,
-// unless they have a copy.
+// Alone reports whether rows with a gradient of 0 do not change: under SGD without a moment, unless
+// they have a copy.
 func (u Update) Alone() bool { return u.Rule == SGD && len(u.Moment) == 0 && u.Copy.Empty() }
 
 func (u Update) Name() string { return "update" }
@@ -122,8 +121,8 @@ func (u Update) check() error {
 	return fmt.Errorf("schedule: %v: %d moments do not fit the rule", u, len(u.Moment))
 }
 
-// Scale is what gradients are multiplied by, given the rates and the sum of squares of all
-// gradients. It is 0 where that sum is not finite: then nothing must change.
+// Scale is the factor for gradients, given the rates and the sum of squares of all gradients. It is
+// 0 where that sum is not finite: then nothing must change.
 func (u Update) Scale(rates []float64, sum float64) float64 {
 	scale := rates[Unscale]
 	if u.Squares.Empty() {
@@ -138,7 +137,7 @@ func (u Update) Scale(rates []float64, sum float64) float64 {
 	return scale
 }
 
-// Step is what becomes of a parameter and its moments by a gradient that is scaled already.
+// Step returns a parameter's new value, given its scaled gradient, and updates its moments.
 func (u Update) Step(rates []float64, param, gradient float64, moment []float64) float64 {
 	b1, b2, epsilon := float64(u.Beta1), float64(u.Beta2), float64(u.Epsilon)
 	switch {

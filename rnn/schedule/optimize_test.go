@@ -70,7 +70,7 @@ func TestUpdateStep(t *testing.T) {
 	}
 }
 
-// TestUpdateShapes: what does not fit is refused.
+// TestUpdateShapes: shapes that do not fit are refused.
 func TestUpdateShapes(t *testing.T) {
 	b := NewBuilder(1)
 	w, g, m, rates := b.Matrix("w", 3, 4), b.Matrix("g", 3, 4), b.Matrix("m", 3, 4), b.Matrix("rates", 1, RateColumns)

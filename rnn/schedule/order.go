@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// access is one past use of a band of a matrix: of all its rows, and of these columns.
+// access is one past use of a band of a matrix: all its rows, and these columns.
 type access struct {
 	node     int32
 	from, to int32 // columns
@@ -15,10 +15,10 @@ type access struct {
 // derive fills in the waits: each node waits for the latest node of every other
 // stream that it conflicts with, unless that order already follows.
 //
-// The history of a matrix is kept by row bands, as tall as its views allow, and
-// stays short because each access stands for what it makes redundant: a write
-// for all it covers, a read for the earlier reads of its own stream. So the
-// time is linear in the number of views, times the accesses alive in a band.
+// The history of a matrix is kept by row bands, as tall as its views allow. It stays short because
+// each access replaces those that it makes redundant: a write replaces all that it covers, and a
+// read the earlier reads of its own stream. So the time is linear in the number of views, times the
+// accesses alive in a band.
 func derive(s *Schedule) {
 	if s.Streams == 1 {
 		return
@@ -79,7 +79,7 @@ func derive(s *Schedule) {
 	}
 }
 
-// Clocks is the number of bytes of what derive knows of each node, while it runs.
+// Clocks is the number of bytes that derive holds about nodes while it runs.
 func (s *Schedule) Clocks() int64 {
 	if s.Streams == 1 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// FuzzDerive holds the derived waits of random schedules to Verify.
+// FuzzDerive checks the derived waits of random schedules by Verify.
 func FuzzDerive(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)
@@ -274,8 +274,8 @@ func TestBuilderRejects(t *testing.T) {
 	}
 }
 
-// TestTooManyOperations holds that more operations than a schedule has room for are declined,
-// not an error, before they are made or as they come.
+// TestTooManyOperations: more operations than a schedule has room for are declined, ahead or as
+// they come. That is not an error.
 func TestTooManyOperations(t *testing.T) {
 	b := NewBuilder(1)
 	if err := b.Room(MaxNodes); err != nil {

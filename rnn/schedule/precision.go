@@ -8,7 +8,7 @@ const (
 	FP32 Precision = iota // IEEE single throughout
 	TF32                  // operands of products rounded to 10 bits of mantissa
 	BF16                  // operands of products stored in 16 bits, 7 of them mantissa
-	FP16                  // the same with 10
+	FP16                  // the same with 10 bits of mantissa
 )
 
 // Precisions lists the precisions by name.

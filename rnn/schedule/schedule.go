@@ -22,8 +22,7 @@ import (
 // It is wrapped with the reason. Declining is not failing: a sweep records it.
 var ErrUnsupported = errors.New("unsupported")
 
-// ErrKnob is the ErrUnsupported of a knob's setting: without it the work could be
-// done.
+// ErrKnob is an ErrUnsupported for a knob's setting: with another setting the work could be done.
 var ErrKnob = fmt.Errorf("%w", ErrUnsupported)
 
 // A Matrix is a row-major float32 matrix in device memory.
@@ -32,17 +31,17 @@ type Matrix struct {
 	Rows, Cols int
 	ID         int // index in Schedule.Matrices
 
-	// Packed says that the matrix is written by Pack alone and read as the
-	// right operand of products alone, or that it is what a Vendor keeps, so that
-	// a device may keep its elements in whatever order it reads fastest.
+	// Packed says that a device may keep the elements in whatever order it reads fastest. Only Pack
+	// writes the matrix, and only products read it, as their right operand; or it is what a Vendor
+	// keeps.
 	Packed bool
 
-	// Scratch says that operations alone touch the matrix: a device need not form
-	// it where it can do without.
+	// Scratch says that only operations touch the matrix. A device need not form it if it can do
+	// without.
 	Scratch bool
 }
 
-// Private reports whether operations alone touch m, not the host.
+// Private reports whether only operations touch m, not the host.
 func (m *Matrix) Private() bool { return m.Packed || m.Scratch }
 
 // Elements is the number of values in m.
@@ -54,8 +53,8 @@ func (m *Matrix) All() View { return View{m, 0, 0, m.Rows, m.Cols} }
 // Band views n whole rows from row.
 func (m *Matrix) Band(row, n int) View { return View{m, row, 0, n, m.Cols} }
 
-// A View is a rectangle of a matrix. The zero View is no matrix at all, for
-// operands that an operation can do without.
+// A View is a rectangle of a matrix. The zero View has no matrix; it stands for an operand that an
+// operation does without.
 type View struct {
 	M                    *Matrix
 	Row, Col, Rows, Cols int
@@ -91,7 +90,7 @@ func (v View) inside() bool {
 		v.Rows <= v.M.Rows-v.Row && v.Cols <= v.M.Cols-v.Col
 }
 
-// Overlaps reports whether an element is of both.
+// Overlaps reports whether v and w share an element.
 func (v View) Overlaps(w View) bool {
 	return v.M == w.M &&
 		v.Row < w.Row+w.Rows && w.Row < v.Row+v.Rows &&
@@ -119,7 +118,7 @@ type Schedule struct {
 
 	Precision Precision // of all products
 
-	operations int64 // bytes that these take, one that comes again counted once
+	operations int64 // bytes that these take; equal ones count once
 }
 
 // Size is the number of bytes of host memory that s itself takes: nodes,
@@ -132,7 +131,7 @@ func (s *Schedule) Size() int64 {
 	return n
 }
 
-// Operations yields every operation, those that are run ahead first.
+// Operations yields every operation, those of Prepare first.
 func (s *Schedule) Operations() iter.Seq[Op] {
 	return func(yield func(Op) bool) {
 		for _, op := range s.Prepare {
@@ -157,8 +156,8 @@ func (s *Schedule) FLOPs() int64 {
 	return n
 }
 
-// Traffic counts the bytes that the operations of one run read and write, were
-// nothing kept in a cache from one operation to the next.
+// Traffic counts the bytes that the operations of one run read and write, if nothing stayed in a
+// cache from one operation to the next.
 func (s *Schedule) Traffic() int64 {
 	var n int64
 	for _, node := range s.Nodes {
@@ -184,13 +183,13 @@ type Builder struct {
 	s   Schedule
 	err error
 
-	// Most operations of a step are those of the step before: what is equal is
-	// kept once. They are the latest, some of them forgotten from time to time.
+	// Most operations of a step equal those of the step before, so equal ones are kept once. recent
+	// has the latest; it is cleared from time to time.
 	recent map[Op]Op
 
 	cuts         []int  // where sections begin; see Cut
 	first, among int    // see Within
-	mark         string // of names
+	mark         string // appended to the names of matrices
 }
 
 // remembered is how many operations a Builder remembers.
@@ -226,14 +225,14 @@ func (b *Builder) Packed(name string, rows, cols int) *Matrix {
 	return m
 }
 
-// Scratch adds a matrix that operations alone touch.
+// Scratch adds a matrix that only operations touch.
 func (b *Builder) Scratch(name string, rows, cols int) *Matrix {
 	m := b.Matrix(name, rows, cols)
 	m.Scratch = true
 	return m
 }
 
-// Remove takes back a matrix that no operation touches.
+// Remove removes a matrix that no operation touches.
 func (b *Builder) Remove(m *Matrix) {
 	b.s.Matrices = slices.Delete(b.s.Matrices, m.ID, m.ID+1)
 	for i, m := range b.s.Matrices {
@@ -241,8 +240,8 @@ func (b *Builder) Remove(m *Matrix) {
 	}
 }
 
-// Room declines work that takes n operations or more, where those are too many:
-// before they are made. One by one, the first that is too many is declined.
+// Room declines work of n operations or more if they are too many, before they are made. Otherwise
+// Do declines the first that is too many.
 func (b *Builder) Room(n int) error {
 	if n > MaxNodes {
 		return fmt.Errorf("%w: it takes more than %d operations, the limit of a schedule", ErrUnsupported, MaxNodes)
@@ -250,8 +249,7 @@ func (b *Builder) Room(n int) error {
 	return nil
 }
 
-// Expect declines work of n operations, or makes room for them, which then need
-// not grow as they come.
+// Expect declines work of n operations if they are too many, and else allocates room for them.
 func (b *Builder) Expect(n int) error {
 	if err := b.Room(n); err != nil {
 		return err
@@ -275,7 +273,7 @@ func (b *Builder) Prepare(op Op) {
 	}
 }
 
-// PrepareInRuns has each run begin with what was to be run once, since a run changes the weights.
+// PrepareInRuns moves prepared operations to the start of each run, since a run changes the weights.
 func (b *Builder) PrepareInRuns() {
 	var first []Node
 	for _, op := range b.s.Prepare {
@@ -284,7 +282,7 @@ func (b *Builder) PrepareInRuns() {
 	b.s.Nodes, b.s.Prepare = append(first, b.s.Nodes...), nil
 }
 
-// ScaleLosses multiplies the gradients of all losses: small ones have no place in 16 bits.
+// ScaleLosses multiplies the gradients of all losses, since 16 bits cannot hold small ones.
 func (b *Builder) ScaleLosses(by float32) {
 	for i, n := range b.s.Nodes {
 		if loss, ok := n.Op.(SoftmaxLoss); ok && loss.Grad {
@@ -294,8 +292,8 @@ func (b *Builder) ScaleLosses(by float32) {
 	}
 }
 
-// once checks op and counts what it takes, or returns the same one of a short
-// while ago, for which that is done.
+// once checks op and counts its bytes. If an equal operation came a short while ago, it returns
+// that one instead.
 func (b *Builder) once(op Op) Op {
 	shared := false
 	switch op.(type) {

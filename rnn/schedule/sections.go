@@ -2,17 +2,17 @@ package schedule
 
 import "slices"
 
-// Cut ends the section of operations at hand and begins another. It returns the number of the
-// new one; the section before the first cut is number -1.
+// Cut ends the present section of operations and begins another. It returns the number of the new
+// one; the section before the first cut is number -1.
 func (b *Builder) Cut() int {
 	b.cuts = append(b.cuts, len(b.s.Nodes))
 	return len(b.cuts) - 1
 }
 
-// Sections is how many sections have begun.
+// Sections is the number of sections that Cut has begun.
 func (b *Builder) Sections() int { return len(b.cuts) }
 
-// Arrange puts sections, each of them once, in another order, and forgets where they were cut.
+// Arrange puts sections in another order, which has each of them once, and forgets the cuts.
 func (b *Builder) Arrange(order []int) {
 	ends := append(slices.Clone(b.cuts), len(b.s.Nodes))
 	if len(order) == 0 {
@@ -25,8 +25,8 @@ func (b *Builder) Arrange(order []int) {
 	b.s.Nodes, b.cuts = nodes, nil
 }
 
-// Within has what follows use n streams from first alone, and marks the names of its matrices.
-// n = 0 is all streams.
+// Within restricts what follows to n streams from first, and appends mark to the names of its
+// matrices. n = 0 is all streams.
 func (b *Builder) Within(first, n int, mark string) {
 	b.first, b.among, b.mark = first, n, mark
 }

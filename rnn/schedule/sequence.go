@@ -6,10 +6,9 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A Sequence is a layer's cell run over steps of time within one operation.
-// With B sequences side by side, row t·B+b of X and Saved belongs to step t of
-// sequence b, and row (t+1)·B+b of a state to its value after that step: the
-// first B rows are the states before the first step.
+// A Sequence is a layer's cell run over steps of time within one operation. With B sequences side
+// by side, row t·B+b of X and Saved belongs to step t of sequence b. Row (t+1)·B+b of a state has
+// its value after that step; the first B rows are the states before the first step.
 type Sequence struct {
 	Cell         *cell.Cell
 	Train        bool
@@ -18,11 +17,11 @@ type Sequence struct {
 	BX, BR, Peep View   // one row each
 	State        []View // (steps+1)·B × hidden
 	Saved        View   // steps·B × saved·hidden, where Train
-	Keep         View   // (steps+1)·B × 1, those of the step after the last ones too: see keep.go
-	Spread       View   // steps·B × hidden behind X in its matrix: for each unit, Keep of the step after; empty: it is not there
+	Keep         View   // (steps+1)·B × 1, with a band for the step after the last: see keep.go
+	Spread       View   // steps·B × hidden behind X in its matrix: for each unit, Keep of the step after; empty: none
 }
 
-// A SequenceGrad is what the gradient of a Sequence reads and writes besides.
+// A SequenceGrad holds what the gradient of a Sequence reads and writes besides the Sequence.
 type SequenceGrad struct {
 	DOut  View   // gradient of the outputs from above, steps·B × hidden
 	Carry []View // B × hidden: the states' gradients, from after the last step to before the first
@@ -31,18 +30,17 @@ type SequenceGrad struct {
 	DPeep View   // B × peepholes·hidden, added to; empty where DX has it
 }
 
-// Persistent runs a layer over steps of time with the recurrent weights kept
-// on chip: at each step the products of the state that the cell's recurrence
-// goes through with the weights of each gate, then the cell (Diamos et al. 2016,
-// section 3).
+// Persistent runs a layer over steps of time with the recurrent weights kept on chip. At each step
+// it multiplies the state cell.Cell.Through by the weights of each recurrent gate, then runs the
+// cell (Diamos et al. 2016, section 3).
 type Persistent struct {
 	Sequence
 	R []View // per recurrent gate its weights, transposed and packed, hidden × hidden
 }
 
-// PersistentBackward is the gradient of Persistent but for that of the weights:
-// from the last step to the first the gradient of the cell, then that of the
-// recurrent product, added to the carried gradient.
+// PersistentBackward is the gradient of Persistent, except that of the weights. From the last step
+// to the first, it computes the gradient of the cell, then that of the recurrent product, which it
+// adds to the carried gradient.
 type PersistentBackward struct {
 	Sequence
 	SequenceGrad
@@ -86,7 +84,7 @@ func (s *Sequence) step(v View, t int) View {
 	return v.Band(t*s.Batch(), s.Batch())
 }
 
-// keepBack is the column of steps t and t+1, in one.
+// keepBack is the part of Keep for steps t and t+1.
 func (s *Sequence) keepBack(t int) View {
 	if s.Keep.Empty() {
 		return s.Keep
@@ -151,8 +149,8 @@ func (s *Sequence) writes() []View {
 	return some(views, []View{s.Saved})
 }
 
-// readsBack are the views that the gradient with g reads: those states of all
-// steps that the cell's gradient needs, but no inputs, whose products it does not.
+// readsBack lists the views that the gradient with g reads. Of the states it reads those that the
+// cell's gradient recalls. It reads no input.
 func (s *Sequence) readsBack(g *SequenceGrad) []View {
 	var states []View
 	for i, v := range s.State {
@@ -171,15 +169,14 @@ func (s *Sequence) cellFLOPs(p cell.Program) int64 {
 	return p.FLOPs() * int64(s.Steps) * int64(s.Batch()) * int64(s.Hidden())
 }
 
-// productFLOPs are those of the recurrent products of all steps.
+// productFLOPs counts those of the recurrent products of all steps.
 func (s *Sequence) productFLOPs() int64 {
 	h := int64(s.Hidden())
 	return 2 * int64(s.Steps) * int64(s.Batch()) * int64(s.Cell.Recurrent) * h * h
 }
 
-// checkSteps reports the first shape that does not fit: of the states, of the
-// views that have a row per step and sequence, and of the first step, which
-// stands for all.
+// checkSteps reports the first shape that does not fit. It checks the states, the views with a row
+// per step and sequence, and the first step, which stands for all.
 func (s *Sequence) checkSteps(op Op, perStep []View, first func() Op) error {
 	if s.Steps < 1 || len(s.State) != len(s.Cell.States) {
 		return fmt.Errorf("schedule: %s of %v: want %d states and at least one step", op.Name(), s.Cell, len(s.Cell.States))

@@ -2,9 +2,9 @@ package schedule
 
 import "fmt"
 
-// SoftmaxLoss computes, row by row, Loss = -log softmax(Logits)[Target] and
-// Prob = softmax(Logits), or with Grad set the gradient of Scale·ΣLoss in place
-// of the probabilities. Prob may be Logits. Target and Loss are columns.
+// SoftmaxLoss computes, row by row, Loss = -log softmax(Logits)[Target] and Prob = softmax(Logits).
+// With Grad set, Prob is the gradient of Scale·ΣLoss instead. Prob may be Logits. Target and Loss
+// are columns.
 //
 // Each of Groups equal parts of the columns has a softmax of its own; 0 is 1. The loss is that of
 // Target's part, so the others have no gradient. Weight, a column, may be empty. Otherwise the

@@ -6,23 +6,23 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A Stack is layers on top of each other, run over all steps of time by one
-// call of the library of the device's maker. Libraries take plain arrays: views
-// are of whole rows, and those of parameters of whole matrices, which a device
-// may keep where its library wants them. With B sequences side by side, row
-// t·B+b of X and Y belongs to step t of sequence b, and row l·B+b of states to
-// sequence b in layer l.
+// A Stack is layers on top of each other, run over all steps of time by one call of the vendor's
+// library. Libraries take plain arrays: views are of whole rows, and those of parameters of whole
+// matrices. A device may keep these where its library wants them. With B sequences side by side,
+// row t·B+b of X and Y belongs to step t of sequence b, and row l·B+b of states to sequence b in
+// layer l.
 //
-// Where each layer runs both ways, it counts as two wherever something is per layer: number 2·l is layer l
-// from the first step, and 2·l+1 from the last. Y has 2·hidden columns, those of the former first, and
-// layers above the first read as many. Rows of X and Y are in the order of steps.
+// A layer that runs both ways counts as two wherever something is per layer: number 2·l is layer l
+// from the first step, and 2·l+1 from the last. Y has 2·hidden columns, those from the first step
+// first, and layers above the first read as many. Rows of X and Y are in the order of steps.
 //
-// Where sequences have lengths of their own, the longest is the first. Rows of a step are those of the sequences that have it,
-// so that those of sequence b come to an end; or those of all sequences: see Padded. States after the last step are those after each sequence's own
-// last; a layer from the last step begins there.
+// Where sequences have lengths of their own, the longest is the first. A step has rows of the
+// sequences that have it, which are the first ones, or of all sequences: see Padded. States after
+// the last step are those after each sequence's own last step, where a layer from the last step
+// begins.
 type Stack struct {
 	Cell      *cell.Cell
-	Algorithm int  // of the library's, in its own order
+	Algorithm int  // number of the library's algorithm
 	Both      bool // each layer runs both ways
 	Steps     int
 	Lengths   []int  // of the sequences, not increasing, the first Steps; nil: all have all steps
@@ -40,8 +40,7 @@ type Vendor struct {
 	Last []View // per state, after the last step, layers·B × hidden
 }
 
-// VendorBackward is the gradient of a Vendor with Kept, that of its weights
-// included.
+// VendorBackward is the gradient of a Vendor with Kept, gradients of the weights included.
 type VendorBackward struct {
 	Stack
 	DY       View   // gradient of the outputs from above, steps·B × hidden
@@ -70,7 +69,7 @@ func (s *Stack) Batch() int {
 	return s.X.Rows / s.Steps
 }
 
-// misfits reports whether X has not the rows of the steps of all sequences.
+// misfits reports whether the number of X's rows does not fit the steps of the sequences.
 func (s *Stack) misfits() bool {
 	if s.Lengths == nil {
 		return s.X.Rows == 0 || s.X.Rows%s.Steps != 0
@@ -85,7 +84,7 @@ func (s *Stack) misfits() bool {
 	return s.X.Rows != s.exist() && s.X.Rows != s.Steps*len(s.Lengths)
 }
 
-// exist is how many steps the sequences have together.
+// exist is the number of steps of all sequences together.
 func (s *Stack) exist() int {
 	if s.Lengths == nil {
 		return s.X.Rows
@@ -97,8 +96,8 @@ func (s *Stack) exist() int {
 	return sum
 }
 
-// Padded reports whether there are rows of all sequences at all steps, though not all have these. Those past the ends of sequences
-// are 0 in Y, are not read elsewhere, and may be anything in DX.
+// Padded reports whether all sequences have rows at all steps, though some are shorter. Rows past
+// the end of a sequence are 0 in Y and may be anything in DX. In other views they are not read.
 func (s *Stack) Padded() bool { return s.X.Rows != s.exist() }
 
 // Hidden is the number of units of a layer.
@@ -118,7 +117,7 @@ func (s *Stack) what(suffix string) string {
 
 func (s *Stack) reads() []View { return some([]View{s.X}, s.First, s.W, s.R, s.BX, s.BR) }
 
-// flops are those of the products and the cells of all layers and steps.
+// flops counts the operations of the products and the cells of all layers and steps.
 func (s *Stack) flops(products int64, p cell.Program) int64 {
 	h, n := int64(s.Hidden()), int64(s.exist())
 	var sum int64
@@ -129,9 +128,8 @@ func (s *Stack) flops(products int64, p cell.Program) int64 {
 	return sum
 }
 
-// check reports the first shape that does not fit: of views as wide as the
-// inputs, as wide as the outputs, of states and of parameters, the latter in the
-// order of W, R, BX, BR.
+// check reports the first shape that does not fit. inputs are as wide as X, and outputs as wide as
+// Y. parameters come in the order of W, R, BX, BR.
 func (s *Stack) check(op Op, inputs, outputs []View, states, parameters [][]View) error {
 	runs := s.Layers() * s.Ways()
 	if s.Steps < 1 || runs < 1 || s.misfits() || s.Cell.Recurrent == 0 || len(s.Cell.Peeps) > 0 {

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Verify checks, pair by pair, that any two nodes of which one writes what the
-// other touches are ordered by streams and waits. It shares no code with the
-// derivation of the waits: it is the test of it, and quadratic.
+// Verify checks every pair of nodes of which one writes what the other touches: streams and waits
+// must order them. It shares no code with the derivation of the waits, which it tests. It is
+// quadratic.
 func Verify(s *Schedule) error {
 	words := (len(s.Nodes) + 63) / 64
 	before := make([][]uint64, len(s.Nodes)) // per node, the set of nodes known to precede it

@@ -20,8 +20,8 @@ func kinds() []Op {
 	}
 }
 
-// MarshalBinary writes s for another process of the same build: cells by name,
-// matrices by number, waits not at all, since they follow from the rest.
+// MarshalBinary writes s for another process of the same build: cells by name and matrices by
+// number. It leaves out waits, which follow from the rest.
 func (s *Schedule) MarshalBinary() ([]byte, error) {
 	number := map[reflect.Type]int{}
 	for i, op := range kinds() {
@@ -109,15 +109,15 @@ func (s *Schedule) UnmarshalBinary(data []byte) error {
 	return err
 }
 
-// Bounds of what is read from the wire, beyond all that a device can have.
+// Bounds of numbers from the wire, beyond all that a device can have.
 const (
 	wireStreams  = 1 << 12
 	wireRows     = math.MaxInt32
 	wireElements = 1 << 40
-	wireWaits    = 1 << 33 // bytes of what is known while waits are derived
+	wireWaits    = 1 << 33 // bytes that deriving the waits may take
 )
 
-// wait declines what takes too much to derive the waits of.
+// wait declines a schedule whose waits would take too much memory to derive.
 func (b *Builder) wait() error {
 	if b.err != nil || b.s.Streams == 1 {
 		return b.err
@@ -222,7 +222,7 @@ func (d *decoder) int() int {
 	return int(v)
 }
 
-// within is a number from low to high.
+// within reads a number from low to high.
 func (d *decoder) within(low, high int) int {
 	if v := d.int(); d.err == nil && v >= low && v <= high {
 		return v
@@ -233,7 +233,7 @@ func (d *decoder) within(low, high int) int {
 
 func (d *decoder) bool() bool { return d.within(0, 1) == 1 }
 
-// count is a number of things, each of at least one byte.
+// count reads a number of things, each of which takes at least one byte.
 func (d *decoder) count() int {
 	n := d.int()
 	if n < 0 || n > len(d.b) {
@@ -286,7 +286,7 @@ func (d *decoder) value(v reflect.Value) {
 		if n == 0 {
 			return
 		}
-		v.Set(reflect.MakeSlice(v.Type(), 0, min(n, 16))) // longer as elements come
+		v.Set(reflect.MakeSlice(v.Type(), 0, min(n, 16))) // it grows as elements come
 		for i := 0; i < n && d.err == nil; i++ {
 			v.Grow(1)
 			v.SetLen(i + 1)

@@ -52,8 +52,8 @@ func marshal(t testing.TB, s *Schedule) []byte {
 	return text
 }
 
-// TestWire: what was read is what was written, and of what is cut short or has
-// something behind it nothing is read.
+// TestWire: a schedule is read as it was written. Bytes that are cut short, or have something
+// behind them, are refused.
 func TestWire(t *testing.T) {
 	text := marshal(t, everyOperation(t, 2))
 	var read Schedule
@@ -109,7 +109,7 @@ func TestWireLacks(t *testing.T) {
 	}
 }
 
-// TestWireSizes: numbers beyond all reason are refused before anything is made of them.
+// TestWireSizes: numbers beyond all reason are refused before anything is allocated for them.
 func TestWireSizes(t *testing.T) {
 	huge := &Schedule{Streams: 1 << 40}
 	for name, s := range map[string]*Schedule{
@@ -124,8 +124,8 @@ func TestWireSizes(t *testing.T) {
 	}
 }
 
-// FuzzWire: whatever comes is read or refused, and what is read says of itself what it
-// takes without a panic, and is written as it was.
+// FuzzWire: any bytes are read or refused. A schedule that was read can be counted without a panic,
+// and can be written and read again.
 func FuzzWire(f *testing.F) {
 	f.Add(marshal(f, everyOperation(f, 1)))
 	f.Add(marshal(f, everyOperation(f, 3)))
