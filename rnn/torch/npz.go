@@ -89,8 +89,8 @@ func write[N float32 | float64 | int64 | rune](w io.Writer, dtype string, shape 
 	return nil
 }
 
-// header is magic, version, length and a Python dictionary, filled up with
-// spaces so that the values begin at a multiple of 64 bytes.
+// header is magic, version, length and a Python dictionary, padded with spaces so that the values
+// begin at a multiple of 64 bytes.
 func header(dtype string, shape []int) []byte {
 	var dims []string
 	for _, d := range shape {

@@ -20,9 +20,9 @@ type Place struct {
 	Values []float32 // as many as the shape has, in row-major order
 }
 
-// ReadNPZ reads arrays that somebody else wrote with numpy.savez, or as it does. The
-// file may be anything: no more is read than places have room for. Arrays may be float32
-// or float64, and compressed. Others than those asked for are passed over.
+// ReadNPZ reads arrays from a file in the format of numpy.savez. The file need not be trusted: no
+// more is read than places have room for. Arrays may be float32 or float64, and compressed. Arrays
+// that are not asked for are skipped.
 //
 // Note: github.com/sbinet/npyio makes room for whatever shape a header claims.
 func ReadNPZ(r io.ReaderAt, size int64, places []Place) error {
@@ -84,7 +84,7 @@ func (p Place) read(r io.Reader) error {
 	return p.fill(r, dtype)
 }
 
-// fits holds a header to the place and returns the type of the values.
+// fits checks a header against the place, and returns the type of the values.
 func (p Place) fits(header string) (string, error) {
 	descr, shape := descrOf.FindStringSubmatch(header), shapeOf.FindStringSubmatch(header)
 	if descr == nil || shape == nil {
@@ -106,10 +106,10 @@ func (p Place) fits(header string) (string, error) {
 	return descr[1], nil
 }
 
-// clipped is s without what is too long for a message.
+// clipped is s, cut to a length that fits a message.
 func clipped(s string) string { return s[:min(len(s), 60)] }
 
-// fill reads the values, all that there are.
+// fill reads the values, and reports missing and extra ones.
 func (p Place) fill(r io.Reader, dtype string) error {
 	size := 4
 	if dtype == "<f8" {

@@ -35,10 +35,11 @@
 // Where sequences have lengths of their own, meta lists them. Answers are 0 past the ends, as pad_packed_sequence
 // makes them, and targets -1; inputs have values there that nothing depends on. h_n is after each sequence's own last step.
 //
-// grad_input, grad_weight_ih_l0 and so on, grad_h_0 and grad_c_0 are gradients
-// of the sum of output times grad_output or, with output layer, of the mean of
-// loss; where loss_weight, T × B, is there, of the sum of loss times loss_weight. A row of weight
-// 0 has the target -1. With groups, the loss and prob are of each group's classes alone. What PyTorch's modules have no name for:
+// grad_input, grad_weight_ih_l0 and so on, grad_h_0 and grad_c_0 are gradients. They are those of
+// the sum of output times grad_output or, with output layer, of the mean loss. Where loss_weight,
+// T × B, is there, they are those of the sum of loss times loss_weight. A row of weight 0 has the
+// target -1. With groups, the loss and prob are of each group's classes alone. PyTorch's modules
+// have no names for these:
 //
 //	h_l0, c_l0       T × B × H  states of a layer after each step
 //	unprojected_l0   T × B × H  what weight_hr_l0 projects to h_l0
@@ -110,11 +111,11 @@ func Arrays(d *rnn.Data, answer []rnn.Tensor, from Source) ([]Array, error) {
 	return l.arrays, l.err
 }
 
-// layout collects arrays. The first error stays.
+// layout collects arrays, and keeps the first error.
 type layout struct {
 	*rnn.Data
 	p      rnn.Problem
-	answer map[string]rnn.Tensor // what is not laid out yet
+	answer map[string]rnn.Tensor // tensors that are not laid out yet
 	arrays []Array
 	err    error
 }
@@ -134,8 +135,8 @@ func (l *layout) given(name string, cols int) []float32 {
 	return rnn.Repeat(l.Get(name), cols, l.Distinct, l.p.Batch)
 }
 
-// take returns part of the answer and strikes it off: rows × cols, or zeros if
-// that is not what the answer has.
+// take removes a tensor, rows × cols, from the answer and returns it. If the answer has none of
+// that shape, it returns zeros.
 func (l *layout) take(name string, rows, cols int) []float64 {
 	t, ok := l.answer[name]
 	delete(l.answer, name)
@@ -254,7 +255,7 @@ func (l *layout) states() {
 			name := l.p.Named(s, n)
 			steps := t - l.answer[name].First - l.answer[name].Later
 			v := l.take(name, steps*b, h)
-			if steps < t { // it begins or ends with the last step that was read
+			if steps < t { // the answer has only the end of the sequence that is read last
 				end := steps - 1
 				if l.p.Backwards(n) {
 					end = 0
@@ -284,7 +285,7 @@ func (l *layout) states() {
 	}
 }
 
-// ends are the steps that number i of Reads reads last of each sequence.
+// ends returns, for each sequence, the step that number i of Reads reads last.
 func (l *layout) ends(i int) []int {
 	lengths, out := rnn.SequenceLengths(l.p), make([]int, l.p.Batch)
 	for j := range out {

@@ -169,8 +169,8 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// TestCopies holds every sequence of a batch of two distinct ones to the one
-// that it is a copy of, wherever sequences are written.
+// TestCopies compares every sequence of a batch with the one of two that it copies, wherever
+// sequences are written.
 func TestCopies(t *testing.T) {
 	const steps, batch, distinct = 3, 5, 2
 	p := rnn.Problem{Cell: cell.LSTM, Input: 2, Hidden: 3, Layers: 2, Batch: batch, Steps: steps, Pass: rnn.Train}
@@ -206,7 +206,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestStatesAtTheEnds holds states at the ends to those after each step.
+// TestStatesAtTheEnds compares states at the ends with those after each step.
 func TestStatesAtTheEnds(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Input: 2, Hidden: 3, Layers: 2, Batch: 4, Steps: 5}
 	a := arrays(t, p)
@@ -224,7 +224,7 @@ func TestStatesAtTheEnds(t *testing.T) {
 	}
 }
 
-// TestOneHot holds the transposed weights to the table of a row per symbol.
+// TestOneHot compares the transposed weights with the table, which has a row for each symbol.
 func TestOneHot(t *testing.T) {
 	p := rnn.Problem{Cell: cell.GRU, Input: 7, Hidden: 2, Layers: 2, Batch: 3, Steps: 4, Pass: rnn.Train, OneHot: true, Output: 5}
 	d, answer := draw(p)
