@@ -19,8 +19,8 @@ import (
 	"rnnbench/rnn/torch"
 )
 
-// A checkpoint is an .npz file: an array for each parameter, moment and carried state, and
-// two of bytes, one to a number. NumPy reads it.
+// A checkpoint is an .npz file: an array for each parameter, moment and carried state, and two
+// arrays of bytes, one byte to a number. NumPy can read it.
 const (
 	aboutArray    = "about"    // JSON
 	positionArray = "position" // of the source
@@ -29,7 +29,7 @@ const (
 // checkpointVersion changes with the meaning of a checkpoint.
 const checkpointVersion = 1
 
-// about is what a checkpoint says of itself.
+// about identifies a checkpoint.
 type about struct {
 	Version    int     `json:"version"`
 	Problem    string  `json:"problem"`
@@ -42,8 +42,8 @@ func (t *Trainer) about() about {
 	return about{checkpointVersion, t.Problem.String(), t.Optimizer.String(), t.iterations, t.took.Seconds()}
 }
 
-// rows is how many of m's first rows a checkpoint keeps: of the states of all steps, those
-// before the first step, and of what is kept from run to run, the steps of the history.
+// rows is the number of m's first rows that a checkpoint keeps. Of a state it keeps those before
+// the first step; of a matrix kept from run to run, the history's steps.
 func (r replica) rows(name string, m *schedule.Matrix) int {
 	for _, k := range r.plan.Kept() {
 		if k.Matrix == m {
@@ -56,7 +56,7 @@ func (r replica) rows(name string, m *schedule.Matrix) int {
 	return m.Rows
 }
 
-// Save writes a checkpoint in one piece, or not at all.
+// Save writes a whole checkpoint, or none.
 func (t *Trainer) Save(path string) error {
 	if err := t.see(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (t *Trainer) Save(path string) error {
 	return nil
 }
 
-// numbers is an array of bytes, one to a number.
+// numbers is an array of bytes, one byte to a number.
 func numbers(name string, bytes []byte) torch.Array {
 	values := make([]int64, len(bytes))
 	for i, b := range bytes {
@@ -88,7 +88,7 @@ func numbers(name string, bytes []byte) torch.Array {
 	return torch.Array{Name: name, Shape: []int{len(values)}, Values: values}
 }
 
-// Load goes on from a checkpoint of the same network and optimiser, bit for bit.
+// Load continues from a checkpoint of the same network and optimiser, bit for bit.
 func (t *Trainer) Load(path string) error {
 	if err := intact(path); err != nil {
 		return fmt.Errorf("checkpoint %s cannot be read: %w", path, err)
@@ -112,7 +112,7 @@ func (t *Trainer) Load(path string) error {
 	return nil
 }
 
-// intact checks the sums of all arrays, which reading part of one does not.
+// intact checks the checksums of all arrays. Reading a part of an array does not.
 func intact(path string) error {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -134,8 +134,8 @@ func intact(path string) error {
 	return nil
 }
 
-// load writes all arrays to the device once the checkpoint has proved to be of this network, and
-// returns the position of the source.
+// load checks that the checkpoint is of this network, writes all arrays to the device, and returns
+// the position of the source.
 func (t *Trainer) load(r *npz.Reader) ([]byte, error) {
 	text, err := bytesOf(r, aboutArray)
 	if err != nil {
@@ -143,7 +143,7 @@ func (t *Trainer) load(r *npz.Reader) ([]byte, error) {
 	}
 	was, want := about{}, t.about()
 	if err := json.Unmarshal(text, &was); err != nil {
-		return nil, fmt.Errorf("it does not say what it is of: %w", err)
+		return nil, fmt.Errorf("it does not say which network it is of: %w", err)
 	}
 	switch {
 	case was.Version != checkpointVersion:
@@ -191,7 +191,7 @@ func bytesOf(r *npz.Reader, name string) ([]byte, error) {
 	return out, nil
 }
 
-// read reads an array. A broken file is an error, whatever the library makes of it.
+// read reads an array. A broken file is an error, even where the library panics.
 func read(r *npz.Reader, name string, into any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -9,7 +9,7 @@ import (
 	"rnnbench/train/data"
 )
 
-// An Evaluator measures a network that is being trained on data that it is not trained on.
+// An Evaluator measures a network under training on data that it is not trained on.
 type Evaluator struct {
 	plan    *rnn.Plan
 	program device.Program
@@ -19,16 +19,16 @@ type Evaluator struct {
 	start   []byte // position of source, from which every evaluation begins
 }
 
-// Score is what a network makes of data: the mean loss of all steps that count, and the share of them
-// whose class is the most likely one, or among the 5 or 20 most likely. Where classes
-// are in groups, these are the most likely ones of the class's group.
+// Score is a network's result on data. Loss is the mean loss of all steps that count. Top1, Top5
+// and Top20 are the shares of these steps whose class is the most likely one, or among the 5 or 20
+// most likely. Where classes are in groups, only the class's group is ranked.
 type Score struct {
 	Loss              float64
 	Top1, Top5, Top20 float64
 }
 
-// NewEvaluator readies forward passes of t's network over so many minibatches of source, which
-// yields so many steps of so many sequences.
+// NewEvaluator prepares forward passes of t's network over so many minibatches of source, whose
+// sequences and steps are batch and steps.
 func (t *Trainer) NewEvaluator(source data.Source, batch, steps, batches int) (*Evaluator, error) {
 	if got, want := source.Shape(), t.Source.Shape(); got != want {
 		return nil, errors.New("train: the data to evaluate on has another shape than the data to train on")
@@ -51,8 +51,8 @@ func (t *Trainer) NewEvaluator(source data.Source, batch, steps, batches int) (*
 
 func (e *Evaluator) Close() error { return e.program.Close() }
 
-// Evaluate scores the parameters that t has now. It is always on the same minibatches, so that a
-// training in parts has the scores of one in a piece.
+// Evaluate scores t's present parameters. It always uses the same minibatches, so that a training
+// in parts gets the scores of one in a piece.
 func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
 	into := e.plan.Inputs()
 	for _, one := range t.plan.Updates.Trained {
@@ -88,7 +88,7 @@ func (e *Evaluator) clear() error {
 	return nil
 }
 
-// add adds the loss of a minibatch's steps, and how many of them are right.
+// add adds a minibatch's losses to s, and counts the steps that are right.
 func (e *Evaluator) add(s *Score) error {
 	h := e.plan.Head
 	e.batch.next(e.source)
@@ -107,9 +107,9 @@ func (e *Evaluator) add(s *Score) error {
 	return nil
 }
 
-// rank counts the rows whose class is among the most likely ones of its group. Classes that are as
-// likely count as more likely: a network that tells nothing apart is not right. A class
-// below 0 counts for nothing.
+// rank counts the rows whose class is among the most likely ones of its group. Equally likely
+// classes count as more likely, so a network that tells nothing apart is not right. A class below 0
+// does not count.
 func (s *Score) rank(of *schedule.Matrix, groups int, prob, target []float32) {
 	size := of.Cols / groups
 	for i := range of.Rows {
@@ -121,7 +121,7 @@ func (s *Score) rank(of *schedule.Matrix, groups int, prob, target []float32) {
 		row := prob[i*of.Cols+from:][:size]
 		class -= from
 		if row[class] != row[class] {
-			continue // no number is no answer
+			continue // NaN is no answer
 		}
 		for j, p := range row {
 			if j != class && p >= row[class] {

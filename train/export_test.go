@@ -1,6 +1,6 @@
 package train
 
-// Loss is the mean loss of the last pass of steps that count.
+// Loss is the mean loss of the last pass, over the steps that count.
 func (p *Pass) Loss() (float64, error) {
 	loss := make([]float32, p.plan.Head.Loss.Elements())
 	if err := p.program.Read(p.plan.Head.Loss, loss); err != nil {

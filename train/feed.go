@@ -7,14 +7,14 @@ import (
 	"rnnbench/train/data"
 )
 
-// A minibatch is what one iteration reads, and where its source is afterwards.
+// A minibatch is what one iteration reads, and the position of its source afterwards.
 type minibatch struct {
 	x, target, weight []float32 // weight is nil where all steps count alike
 	counted           int       // steps of all sequences that count
 	state             []byte
 }
 
-// newMinibatch is for a source of so many values and targets.
+// newMinibatch makes room for a minibatch of source with so many values and targets.
 func newMinibatch(source data.Source, values, targets int) *minibatch {
 	m := &minibatch{x: make([]float32, values), target: make([]float32, targets), counted: targets}
 	if source.Shape().Weighted {
@@ -23,7 +23,7 @@ func newMinibatch(source data.Source, values, targets int) *minibatch {
 	return m
 }
 
-// next draws the minibatch from source. The weights of steps that count make their mean.
+// next draws the minibatch from source. Steps that count get equal weights, which add up to 1.
 func (m *minibatch) next(source data.Source) {
 	source.Next(m.x, m.target)
 	if m.weight == nil {
@@ -42,7 +42,7 @@ func (m *minibatch) next(source data.Source) {
 	}
 }
 
-// filled are the matrices of a replica with the minibatch.
+// filled lists a replica's matrices with the values of the minibatch.
 func (m *minibatch) filled(r replica) []device.Filled {
 	all := []device.Filled{{Matrix: r.input(), Values: m.x}, {Matrix: r.plan.Head.Target, Values: m.target}}
 	if m.weight != nil {
@@ -63,7 +63,7 @@ func (m *minibatch) write(p *rnn.Plan, mem rnn.Memory, input *schedule.Matrix) e
 	return err
 }
 
-// A feed forms the next minibatch while the device works on this one.
+// A feed draws the next minibatch while the device works on the present one.
 type feed struct {
 	source data.Source
 	ready  chan *minibatch
@@ -71,7 +71,7 @@ type feed struct {
 	done   chan struct{}
 }
 
-// newFeed forms minibatches of so many values and targets.
+// newFeed starts a feed of minibatches with so many values and targets.
 func newFeed(source data.Source, values, targets int) *feed {
 	f := &feed{source: source, ready: make(chan *minibatch, 1), free: make(chan *minibatch, 2), done: make(chan struct{})}
 	for range cap(f.free) {
@@ -81,7 +81,7 @@ func newFeed(source data.Source, values, targets int) *feed {
 	return f
 }
 
-// feedOf forms the minibatches of t's replicas.
+// feedOf starts the feed of t's replicas.
 func feedOf(t *Trainer) *feed {
 	values, targets := 0, 0
 	for _, r := range t.replicas {
@@ -108,11 +108,11 @@ func (f *feed) run() {
 	}
 }
 
-// next is the minibatch to train on, which recycle takes back.
+// next returns the minibatch to train on, and recycle takes it back.
 func (f *feed) next() *minibatch     { return <-f.ready }
 func (f *feed) recycle(m *minibatch) { f.free <- m }
 
-// close ends the feed; its source is then idle.
+// close ends the feed. Its source is idle afterwards.
 func (f *feed) close() {
 	close(f.done)
 	for range f.ready {

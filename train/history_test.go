@@ -15,7 +15,7 @@ import (
 	"rnnbench/train/data"
 )
 
-// someText is a file of letters, of which some follow from those before.
+// someText is a file of letters, some of which follow from those before.
 func someText(t *testing.T) string {
 	rng := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 3000)
@@ -40,7 +40,7 @@ func openData(t *testing.T, spec string, o data.Options) data.Source {
 	return s
 }
 
-// TestHistory: truncated backpropagation over steps of earlier minibatches is that of double
+// TestHistory: truncated backpropagation over steps of earlier minibatches agrees with double
 // precision, from the first iteration on.
 func TestHistory(t *testing.T) {
 	const batch, steps = 2, 5
@@ -79,7 +79,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestEvaluateCarries: a long held-out text in pieces has the loss of one in a piece.
+// TestEvaluateCarries: a held-out text in several minibatches has the loss of one in a piece.
 func TestEvaluateCarries(t *testing.T) {
 	d, spec := open(t), someText(t)
 	loss := func(tech string, steps, batches int) float64 {

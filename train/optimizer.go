@@ -10,20 +10,20 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An Optimizer is a rule with the numbers that do not change while training.
+// An Optimizer is a rule with the numbers that stay the same during training.
 type Optimizer struct {
 	rnn.Optimizer
 	Rate float64 // learning rate
 	Clip float64 // largest norm of all gradients, to which larger ones are cut; 0: no limit
 }
 
-// usual are the settings of each rule where nothing else is said.
+// usual has the default settings of each rule.
 var usual = map[schedule.Rule]map[string]float64{
 	schedule.SGD:  {"lr": 0.1, "momentum": 0, "clip": 0, "scale": 0},
 	schedule.Adam: {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "clip": 0, "scale": 0},
 }
 
-// OptimizerHelp is a line of help on each rule.
+// OptimizerHelp returns a line of help for each rule.
 func OptimizerHelp() []string {
 	return []string{
 		"sgd:lr=0.1:momentum=0:clip=0:scale=0",

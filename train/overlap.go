@@ -7,14 +7,14 @@ import (
 	"rnnbench/device"
 )
 
-// A staged minibatch waits on the devices, beside that which they train on.
+// A staged minibatch is on the devices already, beside the one that they train on.
 type staged struct {
 	rates   []float32
 	counted int
 	state   []byte // of the source after it
 }
 
-// Overlaps reports whether an iteration of t begins before the one ahead of it ends.
+// Overlaps reports whether an iteration of t begins before the previous one ends.
 func Overlaps(t *Trainer) bool { return fedAll(t) }
 
 // fedAll reports whether all devices can be fed while they train.
@@ -25,8 +25,9 @@ func fedAll(t *Trainer) bool {
 	})
 }
 
-// FedBytes is what a replica has allocated for its next minibatch, in bytes, at most: a device may
-// store its input in 16 bits. It is 0 where minibatches are written when their turn comes.
+// FedBytes is an upper bound on what a replica has allocated for its next minibatch, in bytes: a
+// device may store its input in 16 bits. It is 0 where minibatches are written when their turn
+// comes.
 func FedBytes(t *Trainer) int64 {
 	if !fedAll(t) {
 		return 0
@@ -38,7 +39,7 @@ func FedBytes(t *Trainer) int64 {
 	return 4 * int64(n)
 }
 
-// eachFed is each for programs that are fed.
+// eachFed is each for programs that can be fed while they run.
 func eachFed(t *Trainer, f func(r replica, p device.Fed) error) error {
 	return t.each(func(r replica) error { return f(r, r.program.(device.Fed)) })
 }
@@ -68,7 +69,7 @@ func begin(t *Trainer, rates, next []float32) error {
 	now := t.staged
 	t.staged = nil
 	err := eachFed(t, func(r replica, p device.Fed) error {
-		if !slices.Equal(now.rates, rates) { // they have changed since it was staged
+		if !slices.Equal(now.rates, rates) { // the rates have changed since it was staged
 			if err := p.Feed(device.Filled{Matrix: r.plan.Updates.Rates, Values: rates}); err != nil {
 				return err
 			}
@@ -94,9 +95,9 @@ func end(t *Trainer) error {
 	return nil
 }
 
-// overlap makes n runs. Each is begun before the one ahead of it ends, so that the device does not
-// wait for the host. rates are those of the i-th run. ended counts the runs until one failed, which
-// err tells, or until ctx ended.
+// overlap makes n runs. Each begins before the previous one ends, so that the device does not wait
+// for the host. rates returns the rates of the i-th run. ended counts the runs until one failed,
+// whose error it returns, or until ctx ended.
 func overlap(ctx context.Context, t *Trainer, n int, rates func(i int) []float32) (ended int, err error) {
 	for begun := 0; ended < n; ended++ {
 		for ctx.Err() == nil && begun < n && len(t.underway) < device.Ahead {
@@ -115,7 +116,7 @@ func overlap(ctx context.Context, t *Trainer, n int, rates func(i int) []float32
 	return ended, nil
 }
 
-// drain waits for all runs, where one failed.
+// drain waits for all runs under way, after one failed.
 func drain(t *Trainer) error {
 	var errs []error
 	for len(t.underway) > 0 {

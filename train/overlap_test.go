@@ -21,7 +21,7 @@ import (
 	"rnnbench/train/data"
 )
 
-// unfed is a device whose programs are written, then run.
+// unfed is a device whose programs cannot be fed while they run.
 type unfed struct{ device.Device }
 
 func (d unfed) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
@@ -29,7 +29,7 @@ func (d unfed) Compile(s *schedule.Schedule, k knob.Params) (device.Program, err
 	return struct{ device.Program }{p}, err
 }
 
-// uneven is an echo in each minibatch of which another number of steps counts.
+// uneven is an echo in which each minibatch has another number of steps that count.
 type uneven struct{ *echo }
 
 func (u uneven) Shape() data.Shape {
@@ -45,7 +45,7 @@ func (u uneven) Next(x, target []float32) {
 	}
 }
 
-// fedSetups are trainings that differ in what an iteration is given. Each call has sources of its own.
+// fedSetups are trainings that differ in the inputs of an iteration. Each call has sources of its own.
 func fedSetups(t *testing.T) map[string]func(d device.Device) train.Setup {
 	text := someText(t)
 	return map[string]func(d device.Device) train.Setup{
@@ -75,7 +75,7 @@ func fedSetups(t *testing.T) map[string]func(d device.Device) train.Setup {
 }
 
 // TestFedTraining: a device that is fed while it trains has the losses of one that is not, bit for
-// bit. Passes, scores and checkpoints between iterations see the minibatch trained on.
+// bit. Passes, scores and checkpoints between iterations see the minibatch that was trained on.
 func TestFedTraining(t *testing.T) {
 	for name, setup := range fedSetups(t) {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestFedTraining(t *testing.T) {
 			for i, path := range paths {
 				for way, d := range map[string]device.Device{"plain": open(t), "fed": devicetest.Fed(open(t))} {
 					again := newTrainer(t, setup(d))
-					losses(t, again, 3) // which Load forgets
+					losses(t, again, 3) // Load discards them
 					if err := again.Load(path); err != nil {
 						t.Fatal(err)
 					}
@@ -136,7 +136,7 @@ func TestFedTraining(t *testing.T) {
 	}
 }
 
-// score is what tr makes of two minibatches of source.
+// score is tr's score on two minibatches of source.
 func score(t *testing.T, tr *train.Trainer, source data.Source) train.Score {
 	t.Helper()
 	e, err := tr.NewEvaluator(source, tr.Problem.Batch, tr.Problem.Steps, 2)
@@ -151,7 +151,7 @@ func score(t *testing.T, tr *train.Trainer, source data.Source) train.Score {
 	return s
 }
 
-// samePass: the pass beside both trainings is on the same minibatch.
+// samePass: the passes beside all trainings are on the same minibatch.
 func samePass(t *testing.T, trainers ...*train.Trainer) {
 	t.Helper()
 	var all []float64
@@ -230,7 +230,7 @@ func TestFedEmulated(t *testing.T) {
 	}
 }
 
-// broken has each run that was started end with an error, or not even begin.
+// broken has each run that was started end with an error, or fails to start it.
 type broken struct {
 	device.Device
 	start, feed, wait error
@@ -261,7 +261,7 @@ func (p *brokenProgram) Start() error {
 	return p.fed.Start()
 }
 
-// TestFedFails: what goes wrong with a run is told, wherever it shows first.
+// TestFedFails: the error of a run is reported, wherever it shows first.
 func TestFedFails(t *testing.T) {
 	lost := device.ErrLost
 	for name, b := range map[string]broken{

@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Pass is forward and backward alone of a network that is being trained, on the same device: no
-// feeding, no update, no reading of the loss. Embedding and output layer are included, and weights
-// are packed ahead.
+// A Pass is forward and backward alone of a network under training, on the same device: no feeding,
+// no update, no reading of the loss. Embedding and output layer are included, and weights are
+// packed ahead.
 type Pass struct {
 	trainer *Trainer
 	plan    *rnn.Plan
@@ -20,7 +20,7 @@ type Pass struct {
 	values  []float32 // kept, so that copies leave nothing to collect while passes are timed
 }
 
-// NewPass readies the pass of t's network. It is nil where there is none: replicas share a
+// NewPass prepares the pass of t's network. It returns nil where there is none: replicas share a
 // minibatch, or the device has no memory for a second program.
 func NewPass(t *Trainer) (*Pass, error) {
 	if len(t.Replicas) > 0 {
@@ -51,7 +51,7 @@ func NewPass(t *Trainer) (*Pass, error) {
 	return &Pass{trainer: t, plan: plan, program: program}, nil
 }
 
-// declinedPass is nil where err says that there is no such pass.
+// declinedPass is nil if err says that there can be no such pass.
 func declinedPass(err error) error {
 	if errors.Is(err, schedule.ErrUnsupported) || errors.Is(err, device.ErrMemory) {
 		return nil
@@ -94,7 +94,7 @@ func (p *Pass) copy(to, from *schedule.Matrix) error {
 	return p.program.Write(to, p.values[:n])
 }
 
-// Run makes n passes back to back, and returns the time of each in the mean.
+// Run makes n passes back to back, and returns the mean time of one.
 func (p *Pass) Run(n int) (time.Duration, error) {
 	s, err := p.program.Run(n)
 	return s.Wall / time.Duration(n), err

@@ -14,8 +14,8 @@ import (
 	"rnnbench/train/data"
 )
 
-// TestPass: the pass alone has the weights and the minibatch of the training, as its loss tells,
-// and training goes on as if it had not run.
+// TestPass: the pass has the weights and the minibatch of the training, as its loss shows. Training
+// continues as if it had not run.
 func TestPass(t *testing.T) {
 	d := open(t)
 	const still = "sgd:lr=1e-30" // the training's loss is of the weights before its update
@@ -75,7 +75,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestPassOfHistory: steps of the minibatch before are the pass's too.
+// TestPassOfHistory: the pass also has the steps of the previous minibatch.
 func TestPassOfHistory(t *testing.T) {
 	s := setup(t, open(t), "scc", "sgd:lr=0.1", rnn.FP32)
 	s.Source = &echo{batch: 4, steps: 8, seed: 7, on: true, onehot: true}
@@ -98,7 +98,7 @@ func TestPassOfHistory(t *testing.T) {
 	}
 }
 
-// A smallDevice has so much memory, or none that it can tell.
+// A smallDevice has so much memory; 0: it does not say.
 type smallDevice struct {
 	device.Device
 	memory int64

@@ -19,8 +19,8 @@ type replica struct {
 	part    rnn.Part
 }
 
-// compile readies the network on each device. Those that train together have sums in the same
-// order: what differs is an error of the first sum.
+// compile compiles the network for each device. Replicas that train together need the same sums in
+// the same order: a difference is an error of the first sum.
 func (t *Trainer) compile() error {
 	devices, o := t.Replicas, t.Optimizer.Optimizer
 	if len(devices) == 0 {
@@ -49,8 +49,8 @@ func (t *Trainer) compile() error {
 	return nil
 }
 
-// deviceKnobs are those settings that d offers. They were completed for the whole device, and a
-// replica, with a part of its workers, may offer fewer.
+// deviceKnobs are those settings that d offers. They were completed for the whole device. A replica
+// has only a part of its workers and may offer fewer.
 func (t *Trainer) deviceKnobs(d device.Device, s *schedule.Schedule) knob.Params {
 	if len(t.Replicas) == 0 {
 		return t.DeviceKnobs
@@ -72,8 +72,8 @@ func (t *Trainer) closeReplicas() error {
 	return errors.Join(errs...)
 }
 
-// each calls f for all replicas at the same time. One that fails has the others fail too, so
-// the error is that of the one whose device is to blame.
+// each calls f for all replicas at the same time. One that fails has the others fail too, so it
+// returns the error of the device that is to blame.
 func (t *Trainer) each(f func(r replica) error) error {
 	if len(t.replicas) == 1 {
 		return f(t.replica)
@@ -118,7 +118,7 @@ func (t *Trainer) share(r replica, m *minibatch) *minibatch {
 	return part
 }
 
-// input is where a minibatch is written.
+// input is the matrix that a minibatch's x is written to.
 func (r replica) input() *schedule.Matrix {
 	if r.plan.XN != nil {
 		return r.plan.XN
@@ -126,14 +126,14 @@ func (r replica) input() *schedule.Matrix {
 	return r.plan.Given
 }
 
-// own reports whether what a checkpoint keeps under that name differs between replicas: the
-// states of their sequences.
+// own reports whether the array of that name in a checkpoint differs between replicas, as the
+// states of their sequences do.
 func (r replica) own(name string) bool {
 	_, ok := r.plan.FirstStates()[name]
 	return ok
 }
 
-// gather is what a checkpoint keeps under a name, of all replicas, and its columns.
+// gather reads an array of a checkpoint from all replicas. cols is its number of columns.
 func (t *Trainer) gather(name string) (values []float32, cols int, err error) {
 	replicas := t.replicas
 	if !t.own(name) {
@@ -160,7 +160,7 @@ func (t *Trainer) gather(name string) (values []float32, cols int, err error) {
 	return values, cols, nil
 }
 
-// values is how many values gather returns.
+// values is the number of values that gather returns.
 func (t *Trainer) values(name string) (n int) {
 	for _, r := range t.replicas {
 		m := t.kept(r)[name]
@@ -172,7 +172,7 @@ func (t *Trainer) values(name string) (n int) {
 	return n
 }
 
-// scatter writes what a checkpoint keeps, by name, to all replicas.
+// scatter writes the arrays of a checkpoint, by name, to all replicas.
 func (t *Trainer) scatter(values map[string][]float32) error {
 	for _, r := range t.replicas {
 		to := map[*schedule.Matrix][]float32{}

@@ -40,7 +40,7 @@ func replicas(t *testing.T, n int) []device.Device {
 	return all
 }
 
-// losses are those of some iterations.
+// losses returns the losses of the next n iterations.
 func losses(t *testing.T, tr *train.Trainer, n int) (out []float64) {
 	for range n {
 		if err := tr.Step(context.Background(), 1); err != nil {
@@ -55,9 +55,8 @@ func losses(t *testing.T, tr *train.Trainer, n int) (out []float64) {
 	return out
 }
 
-// TestReplicasTrain: 1, 2 and 3 replicas have the losses of one device with the whole
-// minibatch, also where each goes on from the checkpoint of another number of them, with the
-// states of sequences carried over.
+// TestReplicasTrain: 1, 2 and 3 replicas have the losses of one device with the whole minibatch.
+// That also holds after a checkpoint of another number of replicas, where states are carried over.
 func TestReplicasTrain(t *testing.T) {
 	with := func(devices []device.Device) *train.Trainer {
 		s := setup(t, open(t), "cudnnstyle", "adam:clip=0.1", rnn.FP32)
@@ -103,7 +102,7 @@ func TestReplicasTrain(t *testing.T) {
 	}
 }
 
-// TestReplicasOfEvents: an embedding, and losses that count for nothing, are shared as well.
+// TestReplicasOfEvents: replicas also share an embedding, and losses that do not count.
 func TestReplicasOfEvents(t *testing.T) {
 	with := func(devices []device.Device) []float64 {
 		s := setup(t, open(t), "cudnnstyle", "sgd:lr=0.5", rnn.FP32)
@@ -133,7 +132,7 @@ func TestReplicasOfEvents(t *testing.T) {
 	}
 }
 
-// TestReplicasTooMany: a minibatch that has too few sequences is declined.
+// TestReplicasTooMany: a minibatch with too few sequences is declined.
 func TestReplicasTooMany(t *testing.T) {
 	s := setup(t, open(t), "naive", "sgd", rnn.FP32)
 	s.Replicas = make([]device.Device, 5)

@@ -99,8 +99,9 @@ func step(t *testing.T, tr *train.Trainer, n int) float64 {
 	return loss
 }
 
-// TestEvents: an embedding and its moments are learned by every technique alike; the loss before
-// is that of one softmax over pixels, whatever steps count for nothing; and training goes on bit for bit.
+// TestEvents: every technique learns an embedding and its moments alike. The first loss is that of
+// one softmax over pixels, whichever steps do not count. Training continues from a checkpoint bit
+// for bit.
 func TestEvents(t *testing.T) {
 	d := open(t)
 	const spec = "events:recordings=3:burnin=5:ahead=9:dimension=6"
@@ -148,8 +149,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestTrainerLearns: each optimiser learns the task, also with weights of 16 bits, and what it has
-// learnt holds on other data.
+// TestTrainerLearns: each optimiser learns the task, with weights of 16 bits too, and does as well
+// on other data.
 func TestTrainerLearns(t *testing.T) {
 	d := open(t)
 	for _, c := range []struct {
@@ -216,8 +217,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// TestCheckpointRefused: a file that is broken, or of something else, is refused in a sentence,
-// and training goes on.
+// TestCheckpointRefused: a broken file, or one of another network, is refused in a sentence, and
+// training goes on.
 func TestCheckpointRefused(t *testing.T) {
 	d, dir := open(t), t.TempDir()
 	s := setup(t, d, "naive", "sgd", rnn.FP32)
@@ -261,7 +262,7 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 }
 
-// TestParseOptimizer: what is spelled reads back; what makes no sense is refused.
+// TestParseOptimizer: an optimiser reads back as it is spelled, and invalid settings are refused.
 func TestParseOptimizer(t *testing.T) {
 	for spec, want := range map[string]string{
 		"adam": "adam:lr=0.001", "adam:lr=1e-2:beta1=0.5:clip=2": "adam:lr=0.01:beta1=0.5:clip=2", "sgd:momentum=0.9": "sgd:lr=0.1:momentum=0.9",

@@ -1,7 +1,7 @@
-// Package train trains networks: it feeds minibatches to a device whose runs are
-// iterations, reads the loss now and then, and keeps checkpoints.
+// Package train trains networks. It feeds minibatches to a device, where each run is an iteration,
+// reads the loss now and then, and keeps checkpoints.
 //
-// Techniques and devices do not know of it: see rnn.LayoutTraining.
+// Techniques and devices know nothing of it: see rnn.LayoutTraining.
 package train
 
 import (
@@ -17,12 +17,12 @@ import (
 	"rnnbench/train/data"
 )
 
-// A Setup is what is trained, how and on what.
+// A Setup says what is trained, how and on which data.
 type Setup struct {
 	Device      device.Device
-	Replicas    []device.Device // that train together, each with a part of the minibatch; none: Device alone
+	Replicas    []device.Device // train together, each on a part of the minibatch; none: Device alone
 	Technique   rnn.Technique
-	Problem     rnn.Problem // its pass is Train; input and output are the source's; the source yields its Steps, new ones
+	Problem     rnn.Problem // New sets its pass, and its input and output to the source's; Steps are those of the source, the new ones
 	Knobs       knob.Params // of the technique
 	DeviceKnobs knob.Params
 	Optimizer   Optimizer
@@ -30,7 +30,7 @@ type Setup struct {
 	Source      data.Source
 }
 
-// A Trainer is a network on a device that is being trained. It is for one goroutine.
+// A Trainer is a network under training on a device. It is for one goroutine.
 type Trainer struct {
 	Setup
 	replica    // the first one, whose parameters are those of all
@@ -41,11 +41,11 @@ type Trainer struct {
 	iterations int
 	took       time.Duration // of all iterations, feeding and reading included
 	position   []byte        // of the source, after the last iteration
-	ready      bool          // the steps of the history are of the data
+	ready      bool          // all steps of the history come from the data
 	counted    int           // steps of the last minibatch that count
 }
 
-// Asked is p with the two ends that a task asks of a network.
+// Asked is p with the input and the output that a task needs.
 func Asked(p rnn.Problem, s data.Shape) rnn.Problem {
 	p.Input, p.OneHot, p.Symbols, p.Embedding = s.Input, s.OneHot, s.Symbols, s.Embedding
 	p.Output, p.Groups, p.Weighted = s.Output, s.Groups, s.Weighted
@@ -87,15 +87,15 @@ func (t *Trainer) begin() error {
 	})
 }
 
-// first are the first parameters.
+// first returns the first parameters.
 func (t *Trainer) first() *rnn.Data {
 	d := rnn.NewData(t.Problem, t.Seed, 1, "zeros")
 	d.ClearStates()
 	return d
 }
 
-// see reads minibatches before the first iteration, with a learning rate of 0, until all steps
-// of the history are of the data.
+// see reads minibatches before the first iteration, at a learning rate of 0, until all steps of the
+// history come from the data.
 func (t *Trainer) see() error {
 	if t.ready {
 		return nil
@@ -108,7 +108,7 @@ func (t *Trainer) see() error {
 	if t.Problem.Runs() == 0 {
 		return nil
 	}
-	return t.plan.Updates.Begin(t.program, t.first()) // what moments there are is of these runs
+	return t.plan.Updates.Begin(t.program, t.first()) // resets the moments, which came from these runs
 }
 
 // Close frees what the trainer holds on its device.
@@ -117,13 +117,13 @@ func (t *Trainer) Close() error {
 	return t.closeReplicas()
 }
 
-// Iterations is how many there were, those before a checkpoint included.
+// Iterations is the number of iterations, those before a checkpoint included.
 func (t *Trainer) Iterations() int { return t.iterations }
 
 // Took is the time of all iterations: feeding, training and reading the loss.
 func (t *Trainer) Took() time.Duration { return t.took }
 
-// Step makes n iterations. Where ctx ends, it makes those that have begun.
+// Step makes n iterations. If ctx ends, it finishes those that have begun.
 func (t *Trainer) Step(ctx context.Context, n int) error {
 	if err := t.see(); err != nil {
 		return err
@@ -154,9 +154,9 @@ func (t *Trainer) Loss() (float64, error) {
 	return sum(all) / float64(max(1, t.counted)), nil
 }
 
-// run runs the schedule on the next n minibatches, with the rates of the i-th. made counts the runs
-// until one failed or ctx ended. Rates of the run after the last are those that it will have as far
-// as is known.
+// run makes a run on each of the next n minibatches; rates returns the rates of the i-th. made
+// counts the runs until one failed or ctx ended. rates(n) is what the run after the last is
+// expected to have.
 func (t *Trainer) run(ctx context.Context, n int, rates func(i int) []float32) (made int, err error) {
 	if fedAll(t) {
 		return overlap(ctx, t, n, rates)
@@ -202,7 +202,7 @@ func sum(values []float32) float64 {
 	return sum
 }
 
-// kept are the matrices of a replica that a checkpoint holds, by name: parameters, moments and,
+// kept returns a replica's matrices that a checkpoint holds, by name: parameters, moments and,
 // where they are carried, states and the steps of the history.
 func (t *Trainer) kept(r replica) map[string]*schedule.Matrix {
 	all := map[string]*schedule.Matrix{}

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// openAdding is the adding problem of Hochreiter & Schmidhuber 1997, section 5.4, of values from 0 to 1.
-// Two values are marked, one in each half. The last step asks for their sum, as one of equal
-// intervals between 0 and 2. All other steps ask for a class of their own.
+// openAdding is the adding problem of Hochreiter & Schmidhuber 1997, section 5.4, with values from
+// 0 to 1. Two values are marked, one in each half. The last step asks for their sum, as one of
+// equal intervals between 0 and 2. All other steps ask for one further class.
 func openAdding(s settings, o Options) (Source, error) {
 	classes, err := s.whole("classes", 2, 1<<16)
 	if err != nil {

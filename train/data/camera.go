@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// pixels is how many pixels N-MNIST's sensor has along each side.
+// pixels is the number of pixels along each side of N-MNIST's sensor.
 const pixels = 34
 
 // An Event says that the brightness of a pixel has risen or fallen by a threshold.
@@ -16,7 +16,7 @@ type Event struct {
 	Time uint32 // microseconds
 }
 
-// symbol numbers events by pixel, twice: falls, then rises.
+// symbol is the event's number: falls by pixel, then rises by pixel.
 func (e Event) symbol() uint16 {
 	s := uint16(e.Y)*pixels + uint16(e.X)
 	if e.On {
@@ -27,16 +27,16 @@ func (e Event) symbol() uint16 {
 
 // A camera sees a digit and moves as N-MNIST's does: along a triangle, in three saccades.
 type camera struct {
-	threshold int32 // inked dots of a pixel by which its brightness changes
+	threshold int32 // change in a pixel's inked dots that makes an event
 }
 
-// path has the corners of the triangle, in dots.
+// path is the corners of the triangle, in dots.
 var path = [4][2]int{{0, 0}, {24, 48}, {48, 0}, {0, 0}}
 
-// saccade is how long one takes, in microseconds. Each has so many moves.
+// saccade is the length of a saccade in microseconds, and moves the number of its moves.
 const saccade, moves = 100_000, 48
 
-// record is what the camera emits of a random digit. It depends on rng alone.
+// record returns what the camera emits for a random digit. It depends on rng alone.
 func (c camera) record(rng *rand.Rand) ([]Event, error) {
 	all, err := fonts()
 	if err != nil {
@@ -52,7 +52,7 @@ func (c camera) record(rng *rand.Rand) ([]Event, error) {
 	return c.pan(draw(lines, side, place(), place()), rng), nil
 }
 
-// pan moves over p. Each pixel remembers the brightness at which it last emitted an event.
+// pan moves the camera over p. Each pixel remembers the brightness at which it last emitted an event.
 func (c camera) pan(p *picture, rng *rand.Rand) []Event {
 	events := make([]Event, 0, 1<<13)
 	var last, now [pixels * pixels]int32
@@ -82,8 +82,8 @@ func (c camera) pan(p *picture, rng *rand.Rand) []Event {
 	return events
 }
 
-// expose counts the inked dots of each pixel in some rows of them, where the first dot of all pixels
-// is (x, y). All lie within the picture.
+// expose counts the inked dots of each pixel in rows [above, below) of pixels. (x, y) is the first
+// dot of the first pixel. All pixels lie within the picture.
 func (p *picture) expose(x, y, above, below int, now *[pixels * pixels]int32) {
 	for row := above; row < below; row++ {
 		at := (row*fine+y)*(p.side+1) + x
@@ -96,8 +96,8 @@ func (p *picture) expose(x, y, above, below int, now *[pixels * pixels]int32) {
 	}
 }
 
-// inked are the rows of pixels that have seen ink since the camera was one dot higher or lower, when
-// their first dot is in row y.
+// inked returns the rows of pixels that have seen ink since the camera was one dot higher or lower.
+// y is the first row of dots that they see.
 func (p *picture) inked(y int) (above, below int) {
 	return max(0, (p.top-y-1)/fine-1), min(pixels, max(0, p.bottom-y+1+fine)/fine+1)
 }

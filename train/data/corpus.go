@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// readText reads a file, or without one Go's documentation and sources.
+// readText reads a file or, if path is empty, Go's documentation and sources.
 func readText(path string) (string, error) {
 	if path != "" {
 		file, err := os.ReadFile(path)
@@ -33,7 +33,7 @@ func readText(path string) (string, error) {
 	return text, nil
 }
 
-// remedy is what to do where there is no text.
+// remedy says what to do where there is no text.
 const remedy = "set GOROOT to a Go distribution, or name a text, as in text:book.txt"
 
 // distribution is the folder of the Go distribution.
@@ -49,7 +49,7 @@ func distribution() (string, error) {
 	return root, nil
 }
 
-// mostText is how much of the distribution is read, in bytes.
+// mostText bounds how much of the distribution is read, in bytes.
 const mostText = 8 << 20
 
 // readTree reads the pages of doc, then the Go files of src without tests, commands and generated
@@ -83,7 +83,7 @@ func readTree(root string) (string, error) {
 	return b.String(), nil
 }
 
-// generated reports whether a line says so as Go's tools write it.
+// generated reports whether a line marks the file as generated, in the form of Go's tools.
 func generated(file []byte) bool {
 	return bytes.HasPrefix(file, []byte("// Code generated ")) || bytes.Contains(file, []byte("\n// Code generated "))
 }

@@ -34,7 +34,7 @@ type minibatch struct{ x, target []float32 }
 
 func next(s data.Source, o data.Options) minibatch {
 	m := minibatch{make([]float32, o.Batch*o.Steps*s.Shape().Given()), make([]float32, o.Batch*o.Steps)}
-	for i := range m.x { // what is not written shows
+	for i := range m.x { // values that are not written stay NaN
 		m.x[i] = float32(math.NaN())
 	}
 	for i := range m.target {
@@ -65,8 +65,8 @@ func specs(t *testing.T) []string {
 	}
 }
 
-// TestSources: every symbol and class is in range; equal seeds give equal minibatches and
-// others do not; a source goes on from its position; held-out data are others.
+// TestSources: every symbol and class is in range. Equal seeds give equal minibatches, and other
+// seeds others. A source continues from its position. Held-out data differ from those to train on.
 func TestSources(t *testing.T) {
 	o := data.Options{Batch: 3, Steps: 11, Seed: 5}
 	for _, spec := range specs(t) {
@@ -114,7 +114,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestFirstMinibatch holds the data to what they were: other data would be another task.
+// TestFirstMinibatch compares the data with golden ones: other data would be another task.
 func TestFirstMinibatch(t *testing.T) {
 	o := data.Options{Batch: 2, Steps: 8, Seed: 1}
 	var got bytes.Buffer
@@ -214,7 +214,7 @@ func TestAdding(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses: what makes no sense is refused in a sentence that says what to do.
+// TestOpenRefuses: invalid specs are refused in a sentence that says what to do.
 func TestOpenRefuses(t *testing.T) {
 	path := book(t)
 	same := filepath.Join(t.TempDir(), "same")
@@ -244,8 +244,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// FuzzOpen: whatever is spelled, the answer is a source whose minibatches are in range, or an
-// error.
+// FuzzOpen: for any spec, the answer is an error or a source whose minibatches are in range.
 func FuzzOpen(f *testing.F) {
 	f.Add("copy:delay=2:length=1:symbols=3", 2, 9)
 	f.Add("adding:classes=3", 1, 2)

@@ -6,14 +6,14 @@ import (
 	"math/rand/v2"
 )
 
-// drawn is a task whose minibatches are drawn anew: its position is their number.
+// drawn is a task whose minibatches are drawn at random. Its position is their number.
 type drawn struct {
 	Options
 	shape Shape
 	at    uint64
 	fill  func(rng *rand.Rand, o Options, x, target []float32)
 
-	prepare func() error // nil: there is nothing to do ahead
+	prepare func() error // nil: no work to do ahead
 }
 
 // Prepare implements Preparer.
@@ -24,7 +24,7 @@ func (d *drawn) Prepare() error {
 	return d.prepare()
 }
 
-// apart keeps held-out minibatches from being trained on.
+// apart separates the generators of held-out minibatches from those of the others.
 const apart = 1 << 63
 
 func (d *drawn) Shape() Shape { return d.shape }

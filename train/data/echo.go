@@ -2,7 +2,8 @@ package data
 
 import "math/rand/v2"
 
-// openEcho asks for the symbol of the step before, 0 at first. The inputs are features, 1 for the symbol and 0 else.
+// openEcho asks for the symbol of the step before, 0 at first. The inputs are features: 1 for the
+// symbol, 0 for all others.
 func openEcho(s settings, o Options) (Source, error) {
 	symbols, err := s.whole("symbols", 2, 1<<16)
 	if err != nil {

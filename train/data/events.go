@@ -14,14 +14,14 @@ const (
 	noTarget = -1 // the class where nothing is asked for
 )
 
-// newForecast asks for events some way ahead, as Martin & Cundy 2017, section 4, do with N-MNIST.
-// Each sequence is a random stretch of a random recording. A recording that is too short is
-// padded.
+// newForecast asks for the event some steps ahead, as Martin & Cundy 2017, section 4, do with
+// N-MNIST. Each sequence is a random stretch of a random recording, padded if the recording is too
+// short.
 //
-// As in the paper, an embedding of the pixel and the polarity beside it are the input: 1 for a
-// rise, -1 for a fall. The classes are two groups of pixels, falls and rises. The loss is that of the
-// pixel on the condition of the polarity. Nothing is asked for in the first steps, the
-// burn-in, nor after a recording's end.
+// As in the paper, the input is an embedding of the pixel, and beside it the polarity: 1 for a
+// rise, -1 for a fall. The classes are two groups of pixels, falls and rises. The loss is that of
+// the pixel, given the polarity. Nothing is asked for in the first steps, the burn-in, nor after a
+// recording's end.
 func newForecast(l *library, s settings, o Options) (Source, error) {
 	ahead, err := s.whole("ahead", 1, 1<<20)
 	if err != nil {
@@ -73,7 +73,7 @@ func stretch(recording []uint16, o Options, ahead, burnin int, random uint64, x,
 	}
 }
 
-// A library holds recordings as symbols. Each is formed when it is first asked for.
+// A library holds recordings as symbols. Each is formed when it is first needed.
 type library struct {
 	all  [][]uint16
 	form func(i int) ([]Event, error)
@@ -92,7 +92,7 @@ func (l *library) loadAll() error {
 	return l.load(all)
 }
 
-// load forms the recordings that are missing, side by side, and returns the first's error in the
+// load forms the missing ones of these recordings, side by side. It returns the first error in the
 // order asked for.
 func (l *library) load(which []int) error {
 	var missing []int
@@ -130,7 +130,7 @@ func (l *library) load(which []int) error {
 	return nil
 }
 
-// openEvents has a camera record so many generated digits, which seed decides. Held-out ones are others.
+// openEvents has a camera record so many generated digits, which the seed decides. Held-out digits are others.
 func openEvents(s settings, o Options) (Source, error) {
 	n, err := s.whole("recordings", 1, 1<<20)
 	if err != nil {
@@ -150,5 +150,5 @@ func openEvents(s settings, o Options) (Source, error) {
 	}), s, o)
 }
 
-// recorded keeps the generators of recordings from those of minibatches.
+// recorded separates the generators of recordings from those of minibatches.
 const recorded uint64 = 1 << 62

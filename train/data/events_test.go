@@ -11,7 +11,7 @@ import (
 	"rnnbench/train/data"
 )
 
-// encode is a recording as N-MNIST stores it.
+// encode encodes a recording as N-MNIST stores it.
 func encode(events []data.Event) []byte {
 	var out []byte
 	for _, e := range events {
@@ -24,7 +24,7 @@ func encode(events []data.Event) []byte {
 	return out
 }
 
-// events are so many, of which each names its place in the recording.
+// events makes n events, each of which tells its place in the recording.
 func events(n, digit int) []data.Event {
 	all := make([]data.Event, n)
 	for i := range all {
@@ -53,7 +53,7 @@ func nmnist(t *testing.T, each int) string {
 	return dir
 }
 
-// TestForecast: a target is the event so far ahead of the one that is seen; nothing is asked for during
+// TestForecast: a target is the event so far ahead of the present one. Nothing is asked for during
 // the burn-in or after the recording's end.
 func TestForecast(t *testing.T) {
 	dir := nmnist(t, 1)
@@ -128,7 +128,7 @@ func TestHeldOutRecordings(t *testing.T) {
 	}
 }
 
-// TestBrokenRecordings: what is missing or broken is one sentence that names the file.
+// TestBrokenRecordings: a missing or broken recording gives one sentence that names the file.
 func TestBrokenRecordings(t *testing.T) {
 	for want, content := range map[string]string{
 		"is empty": "", "each event takes 5": "1234567", "pixel (34, 0)": "\x01\x01\x80\x00\x00\x22\x00\x00\x00\x00",
@@ -159,8 +159,8 @@ func TestBrokenRecordings(t *testing.T) {
 	}
 }
 
-// TestParseEvents: fields are where Orchard et al. have them, and an overflow of the time adds to
-// all that follow.
+// TestParseEvents: fields are where Orchard et al. have them. An overflow of the time adds to all
+// later events.
 func TestParseEvents(t *testing.T) {
 	got, err := data.ParseEvents([]byte{3, 33, 0x81, 2, 3, 0, 240, 0, 0, 0, 33, 0, 0x7f, 0xff, 0xff})
 	want := []data.Event{{X: 3, Y: 33, On: true, Time: 0x10203}, {X: 33, Y: 0, Time: 0x7fffff + 8192}}
@@ -169,8 +169,8 @@ func TestParseEvents(t *testing.T) {
 	}
 }
 
-// FuzzParseEvents: any file is events in range, as many as it has room for, or an error. What is
-// encoded again is the same events.
+// FuzzParseEvents: any file is an error or events in range, no more than it has room for. They are
+// the same when encoded again.
 func FuzzParseEvents(f *testing.F) {
 	f.Add(encode(events(3, 1)))
 	f.Add([]byte{0, 240, 0, 0, 0, 1, 2, 0xff, 0xff, 0xff})

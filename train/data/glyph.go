@@ -15,7 +15,7 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// fine is how many dots a pixel has along each side.
+// fine is the number of dots along each side of a pixel.
 const fine = 8
 
 // fonts are the fonts that digits are drawn in.
@@ -34,8 +34,8 @@ var fonts = sync.OnceValues(func() ([]*sfnt.Font, error) {
 // A line is an edge of an outline. Coordinates are 1/64 of a dot.
 type line struct{ x0, y0, x1, y1 int }
 
-// outline is a digit as straight edges, with its center at 0, at so many dots per em. Integers
-// keep it the same on every machine.
+// outline is a digit as straight edges, with its center at 0, at so many dots per em. Integers make
+// it the same on every machine.
 func outline(f *sfnt.Font, digit, size int) ([]line, error) {
 	var buffer sfnt.Buffer
 	glyph, err := f.GlyphIndex(&buffer, rune('0'+digit))
@@ -76,12 +76,12 @@ func outline(f *sfnt.Font, digit, size int) ([]line, error) {
 	return lines, nil
 }
 
-// A picture tells how many dots of any rectangle are inked: sums[y·(side+1)+x] are those above
+// A picture gives the number of inked dots in any rectangle: sums[y·(side+1)+x] counts those above
 // and left of dot (x, y).
 type picture struct {
 	side        int // dots
 	sums        []int32
-	top, bottom int // the first row with ink, and the first behind all ink
+	top, bottom int // the first row with ink, and the row after the last
 }
 
 // draw fills an outline by the rule of non-zero winding, with its center at dot (x, y).

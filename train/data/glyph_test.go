@@ -2,7 +2,7 @@ package data
 
 import "testing"
 
-// TestDraw: a square with a square hole is filled but for the hole, and pixels count its dots.
+// TestDraw: a square with a square hole is filled except for the hole, and pixels count its dots.
 func TestDraw(t *testing.T) {
 	square := func(half int) []line { // clockwise where half is positive
 		h := 64 * half

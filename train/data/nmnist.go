@@ -14,7 +14,7 @@ import (
 // microseconds, the most significant first (Orchard et al. 2015).
 const eventBytes = 5
 
-// An event in row overflow is no event: what follows is 8,192 microseconds later.
+// An event in row overflow is none: all events after it come 8,192 microseconds later.
 const overflow, later = 240, 1 << 13
 
 // ParseEvents reads a recording of N-MNIST, a .bin file.
@@ -45,8 +45,8 @@ func ParseEvents(file []byte) ([]Event, error) {
 	return events, nil
 }
 
-// recordings lists the .bin files of a part, Train or Test, of N-MNIST: one of each digit in
-// turn, each digit's by name, at most so many.
+// recordings lists at most so many .bin files of a part of N-MNIST, Train or Test: one of each
+// digit in turn, by name.
 func recordings(dir, part string, most int) ([]string, error) {
 	root := filepath.Join(dir, part)
 	digits, err := os.ReadDir(root)

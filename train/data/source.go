@@ -1,6 +1,6 @@
-// Package data has tasks that networks are trained on. All are seeded: the same task, options
-// and seed give the same minibatches on any machine. The text that is read without a file is that
-// of the installed Go, so it depends on the version of Go.
+// Package data provides tasks that networks are trained on. All are seeded: the same task, options
+// and seed give the same minibatches on any machine. Without a file, text is that of the installed
+// Go, so it depends on the version of Go.
 package data
 
 import (
@@ -16,9 +16,9 @@ type Source interface {
 	// Shape is what the task asks of a network.
 	Shape() Shape
 
-	// Next fills x, steps·batch × features or, where one-hot, symbols, and target, steps·batch ×
-	// 1 classes. Row t·batch+b belongs to step t of sequence b. With an embedding, a row of x is a
-	// symbol, then features. Where Weighted, a class below 0 counts for nothing.
+	// Next fills x, steps·batch × features or, where one-hot, symbols, and target, steps·batch × 1
+	// classes. Row t·batch+b belongs to step t of sequence b. With an embedding, a row of x is a
+	// symbol, then features. Where Weighted, a step with a class below 0 does not count.
 	Next(x, target []float32)
 
 	// State is the position after the last Next, for a checkpoint. Restore returns to it, in a
@@ -27,7 +27,7 @@ type Source interface {
 	Restore(state []byte) error
 }
 
-// A Preparer is a source that has work to do once, which Next would do as the need arises.
+// A Preparer is a source with work to do once. Without Prepare, Next does it when it is needed.
 type Preparer interface {
 	Prepare() error
 }
@@ -39,12 +39,12 @@ type Shape struct {
 	Output    int  // classes
 	Symbols   int  // rows of an embedding, which gives the first Embedding of Input; 0: none
 	Embedding int
-	Groups    int  // of classes, each with a softmax of its own; 0: one
-	Weighted  bool // some steps count for nothing; the loss is the mean over the others
-	Continues bool // each minibatch goes on where the one before ended, so that states are carried
+	Groups    int  // groups of classes, each with a softmax of its own; 0: one
+	Weighted  bool // some steps do not count; the loss is the mean over the others
+	Continues bool // each minibatch continues the one before, so states are carried over
 }
 
-// Given is how many values of x each step of a sequence has.
+// Given is the number of values of x for each step of a sequence.
 func (s Shape) Given() int {
 	switch {
 	case s.OneHot:
@@ -59,14 +59,14 @@ func (s Shape) Given() int {
 type Options struct {
 	Batch, Steps int
 	Seed         uint64
-	Held         bool // the held-out part, on which nothing is trained
+	Held         bool // the held-out part, which is not trained on
 }
 
 // A kind is one of the tasks.
 type kind struct {
 	name  string
-	usual string // its options and what they usually are
-	path  string // the option that may be spelled without its name; empty: none
+	usual string // its options with their defaults
+	path  string // the option that may be given without its name; empty: none
 	doc   string
 	open  func(s settings, o Options) (Source, error)
 }
@@ -83,7 +83,7 @@ func kinds() []kind {
 	}
 }
 
-// Names is a line of help on each task, with its options and what they usually are.
+// Names returns a line of help for each task, with its options and their defaults.
 func Names() []string {
 	var lines []string
 	for _, k := range kinds() {
@@ -152,7 +152,7 @@ func parse(spec string) (kind, settings, error) {
 	return all[i], s, err
 }
 
-// read reads the options that follow a task's name. What names no option belongs to the path.
+// read reads the options that follow a task's name. Parts that name no option belong to the path.
 func (k kind) read(spec string) (settings, error) {
 	s, set := settings{}, map[string]bool{}
 	for part := range strings.SplitSeq(k.usual, ":") {

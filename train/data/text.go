@@ -11,20 +11,20 @@ import (
 	"unicode/utf8"
 )
 
-// A text is a sequence of symbols. Each is to be predicted from those before. Each sequence of a
-// batch reads a stretch of its own, from minibatch to minibatch, and then begins again.
+// A text is a sequence of symbols, each to be predicted from those before. Each sequence of a batch
+// reads a stretch of its own, from minibatch to minibatch, and then starts over.
 type text struct {
 	Options
 	shape   Shape
 	symbols []int32
-	at      int // of the first sequence, below the length of a stretch
+	at      int // position within each stretch
 }
 
-// A form is what is made of a text.
+// A form says how a text becomes symbols.
 type form struct {
-	vocabulary int // the most frequent parts have a number each, all others share the next one
-	classes    int // to tell apart: the rarer numbers share the last; 0: all
-	shuffle    int // parts that stay together where their order is shuffled; 0: it is not
+	vocabulary int // so many of the most frequent parts have a number each; all others share the next one
+	classes    int // number of classes; the rarer numbers share the last; 0: all
+	shuffle    int // size of the pieces whose order is shuffled; 0: no shuffling
 }
 
 // readForm reads the options of a text, and the text.
@@ -76,7 +76,7 @@ func openWords(s settings, o Options) (Source, error) {
 
 func words(read string) []string {
 	var all []string
-	begin := -1 // of the word that the last character belongs to
+	begin := -1 // of the present word; -1: outside words
 	for i, r := range read {
 		inside := inWord(r)
 		if !inside && begin >= 0 {
@@ -87,7 +87,7 @@ func words(read string) []string {
 		case inside && begin < 0:
 			begin = i
 		case !inside && !unicode.IsSpace(r):
-			_, n := utf8.DecodeRuneInString(read[i:]) // of a broken character, one byte
+			_, n := utf8.DecodeRuneInString(read[i:]) // a broken character is one byte
 			all = append(all, read[i:i+n])
 		}
 	}
@@ -154,7 +154,7 @@ func newText[T cmp.Ordered](parts []T, f form, o Options) (Source, error) {
 	return openStreams(symbols, Shape{Input: size, OneHot: true, Output: cmp.Or(f.classes, size), Continues: true}, o)
 }
 
-// shuffled are symbols in pieces of so many, in another order; 0: as they are.
+// shuffled returns symbols with pieces of so many in random order; 0: as they are.
 func shuffled(symbols []int32, piece int, seed uint64) []int32 {
 	if piece == 0 {
 		return symbols
@@ -165,7 +165,7 @@ func shuffled(symbols []int32, piece int, seed uint64) []int32 {
 	return slices.Concat(pieces...)
 }
 
-// shuffleStream tells the generator of an order from those of other things with the same seed.
+// shuffleStream separates the generator of the order from others with the same seed.
 const shuffleStream = 0x7e87
 
 // openStreams divides symbols among the sequences of a batch.
@@ -181,7 +181,7 @@ func openStreams(symbols []int32, shape Shape, o Options) (Source, error) {
 	return t, nil
 }
 
-// stretch is how many symbols each sequence has to itself.
+// stretch is the number of symbols that each sequence has to itself.
 func (t *text) stretch() int { return len(t.symbols) / t.Batch }
 
 func (t *text) Shape() Shape { return t.shape }

@@ -74,7 +74,7 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-// TestHeldOutText: the last tenth is held out, and what only it has is no symbol of its own.
+// TestHeldOutText: the last tenth is held out, and a character that only it has gets no symbol of its own.
 func TestHeldOutText(t *testing.T) {
 	path := write(t, strings.Repeat("ab", 45)+"cccccccccc")
 	o := data.Options{Batch: 1, Steps: 9}
@@ -109,7 +109,7 @@ func TestStreams(t *testing.T) {
 		}
 	}
 	for b := range seen {
-		if len(seen[b]) != 14 { // 45 are trained on: 15 a stretch, the last a target alone
+		if len(seen[b]) != 14 { // 45 are trained on: 15 a stretch, of which the last is only a target
 			t.Errorf("sequence %d reads %d characters", b, len(seen[b]))
 		}
 		for v := range seen[b] {
@@ -143,7 +143,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestClasses: inputs of rare words are told apart where their classes are not.
+// TestClasses: rare words differ as inputs even where they share a class.
 func TestClasses(t *testing.T) {
 	path := write(t, strings.Repeat("the cat_1, the mat. ", 50))
 	o := data.Options{Batch: 1, Steps: 5}
@@ -162,8 +162,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestShuffle: pieces of a text come in another order, which the seed decides. What is held out
-// stays.
+// TestShuffle: pieces of a text come in another order, which the seed decides. The held-out part
+// keeps its order.
 func TestShuffle(t *testing.T) {
 	text := ""
 	for i := range 100 {

@@ -8,19 +8,19 @@ import (
 	"rnnbench/train"
 )
 
-// beside times forward and backward alone in turns with the training: of some blocks of
-// iterations, the last is followed by as many passes. Which is so is decided ahead: a block that
-// is chosen since it took long would be one that another program disturbed. Nothing of it is on
-// the training's clock.
+// beside times forward and backward alone, in turns with the training. The last of some blocks of
+// iterations is followed by as many passes. Which block it is, is decided ahead: one chosen because
+// it took long might have been disturbed by another program. None of this counts as time of the
+// training.
 type beside struct {
 	pass   timer
 	pairs  []pair        // since the latest record
-	loaded bool          // the pass has parameters of after the latest record
+	loaded bool          // the pass has parameters from after the latest record
 	warm   bool          // the pass has run before: a GPU captures a graph first
-	least  time.Duration // of an iteration so far
-	runs   int           // iterations of a block; 0: not decided, until one was made
-	done   int           // of the blocks until the next pair
-	block  time.Duration // what the iterations of the last one took so far
+	least  time.Duration // shortest iteration so far
+	runs   int           // iterations of a block; 0: undecided until one is made
+	done   int           // iterations since the latest pair
+	block  time.Duration // time so far of the block that passes follow
 }
 
 // A timer is a train.Pass.
@@ -34,13 +34,13 @@ type timer interface {
 type pair struct{ iteration, pass time.Duration }
 
 const (
-	blockTime = 10 * time.Millisecond // about, of iterations and of passes
+	blockTime = 10 * time.Millisecond // roughly, for a block's iterations and for its passes
 	mostRuns  = 64                    // of a block
-	blocks    = 4                     // until passes follow
+	blocks    = 4                     // of iterations, the last of which passes follow
 	mostPairs = 15                    // for a record
 )
 
-// newBeside is nil where t's pass cannot be timed.
+// newBeside returns nil where t's pass cannot be timed.
 func newBeside(t *train.Trainer) (*beside, error) {
 	pass, err := train.NewPass(t)
 	if pass == nil || err != nil {
@@ -56,7 +56,7 @@ func (b *beside) close() error {
 	return b.pass.Close()
 }
 
-// atMost is n, or the iterations until the end of a block.
+// atMost is n, or the number of iterations until the end of a block if that is less.
 func (b *beside) atMost(n int) int {
 	switch {
 	case b == nil || len(b.pairs) == mostPairs:
@@ -67,7 +67,7 @@ func (b *beside) atMost(n int) int {
 	return min(n, b.runs-b.done%b.runs)
 }
 
-// after notes how long n iterations took, atMost of them, and times passes where it is their turn.
+// after records the time of n iterations, at most atMost, and times passes if it is their turn.
 func (b *beside) after(took time.Duration, n int) error {
 	if b == nil {
 		return nil
@@ -91,7 +91,7 @@ func (b *beside) after(took time.Duration, n int) error {
 	return err
 }
 
-// time is the time of a pass in the mean of so many.
+// time returns the mean time of so many passes.
 func (b *beside) time(runs int) (time.Duration, error) {
 	if !b.loaded {
 		if err := b.pass.Load(); err != nil {
@@ -99,7 +99,7 @@ func (b *beside) time(runs int) (time.Duration, error) {
 		}
 		b.loaded = true
 	}
-	if runs > 1 || !b.warm { // short runs find the training's data in caches
+	if runs > 1 || !b.warm { // else a short run finds the training's data in caches
 		if _, err := b.pass.Run(1); err != nil {
 			return 0, err
 		}
@@ -108,8 +108,8 @@ func (b *beside) time(runs int) (time.Duration, error) {
 	return b.pass.Run(runs)
 }
 
-// record sums up the pairs since the latest record; nil: there are none. Reading is each
-// iteration's part of reading the loss.
+// record summarises the pairs since the latest record; nil: there are none. reading is an
+// iteration's share of the time to read the loss.
 func (b *beside) record(reading time.Duration) *results.Beside {
 	if b == nil || len(b.pairs) == 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A slowPass takes so long, and is loaded so often.
+// A slowPass takes a fixed time, and counts its loads and runs.
 type slowPass struct {
 	took  time.Duration
 	loads int
@@ -23,8 +23,8 @@ func (p *slowPass) Run(n int) (time.Duration, error) {
 	return p.took, nil
 }
 
-// TestPairs: blocks of iterations are set beside as many passes, no more than a part of the
-// training, and what is recorded is of the pairs since the record before.
+// TestPairs: some blocks of iterations are followed by as many passes, which take only a part of
+// the training's time. A record has the pairs since the previous record.
 func TestPairs(t *testing.T) {
 	for _, c := range []struct {
 		iteration, pass time.Duration
@@ -68,8 +68,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestPairsDisturbed: one pair that another program disturbs moves neither the ratio nor how
-// many pairs there are.
+// TestPairsDisturbed: one pair that another program disturbs changes neither the ratio nor the
+// number of pairs.
 func TestPairsDisturbed(t *testing.T) {
 	p := &slowPass{took: 20 * time.Millisecond}
 	b := &beside{pass: p}

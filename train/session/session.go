@@ -1,5 +1,5 @@
-// Package session trains a network until it is to stop, writes a record now and then, and
-// keeps a checkpoint beside.
+// Package session trains a network until its plan says stop. It writes records now and then, and
+// keeps a checkpoint.
 package session
 
 import (
@@ -16,26 +16,26 @@ import (
 	"rnnbench/train/data"
 )
 
-// A Session is one network that is being trained.
+// A Session is one network under training.
 type Session struct {
 	Trainer    *train.Trainer
 	HeldOut    data.Source // nil: nothing is evaluated
 	Plan       results.TrainingPlan
-	Record     results.Record // what all records have in common
-	Checkpoint string         // file, which the session goes on from where there is one
+	Record     results.Record // the fields that all records share
+	Checkpoint string         // file; if it exists, the session continues from it
 	Emit       func(*results.Record) error
 
-	// Over, where set, reports whether the time for this part of the training is over. It is
-	// asked after each iteration, or some of them where a device overlaps them.
+	// Over, if set, reports whether the time for this part of the training is over. It is asked
+	// after each iteration, or after several where a device overlaps them.
 	Over func() bool
 
-	// Reference is where each loss may lie, without a curve, if the plan compares them.
+	// Reference says where each loss may lie, without a curve, if the plan compares losses.
 	Reference *results.Comparison
 
 	evaluator *train.Evaluator
 	beside    *beside       // nil: the pass is not timed
 	last      mark          // of the latest record
-	each      time.Duration // of an iteration, the least so far; 0: not known
+	each      time.Duration // shortest time of an iteration so far; 0: unknown
 	loss      float64
 	curve     []float64 // with a reference, the loss of each iteration
 }
@@ -46,11 +46,11 @@ type mark struct {
 	took       time.Duration
 }
 
-// ErrOver ends a session whose time is over. A session with the same checkpoint goes on from there.
+// ErrOver ends a session whose time is over. A session with the same checkpoint continues it.
 var ErrOver = errors.New("session: the time for this part of the training is over")
 
-// Run trains until the plan says stop, or ctx ends: then it keeps a checkpoint too. Where its time
-// is over, it also writes a record.
+// Run trains until the plan says stop or ctx ends. In the latter case it saves a checkpoint. If its
+// time is over, it also writes a record.
 func (s *Session) Run(ctx context.Context) error {
 	err := s.begin()
 	if s.evaluator != nil {
@@ -78,7 +78,7 @@ func (s *Session) Run(ctx context.Context) error {
 			return err
 		}
 		over := s.Over != nil && s.Over()
-		if s.due() || over && s.Reference == nil { // a comparison begins anew
+		if s.due() || over && s.Reference == nil { // a comparison starts over
 			if err := s.report(); err != nil {
 				return err
 			}
@@ -90,8 +90,8 @@ func (s *Session) Run(ctx context.Context) error {
 	return nil
 }
 
-// block is how many iterations are next made without looking at anything between them: a device that
-// overlaps them is slower if it waits for the host after each.
+// block is the number of iterations to make next without looking at anything in between. A device
+// that overlaps them is slower if it waits for the host after each.
 func (s *Session) block() int {
 	if s.Reference != nil || !train.Overlaps(s.Trainer) {
 		return 1
@@ -104,7 +104,7 @@ func (s *Session) block() int {
 	return s.beside.atMost(n)
 }
 
-// runsIn is how many runs make a block. A first one is by itself.
+// runsIn is the number of runs in a block. The very first run is a block of its own.
 func runsIn(each time.Duration) int {
 	if each == 0 {
 		return 1
@@ -120,14 +120,14 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// follow notes the loss of an iteration.
+// follow records the loss of an iteration.
 func (s *Session) follow() error {
 	loss, err := s.Trainer.Loss()
 	s.curve = append(s.curve, loss)
 	return err
 }
 
-// save keeps a checkpoint, unless each iteration is to be compared: then training begins anew.
+// save writes a checkpoint, unless each iteration is compared: such a training starts over.
 func (s *Session) save() error {
 	if s.Reference != nil {
 		return nil
@@ -135,7 +135,7 @@ func (s *Session) save() error {
 	return s.Trainer.Save(s.Checkpoint)
 }
 
-// begin goes on from the checkpoint, if there is one.
+// begin continues from the checkpoint, if there is one, and prepares the evaluation.
 func (s *Session) begin() error {
 	s.loss = math.Inf(1)
 	if _, err := os.Stat(s.Checkpoint); err == nil && s.Reference == nil {
@@ -158,7 +158,7 @@ func (s *Session) begin() error {
 	return err
 }
 
-// HeldOut is how many sequences and steps held-out minibatches have.
+// HeldOut is the number of sequences and of steps in held-out minibatches.
 func HeldOut(t results.TrainingPlan, p rnn.Problem) (batch, steps int) {
 	if t.HeldBatch == 0 {
 		return p.Batch, p.Steps
@@ -178,7 +178,7 @@ func (s *Session) outOfTime(n mark) bool {
 	return s.Plan.Time > 0 && n.took.Seconds() >= s.Plan.Time
 }
 
-// due reports whether a record is to be written: at each multiple, and at the end.
+// due reports whether a record is due: after every Plan.Every iterations, and at the end.
 func (s *Session) due() bool {
 	n := s.now()
 	return n.iterations%s.Plan.Every == 0 || n.iterations == s.Plan.Iterations || s.outOfTime(n)

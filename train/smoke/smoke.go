@@ -1,6 +1,6 @@
-// Package smoke holds every technique to learning as double precision does: the same small
-// network learns the same task from the same first weights, and its loss stays within what
-// rounding explains.
+// Package smoke checks that every technique learns as double precision does. The same small network
+// learns the same task from the same first weights, and its loss must stay within what rounding
+// explains.
 package smoke
 
 import (
@@ -16,17 +16,17 @@ import (
 	"rnnbench/train/data"
 )
 
-// Iterations is how long networks are trained.
+// Iterations is the length of a training.
 const Iterations = 50
 
-// trainings in double precision, each with first weights that are off by one unit in the last
-// place, give the spread of losses; allowed is how many times as far a curve may be off.
+// So many trainings in double precision give the spread of losses. Each has first weights that are
+// off by one unit in the last place. A curve may be off by allowed times the spread.
 const (
 	trainings = 8
 	allowed   = 4
 )
 
-// Data and Optimizer are what they learn and how, as train spells them.
+// Data and Optimizer are the task and the optimiser, as train spells them.
 const (
 	Data      = "echo:symbols=3"
 	Optimizer = "sgd:lr=0.25:momentum=0.9:clip=0.5"
@@ -41,7 +41,7 @@ type Case struct {
 	Seed       uint64 // of first weights and minibatches
 }
 
-// Of is the training of a cell's small network.
+// Of is the training of a small network of the cell.
 func Of(c *cell.Cell, precision rnn.Precision, seed uint64) (Case, error) {
 	const symbols = 3
 	o, err := train.ParseOptimizer(Optimizer, precision)
@@ -66,10 +66,10 @@ type Band struct {
 	Width  Curve // to either side
 }
 
-// ulp is a unit in the last place of a precision, relative.
+// ulp is the unit in the last place of a precision, relative to the number.
 var ulp = map[rnn.Precision]float64{rnn.FP32: 0x1p-23, rnn.TF32: 0x1p-10, rnn.BF16: 0x1p-7, rnn.FP16: 0x1p-10}
 
-// Band trains in double precision, once as it is and eight times off.
+// Band trains in double precision, once with the first weights as they are and then with weights that are off.
 func (k Case) Band() (Band, error) {
 	middle, err := k.descend(0, 0, nil)
 	if err != nil {
@@ -91,8 +91,8 @@ func (k Case) Band() (Band, error) {
 	return b, nil
 }
 
-// descend is a training in double precision, whose first weights are off by a part of
-// themselves. fault, unless it is nil, changes gradients by their names.
+// descend trains in double precision, with first weights that are off by a part of themselves.
+// fault, unless nil, changes gradients by their names.
 func (k Case) descend(off float64, by uint64, fault func(name string, grad []float64)) (Curve, error) {
 	source, err := k.source()
 	if err != nil {
@@ -153,7 +153,7 @@ func (k Case) Train(ctx context.Context, d device.Device, t rnn.Technique) (Curv
 	return out, nil
 }
 
-// some iterations tell whether anything was learnt: the loss of one depends on its minibatch.
+// some is the number of iterations over which losses are averaged: a single loss depends on its minibatch.
 const some = 10
 
 func meanOf(c Curve) float64 {
@@ -164,7 +164,7 @@ func meanOf(c Curve) float64 {
 	return sum / float64(len(c))
 }
 
-// Check says what is wrong with the curve.
+// Check reports what is wrong with the curve.
 func (b Band) Check(c Curve) error {
 	switch at := b.Outside(c); {
 	case at > 0:
@@ -175,13 +175,13 @@ func (b Band) Check(c Curve) error {
 	return nil
 }
 
-// Reference is the curve in double precision, where fault, unless it is nil, changes gradients
-// by the names of their parameters.
+// Reference is the curve in double precision. fault, unless nil, changes gradients by the names of
+// their parameters.
 func (k Case) Reference(fault func(name string, grad []float64)) (Curve, error) {
 	return k.descend(0, 0, fault)
 }
 
-// Parameters are the names of what the network learns.
+// Parameters returns the names of the parameters that the network learns.
 func (k Case) Parameters() ([]string, error) {
 	var names []string
 	_, err := k.descend(0, 0, func(name string, _ []float64) {

@@ -16,7 +16,7 @@ import (
 // seed is that of the suite.
 const seed = 5
 
-// banded is the training of a cell and where its losses may lie.
+// banded returns the training of a cell, and where its losses may lie.
 func banded(t *testing.T, c *cell.Cell, precision rnn.Precision) (smoke.Case, smoke.Band) {
 	t.Helper()
 	k, err := smoke.Of(c, precision, seed)
@@ -66,8 +66,8 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-// TestFaultsShow: a gradient that is 1 % too large puts the curve outside the band, whichever
-// parameter's it is.
+// TestFaultsShow: a gradient that is 1 % too large puts the curve outside the band, whatever its
+// parameter.
 func TestFaultsShow(t *testing.T) {
 	for i, c := range cell.All() {
 		if testing.Short() && i%4 != 0 {

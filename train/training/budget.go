@@ -7,13 +7,13 @@ import (
 	"rnnbench/tuner"
 )
 
-// sweepShare is the part of a budget that a sweep may take before what is to be trained beside it.
+// sweepShare is the part of a budget, one in so many, that a sweep may take before the training beside it.
 const sweepShare = 10
 
-// Divide carries out a sweep and a training within a budget from now on; 0: no limit. The sweep
-// begins with a tenth of it, so that the training has the rest even where the sweep alone would
-// take it all. Time that the training leaves over is the sweep's again. Each is told how long it may
-// take, and returns tuner.ErrBudget if that was too short.
+// Divide runs a sweep and a training within a budget that begins now; 0: no limit. The sweep first
+// gets a tenth of it. So the training has the rest even where the sweep alone would take it all.
+// Time that the training leaves over goes to the sweep again. Each is told how long it may take,
+// and returns tuner.ErrBudget if that was too short.
 func Divide(budget time.Duration, now func() time.Time, sweep, train func(time.Duration) error) error {
 	end := now().Add(budget)
 	rest := func(f func(time.Duration) error) error {

@@ -10,7 +10,7 @@ import (
 	"rnnbench/tuner"
 )
 
-// A clock goes on by itself with each look at it, and otherwise as it is told.
+// A clock advances by tick at each look at it, and otherwise as it is told.
 type clock struct {
 	at   time.Time
 	tick time.Duration
@@ -21,7 +21,7 @@ func (c *clock) now() time.Time {
 	return c.at
 }
 
-// TestDivide: a sweep takes a tenth of a budget before a training, and what the training leaves.
+// TestDivide: a sweep takes a tenth of a budget before a training, and what the training leaves over.
 func TestDivide(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {

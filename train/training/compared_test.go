@@ -8,8 +8,9 @@ import (
 	"rnnbench/results"
 )
 
-// TestCompared: a training that is held to double precision records the loss of each iteration
-// beside that which is allowed, for every technique the same, and keeps no checkpoint.
+// TestCompared: a training that is compared with double precision records the loss of each
+// iteration beside the allowed ones. These are the same for every technique. It keeps no
+// checkpoint.
 func TestCompared(t *testing.T) {
 	list := networks(12, "naive", "cudnnstyle")
 	for i := range list {

@@ -5,8 +5,8 @@ import (
 	"rnnbench/tuner/plan"
 )
 
-// Readable opens the data of each network once, before anything is measured. What cannot be read
-// would fail for all networks alike.
+// Readable opens the data of each network once, before anything is measured. Unreadable data would
+// fail for all networks alike.
 func Readable(networks []plan.Network) error {
 	seen := map[string]bool{}
 	for _, n := range networks {

@@ -1,5 +1,5 @@
 // Package training trains the networks of a plan, one after the other, into the records and
-// checkpoints of a run. What a run has already is not trained again.
+// checkpoints of a run. Networks that the run has finished are not trained again.
 package training
 
 import (
@@ -21,23 +21,23 @@ import (
 	"rnnbench/tuner/plan"
 )
 
-// A Job is what is to be trained, and where.
+// A Job says what is trained, and where.
 type Job struct {
 	Device   device.Device
 	LayOut   func(results.Point, grid.Spec) (*tuner.Layout, error)
 	Networks []plan.Network
 	Seed     uint64
 	Run      *results.Run     // takes records; its folder takes checkpoints
-	Before   []results.Record // that the run has
+	Before   []results.Record // what the run has already
 	Tell     func(*results.Record)
-	Replicas func(n int) (Replicas, error) // starts processes that train together; nil: there are none
+	Replicas func(n int) (Replicas, error) // starts processes that train together; nil: replicas are not possible
 
-	// Budget is how long Do may take, setting up included; 0: no limit. Networks that are not
-	// finished get an equal share each of what is left, so that all of them go on.
+	// Budget is how long Do may take, setting up included; 0: no limit. Unfinished networks share
+	// equally what is left, so that all of them progress.
 	Budget time.Duration
 	Now    func() time.Time // tells how much of the budget is left; nil: time.Now
 
-	bands map[string]*results.Comparison // that were computed, by the point and what is learnt
+	bands map[string]*results.Comparison // computed so far, by problem, optimiser and task
 
 	// Last has the newest record of each network that has one, after Do.
 	Last []results.Record
@@ -49,7 +49,7 @@ type Replicas struct {
 	Close   func() error
 }
 
-// leastShare is how long a network is trained whatever the budget: each part of a run gets on.
+// leastShare is how long a network is trained at least, whatever the budget, so that each part of a run makes progress.
 const leastShare = 100 * time.Millisecond
 
 // Do trains all. It returns tuner.ErrBudget if the budget ended before a network was finished.
@@ -98,8 +98,8 @@ func (j *Job) share(start time.Time, i int) time.Duration {
 	return max(leastShare, (j.Budget-j.Now().Sub(start))/time.Duration(unfinished))
 }
 
-// one trains a network, and reports whether its share of the budget ended first. What is
-// declined or breaks becomes a record; an error ends the run.
+// one trains a network, and reports whether its share of the budget ended first. A network that is
+// declined or fails becomes a record; an error ends the run.
 func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share time.Duration, last **results.Record) (over bool, err error) {
 	start := j.Now()
 	l, err := j.LayOut(n.Point, n.Spec)
@@ -141,7 +141,7 @@ func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share 
 		return false, err
 	case errors.Is(err, schedule.ErrUnsupported):
 		return false, emit(declined(r, results.Skipped, tuner.ReasonOf(err, results.ReasonShape), err.Error()))
-	case errors.Is(err, device.ErrStart): // as of a replica for which there is no GPU
+	case errors.Is(err, device.ErrStart): // such as a replica without a GPU
 		return false, emit(declined(r, results.Skipped, results.ReasonDevice, err.Error()))
 	case errors.Is(err, device.ErrHang):
 		return false, emit(declined(r, results.Failed, results.ReasonHang, err.Error()))
@@ -153,7 +153,7 @@ func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share 
 	return false, emit(declined(r, results.Failed, results.ReasonError, err.Error()))
 }
 
-// record is what all records of a network have in common.
+// record holds the fields that all records of a network share.
 func (j *Job) record(l *tuner.Layout, n plan.Network) results.Record {
 	r := results.Record{
 		Point: l.Point, Device: j.Device.Info().Key, Status: results.OK, Warnings: []string{},
@@ -168,7 +168,7 @@ func (j *Job) record(l *tuner.Layout, n plan.Network) results.Record {
 	return r
 }
 
-// declined is a record of what was not trained, or not to the end.
+// declined is the record of a network that was not trained, or not to the end.
 func declined(r results.Record, status results.Status, code, reason string) *results.Record {
 	r.Status, r.ReasonCode, r.Reason, r.Warnings = status, &code, &reason, []string{}
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
@@ -181,12 +181,12 @@ func (j *Job) replicas(n int) (Replicas, error) {
 	case n == 0:
 		return Replicas{Close: func() error { return nil }}, nil
 	case j.Replicas == nil:
-		return Replicas{}, errors.New("training by replicas is not to be had here")
+		return Replicas{}, errors.New("training by replicas is not possible here")
 	}
 	return j.Replicas(n)
 }
 
-// session sets a network up: its trainer is to be closed.
+// session sets a network up. The caller closes its trainer.
 func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record, replicas []device.Device) (*session.Session, error) {
 	o, err := train.ParseOptimizer(n.Training.Optimizer, l.Problem.Precision)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"rnnbench/tuner/plan"
 )
 
-// networks are two that learn to copy, until so many iterations.
+// networks learn to copy for so many iterations, one by each technique.
 func networks(iterations int, names ...string) []plan.Network {
 	p := results.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
 	var list []plan.Network
@@ -94,8 +94,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestDeclines: what a technique or a task does not take becomes a record, and the next network
-// is trained.
+// TestDeclines: a network that a technique or a task declines becomes a record, and the next one is
+// trained.
 func TestDeclines(t *testing.T) {
 	list := networks(10, "naive", "persistent", "scan", "scc")
 	list[0].Point.Output = 7
@@ -132,7 +132,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestKilled: from what a kill leaves behind, training goes on as if it had not been.
+// TestKilled: after a kill, training continues as if it had not happened.
 func TestKilled(t *testing.T) {
 	list := networks(50, "persistent")
 	whole := newJob(t, "", list)
@@ -166,8 +166,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestBeside: passes that are timed in turns with a training change nothing of it, and its
-// records have their times.
+// TestBeside: passes timed in turns with a training do not change it, and its records have their
+// times.
 func TestBeside(t *testing.T) {
 	list := networks(600, "naive", "persistent")
 	var losses [2][]float64
