@@ -2,12 +2,12 @@ package model
 
 import "slices"
 
-// A Run is what one run of a technique asks of a machine at least.
+// A Run is the least that one run of a technique asks of a machine.
 type Run struct {
 	FLOPs    float64 // of all products
-	Bytes    float64 // of a value that is multiplied
+	Bytes    float64 // of one value in a product
 	Tensor   bool    // products may run on tensor cores
-	Peak     float64 // FLOP/s of products, where that was measured and is more than the machine has; else 0
+	Peak     float64 // measured FLOP/s of products, where they exceed the machine's; else 0
 	Moved    float64 // bytes of inputs, weights and outputs, each as often as it must be moved
 	Cold     bool    // caches are empty when the run starts
 	Chains   []Chain
@@ -15,14 +15,14 @@ type Run struct {
 	Graph    bool
 }
 
-// A Chain is steps, each of which needs the states of the step before.
+// A Chain is a series of steps, each of which needs the states of the step before.
 type Chain struct {
 	Steps float64
 	Work  Work  // of a step
 	Group Group // of a GPU's blocks; zero: the workers of a processor
 }
 
-// What bounds a run.
+// The bounds of a run.
 const (
 	BoundExchange = "exchange"
 	BoundProducts = "multiply-adds"
@@ -30,25 +30,25 @@ const (
 	BoundLaunch   = "launch"
 )
 
-// A Part is one thing that a run does at least, if it does nothing else.
+// A Part is the least time of one thing that a run does, as if it did nothing else.
 type Part struct {
-	Bound   string  // which of the words above it is
-	Memory  string  // that gives the bytes; "" for other parts
+	Bound   string  // one of the words above
+	Memory  string  // memory that supplies the bytes; "" for other parts
 	Count   float64 // exchanges, operations, bytes or launches
-	Each    float64 // seconds of one; 0: Rate tells
-	Rate    float64 // of them a second
+	Each    float64 // seconds of one; 0: see Rate
+	Rate    float64 // how many of them a second
 	Seconds float64
 }
 
-// A Floor is the least time of a run: the largest of its parts and its chains, as all of
-// them may overlap. The steps of a chain follow each other. A step takes at least its
-// exchange, the products of one sequence by one group, or its weights.
+// A Floor is the least time of a run: the largest of its parts and its chains, since all of them
+// may overlap. The steps of a chain follow each other. A step takes at least its exchange, the
+// products of one sequence by one group, or its weights.
 type Floor struct {
 	Seconds float64
 	Bound   string
 	Chain   float64 // seconds of all chains
-	Parts   []Part  // what takes no time is left out
-	Error   float64 // relative, of the model of the machine where it was fitted; 0: not recorded
+	Parts   []Part  // those that take time
+	Error   float64 // relative, of the machine's model where it was fitted; 0: not recorded
 }
 
 // Floor is the least time that r takes on m.
@@ -106,7 +106,7 @@ func (f *Floor) add(p Part) {
 	}
 }
 
-// Bytes adds up what each memory gives.
+// Bytes sums the bytes that each memory supplies.
 func (f Floor) Bytes() map[string]int64 {
 	all := map[string]int64{}
 	for _, p := range f.Parts {
@@ -117,14 +117,14 @@ func (f Floor) Bytes() map[string]int64 {
 	return all
 }
 
-// A link is one step of a chain: seconds of its exchange, of the products of one sequence,
-// and of the weights that are read again, so many bytes from home.
+// A link is one step of a chain: the seconds of its exchange, of the products of one sequence, and
+// of reading weights again, which are so many bytes from home.
 type link struct {
 	exchange, product, weights, bytes float64
 	home                              string
 }
 
-// bound is what takes the most time in x.
+// bound is the part of x that takes the most time.
 func (x link) bound() string {
 	switch {
 	case x.weights > max(x.exchange, x.product):
@@ -135,7 +135,7 @@ func (x link) bound() string {
 	return BoundExchange
 }
 
-// link is a step of c. peak is that of a processor's workers.
+// link returns the parts of a step of c. peak is the FLOP/s of a processor's workers.
 func (m *Machine) link(c Chain, peak float64) (link, error) {
 	one := c.Work
 	one.Batch = 1
@@ -163,8 +163,9 @@ func (m *Machine) link(c Chain, peak float64) (link, error) {
 	return x, nil
 }
 
-// linkOfWorkers is a step of w by the workers of a processor. Each holds a band of units, and
-// all meet once a step. If all weights fit a worker's caches, sequences of their own need no meeting.
+// linkOfWorkers is link for a step of w by the workers of a processor. Each holds a band of units,
+// and all meet once a step. If all weights fit a worker's caches, workers may have sequences of
+// their own and need not meet.
 func (m *Machine) linkOfWorkers(w Work, product float64) (link, error) {
 	s, err := m.Bands(w)
 	if err != nil {
@@ -181,7 +182,7 @@ func (m *Machine) linkOfWorkers(w Work, product float64) (link, error) {
 	return x, nil
 }
 
-// modules is how many modules of a level there are.
+// modules is the number of modules of a level.
 func (m *Machine) modules(level int) float64 {
 	n := 1
 	for _, l := range m.Levels[level+1:] {
@@ -190,7 +191,7 @@ func (m *Machine) modules(level int) float64 {
 	return float64(n)
 }
 
-// all is the bytes a second that all modules of a level give together; 0: no limit.
+// all is the bytes a second of all modules of a level together; 0: no limit.
 func (m *Machine) all(level string) float64 {
 	i := slices.IndexFunc(m.Levels, func(l Level) bool { return l.Name == level })
 	if m.GPU != nil && m.GPU.Stream > 0 && i == m.shared() {
@@ -199,8 +200,8 @@ func (m *Machine) all(level string) float64 {
 	return m.Levels[i].B * m.modules(i)
 }
 
-// holds is the nearest memory that can still hold so many bytes of the run before. On a GPU
-// that is none of a block's own.
+// holds is the nearest memory that can still hold so many bytes from the run before. On a GPU a
+// block's own memories cannot.
 func (m *Machine) holds(bytes float64, cold bool) string {
 	first, last := 0, len(m.Levels)-1
 	if m.GPU != nil {

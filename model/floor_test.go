@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestFloor works floors out by hand, one for each bound.
+// TestFloor compares floors with ones worked out by hand, one for each bound.
 func TestFloor(t *testing.T) {
 	gpu, xeon := load(t, "h200"), load(t, "xeon")
 	small, large := work(t, cell.RNNTanh, 256, 1, 4), work(t, cell.LSTM, 2048, 4, 4)
@@ -69,7 +69,7 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestInGroupsRefuses says what cannot be predicted, and which files are wrong.
+// TestInGroupsRefuses: steps that cannot be predicted, and invalid files, are refused.
 func TestInGroupsRefuses(t *testing.T) {
 	w := work(t, cell.LSTM, 64, 1, 4)
 	if _, err := load(t, "xeon").InGroups(w, model.Group{Blocks: 1, Groups: 1, Samples: 1}); err == nil || !strings.Contains(err.Error(), "no [gpu]") {

@@ -6,7 +6,7 @@ import (
 	"rnnbench/model"
 )
 
-// FuzzParse: a machine's file is read or refused; what was read is written so that it
+// FuzzParse: a machine's file is read or refused. A machine that was read is written so that it
 // reads back.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("name = 'm'\nflops = 1e9\n[[level]]\nname = 'l1'\np = 2\nb = 1e9\nm = 32768\n"))

@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// A GPU is what a machine needs beyond its levels to predict kernels whose blocks hold a
-// layer. Its constants were fitted to measurements, to Error.
+// A GPU is what a machine needs beyond its levels, to predict kernels whose blocks hold a layer.
+// Its constants are fitted to measurements, with a relative error of Error.
 type GPU struct {
-	Cluster int     `toml:"cluster" json:"cluster"`                    // blocks that reach each other's shared memory, at most
+	Cluster int     `toml:"cluster" json:"cluster"`                    // most blocks that reach each other's shared memory
 	Alone   float64 `toml:"alone" json:"alone_s"`                      // seconds of a step of one block, besides its products
 	Push    float64 `toml:"push" json:"push_s"`                        // seconds in which the blocks of a cluster exchange states
-	Gates   float64 `toml:"gates" json:"gates_s"`                      // seconds that several gates take longer than one
-	Reach   float64 `toml:"reach" json:"reach"`                        // share of the peak that the products of a block reach
+	Gates   float64 `toml:"gates" json:"gates_s"`                      // seconds that a step of several gates takes longer than one of a single gate
+	Reach   float64 `toml:"reach" json:"reach"`                        // share of the peak that a block's products reach
 	Stream  float64 `toml:"stream" json:"stream_bytes_per_s"`          // bytes a second that all blocks read from the cache that they share; 0: as its level says
 	Launch  float64 `toml:"launch" json:"launch_s"`                    // seconds in which the host launches a kernel
 	Graph   float64 `toml:"graph_launch" json:"graph_launch_s"`        // the same in a graph
 	Error   float64 `toml:"error" json:"error"`                        // median relative error of a step where the constants were fitted
-	Split   float64 `toml:"split_products" json:"split_fp32_products"` // 16-bit products that one of single precision takes; 0: it has its own
+	Split   float64 `toml:"split_products" json:"split_fp32_products"` // 16-bit products that replace one of single precision; 0: single precision has its own
 }
 
 // check reports the first invalid number.
@@ -36,16 +36,16 @@ func (g *GPU) check() string {
 	return ""
 }
 
-// A Group is the blocks that share one copy of a layer's weights, as a kernel has them.
+// A Group is the blocks of a kernel that share one copy of a layer's weights.
 type Group struct {
 	Blocks  int  // of a group
 	Groups  int  // that run at the same time
 	Samples int  // sequences that a group multiplies at a time
-	Spread  bool // over the GPU, so that states travel through its shared cache
+	Spread  bool // blocks are spread over the GPU, so states travel through its shared cache
 	Tensor  bool // products run on tensor cores
 }
 
-// check reports what no kernel can have.
+// check reports a group that no kernel can have.
 func (g Group) check() error {
 	if g.Blocks < 1 || g.Groups < 1 || g.Samples < 1 {
 		return fmt.Errorf("model: %d groups of %d blocks with %d sequences: each must be at least 1", g.Groups, g.Blocks, g.Samples)
@@ -53,11 +53,11 @@ func (g Group) check() error {
 	return nil
 }
 
-// turns is how often a group multiplies in a step of batch sequences.
+// turns is the number of turns of a group in a step of batch sequences.
 func (g Group) turns(batch int) int { return ceil(batch, g.Samples*g.Groups) }
 
-// Exchange is how long the blocks of g take to have each other's states, at least. A block
-// alone exchanges nothing.
+// Exchange is the least time, in seconds, in which the blocks of g get each other's states. A
+// single block exchanges nothing.
 func (m *Machine) Exchange(g Group) float64 {
 	switch {
 	case g.Blocks == 1:
@@ -68,10 +68,10 @@ func (m *Machine) Exchange(g Group) float64 {
 	return m.Levels[m.shared()].L
 }
 
-// shared is the level that all cores share, nearest to them.
+// shared is the innermost level that all cores share.
 func (m *Machine) shared() int { return min(m.Private(), len(m.Levels)-1) }
 
-// cores is the number of modules that do not share a memory below main memory.
+// cores is the number of cores: the modules below the shared level.
 func (m *Machine) cores() int {
 	n := 1
 	for _, l := range m.Levels[m.shared():] {
@@ -80,8 +80,9 @@ func (m *Machine) cores() int {
 	return n
 }
 
-// far is a block's share of weights that its registers do not hold, in bytes from its
-// shared memory and from the cache that all blocks share, and the name of the farthest.
+// far returns a block's share of weights that its registers do not hold: near bytes in its shared
+// memory, and beyond bytes in the cache that all blocks share. home is the farthest memory with
+// any.
 func (m *Machine) far(share float64) (near, beyond float64, home string) {
 	private, inner := m.Levels[:m.shared()], 1
 	rooms := make([]float64, len(private))
@@ -102,8 +103,8 @@ func (m *Machine) far(share float64) (near, beyond float64, home string) {
 	return near, share, m.Levels[m.shared()].Name
 }
 
-// InGroups predicts a step of w by a kernel whose blocks are divided as g. A turn takes its
-// products, its weights beyond registers and its exchange one after another.
+// InGroups predicts a step of w by a kernel whose blocks are divided as g. The products of a turn,
+// its weights beyond registers and its exchange follow one another.
 func (m *Machine) InGroups(w Work, g Group) (Step, error) {
 	switch err := g.check(); {
 	case err != nil:
@@ -143,7 +144,7 @@ func (m *Machine) InGroups(w Work, g Group) (Step, error) {
 	return s, nil
 }
 
-// rate is the peak of all parts together for products of values of so many bytes.
+// rate is the peak FLOP/s of all parts together, for products of values of so many bytes.
 func (m *Machine) rate(bytes float64, tensor bool) float64 {
 	switch {
 	case !tensor || m.Half == 0:

@@ -12,7 +12,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A layer is a recorded persistent layer with the geometry of its kernel.
+// A layer is a recorded persistent layer with its kernel's geometry.
 type layer struct {
 	work  model.Work
 	group model.Group
@@ -42,8 +42,8 @@ func recorded(t *testing.T) (all []layer) {
 	return all
 }
 
-// TestInGroups: with the geometry that ran, steps of persistent layers on an H200 are
-// predicted to 25 % at 32 of the 40 recorded points at least. Without it there are 16.
+// TestInGroups: given the geometry that ran, steps of persistent layers on an H200 are predicted
+// within 25 % at 32 or more of the 40 recorded points. Without it, 16 are.
 func TestInGroups(t *testing.T) {
 	m := load(t, "h200")
 	near, before := 0, 0
@@ -79,7 +79,7 @@ func TestInGroups(t *testing.T) {
 	}
 }
 
-// TestFloorOfRecorded: no recorded layer is faster than its floor, and a floor says something.
+// TestFloorOfRecorded: no recorded layer is faster than its floor, and no floor is 0.
 func TestFloorOfRecorded(t *testing.T) {
 	m := load(t, "h200")
 	for _, l := range recorded(t) {

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// A Link is what joins machines of a kind, such as the GPUs of a node, or nodes.
+// A Link joins machines of a kind, such as the GPUs of a node, or nodes.
 type Link struct {
 	Name    string  `toml:"name" json:"name"`
 	Source  string  `toml:"source" json:"source"`   // where the numbers come from
-	Devices int     `toml:"devices" json:"devices"` // how many it joins at most; 0: any number
+	Devices int     `toml:"devices" json:"devices"` // most machines that it joins; 0: any number
 	B       float64 `toml:"b" json:"b"`             // bytes per second that each device sends while it receives as many
 	L       float64 `toml:"l" json:"l"`             // seconds until a neighbour has a short message
 }
 
-// check says what is wrong with a link.
+// check reports the first error in a link.
 func (l Link) check() string {
 	switch {
 	case l.Name == "":
@@ -27,11 +27,10 @@ func (l Link) check() string {
 	return ""
 }
 
-// Links are those of a machine to others of its kind, from the one that joins the fewest.
+// Links are a machine's links to others of its kind, the one that joins the fewest first.
 type Links []Link
 
-// Across is the link that a ring of n machines needs: the first that joins as many. All of
-// the ring is as slow as that.
+// Across is the first link that joins n machines. A ring of them is as slow as that link.
 func (ls Links) Across(n int) (Link, bool) {
 	for _, l := range ls {
 		if l.Devices == 0 || n <= l.Devices {
@@ -51,17 +50,16 @@ func (l Link) AllReduce(bytes float64, n int) float64 {
 	return steps/float64(n)*bytes/l.B + steps*l.L
 }
 
-// An Iteration is one of data-parallel training, as one device runs its part.
+// An Iteration is one device's part of an iteration of data-parallel training.
 type Iteration struct {
-	Compute  float64 // seconds of all of it, without sums
-	Backward float64 // of these, those of the last backward pass, at their end
-	Layers   int     // equal ones, from whose top the backward pass begins
+	Compute  float64 // seconds of the whole iteration, without sums
+	Backward float64 // of these, the seconds of the last backward pass, which comes last
+	Layers   int     // equal layers; the backward pass begins at the top
 	Bytes    float64 // gradients of one layer
 }
 
-// Over is the time of the iteration by n devices, and the part of it that they wait for sums.
-// A layer's gradients are summed while the layers below compute theirs, one sum after the
-// other.
+// Over is the time of the iteration by n devices, and the part of it spent waiting for sums. A
+// layer's gradients are summed while the layers below compute theirs, one sum after the other.
 func (it Iteration) Over(l Link, n int) (seconds, waiting float64) {
 	each := l.AllReduce(it.Bytes, n)
 	end := 0.0

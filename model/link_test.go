@@ -39,8 +39,8 @@ func TestIterationOver(t *testing.T) {
 	}
 }
 
-// TestLinks: the machines that the program knows name their links and sources, files read
-// back, and what makes no sense is refused.
+// TestLinks: built-in machines name their links and sources, files read back, and invalid links are
+// refused.
 func TestLinks(t *testing.T) {
 	for _, name := range []string{"titanx", "h100", "h200"} {
 		m, err := model.Load(name)

@@ -30,28 +30,27 @@ type Machine struct {
 	Half      float64 `toml:"half" json:"half"`           // how many times faster 16-bit arithmetic is; 0: there is none
 	Pointwise float64 `toml:"pointwise" json:"pointwise"` // sigmoids or hyperbolic tangents per second, all parts together; 0: they cost nothing
 
-	// Overlap says that the sequences of a batch follow each other through the
-	// stages of a step, so that one's waiting hides behind another's products
-	// (section 4.1).
+	// Overlap says that the sequences of a batch follow each other through the stages of a step.
+	// One's waiting then hides behind another's products (section 4.1).
 	Overlap bool `toml:"overlap" json:"overlap"`
 
 	GPU *GPU `toml:"gpu,omitempty" json:"gpu,omitempty"` // nil: blocks that hold a layer cannot be predicted
 
 	Levels []Level `toml:"level" json:"levels"` // from the innermost
 
-	Links Links `toml:"link,omitempty" json:"links,omitempty"` // to other machines, from that of the fewest; none: unknown
+	Links Links `toml:"link,omitempty" json:"links,omitempty"` // to other machines, the one that joins the fewest first; none: unknown
 
-	Meetings []Meeting `toml:"meeting,omitempty" json:"meetings,omitempty"` // of some numbers of parts, from the fewest; none: unknown
+	Meetings []Meeting `toml:"meeting,omitempty" json:"meetings,omitempty"` // of some numbers of parts, the fewest first; none: unknown
 }
 
-// A Meeting is how long so many parts take to synchronise while the others are idle.
+// A Meeting is the time in which so many parts synchronise while the others are idle.
 type Meeting struct {
 	Parts   int     `toml:"parts" json:"parts"`
 	Seconds float64 `toml:"seconds" json:"seconds"`
 }
 
-// Meets is how long so many parts take to synchronise: between numbers that were measured in proportion, and beyond them as
-// long as all. One takes no time.
+// Meets is the time, in seconds, in which so many parts synchronise. It interpolates between
+// measured numbers of parts. Beyond them parts take as long as all. One part takes no time.
 func (m *Machine) Meets(parts int) float64 {
 	if parts < 2 {
 		return 0
@@ -75,7 +74,7 @@ type Level struct {
 	C    float64 `toml:"c" json:"c"` // seconds to synchronise the parts
 	L    float64 `toml:"l" json:"l"` // seconds until a part has what another one wrote
 	X    float64 `toml:"x" json:"x"` // bytes per second that all parts exchange; 0: B
-	M    float64 `toml:"m" json:"m"` // bytes of one module's memory that weights can have
+	M    float64 `toml:"m" json:"m"` // bytes of one module's memory that weights can use
 }
 
 // Check reports the first invalid number.
@@ -125,7 +124,7 @@ func (m *Machine) Check() error {
 	return nil
 }
 
-// checkMeetings says what is wrong with them; "": nothing.
+// checkMeetings reports the first invalid meeting; "": none.
 func checkMeetings(all []Meeting) string {
 	before := 1
 	for _, x := range all {
@@ -174,11 +173,10 @@ var files embed.FS
 // Builtin lists the machines that the program knows, oldest first.
 func Builtin() []string { return []string{"k40", "k80", "titanx", "m40", "xeon", "h100", "h200"} }
 
-// other are words of a device's name that tell a smaller card of the same name, with other links.
+// other lists words in a device's name that mark a smaller card of the same name, with other links.
 var other = []string{"pcie", "nvl"}
 
-// Find returns the machine that the program knows for a device of that name, nil
-// if there is none.
+// Find returns the built-in machine for a device of that name, or nil if there is none.
 func Find(device string) (*Machine, error) {
 	words := strings.Fields(strings.ToLower(device))
 	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(other, w) }) {
@@ -192,7 +190,7 @@ func Find(device string) (*Machine, error) {
 	return nil, nil
 }
 
-// Load returns the machine of that name, or else of the file of that path.
+// Load returns the built-in machine of that name, or else reads the file of that path.
 func Load(name string) (*Machine, error) {
 	if slices.Contains(Builtin(), name) {
 		text, err := files.ReadFile(path.Join("machines", name+".toml"))

@@ -76,7 +76,7 @@ func largest(rates []float64) (h int) {
 	return h
 }
 
-// TestFindings holds the model to section 5.1.4 of Diamos et al.
+// TestFindings compares the model with section 5.1.4 of Diamos et al.
 func TestFindings(t *testing.T) {
 	m := load(t, "titanx")
 	rates := map[string][]float64{}
@@ -115,8 +115,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestRanking: the ranking of variants does not hang on the numbers that the
-// paper does not print, the latency of loads and the rate of the L2 cache.
+// TestRanking: the ranking of variants does not depend on the numbers that the paper does not
+// print, the latency of loads and the rate of the L2 cache.
 func TestRanking(t *testing.T) {
 	for _, factor := range []struct{ l, b float64 }{{0.5, 1}, {2, 1}, {1, 0.5}, {1, 2}, {0.5, 0.5}, {2, 2}} {
 		m := load(t, "titanx")
@@ -137,8 +137,8 @@ func TestRanking(t *testing.T) {
 	}
 }
 
-// TestRankingRests: what diamos-fig6 says of the place of more multiprocessors:
-// they pass memory where distances cost nothing, and at larger minibatches.
+// TestRankingRests: what diamos-fig6 says about more multiprocessors. They pass more memory where
+// distances cost nothing, and at larger minibatches.
 func TestRankingRests(t *testing.T) {
 	m := load(t, "titanx")
 	variant := func(name string) model.Variant {
@@ -161,7 +161,7 @@ func TestRankingRests(t *testing.T) {
 	}
 }
 
-// TestTitanX holds the model to what the paper measured and chose.
+// TestTitanX compares the model with what the paper measured and chose.
 func TestTitanX(t *testing.T) {
 	m := load(t, "titanx")
 	if got := m.Parts(); got != 6144 {
@@ -218,8 +218,8 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// TestTilings lays every tiling of a few odd sizes over every machine: all of
-// them are valid, none is beaten by Best, and no product is faster than the peak.
+// TestTilings tries every tiling of a few odd sizes on every machine. All are valid, none is faster
+// than Best, and no product is faster than the peak.
 func TestTilings(t *testing.T) {
 	for _, name := range model.Builtin() {
 		m := load(t, name)
@@ -252,8 +252,8 @@ func TestTilings(t *testing.T) {
 	}
 }
 
-// TestMoreIsNeverSlower: more of anything is never slower, and no variant makes the
-// machine that it starts from another one.
+// TestMoreIsNeverSlower: more of anything is never slower, and no variant changes the machine that
+// it starts from.
 func TestMoreIsNeverSlower(t *testing.T) {
 	for _, name := range model.Builtin() {
 		m := load(t, name)
@@ -273,7 +273,7 @@ func TestMoreIsNeverSlower(t *testing.T) {
 				}
 				last = s.Time
 				for _, v := range model.Variants() {
-					if v.Name == "cores" { // which pay for distance
+					if v.Name == "cores" { // more of them pay for distance
 						continue
 					}
 					u, err := v.Of(m).Best(work(t, cell.LSTM, h, b, v.Bytes(4)))
@@ -355,8 +355,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestScan holds the costs to section 2.1 of Martin & Cundy: for p ≪ T the
-// parallel scan wins from three processors on.
+// TestScan compares the costs with section 2.1 of Martin & Cundy: for p ≪ T the parallel scan wins
+// from three processors on.
 func TestScan(t *testing.T) {
 	if got := model.SerialScan(256, 1000); got != 512000 {
 		t.Errorf("serial: %v", got)

@@ -11,7 +11,7 @@ type Prediction struct {
 	Peak      float64 // of the variant, FLOP/s
 }
 
-// Predict predicts the best way to do w on the variant of m.
+// Predict predicts the best step of w on variant v of m.
 func (v Variant) Predict(m *Machine, w Work) (Prediction, error) {
 	changed := v.Of(m)
 	w.Bytes = v.Bytes(w.Bytes)
@@ -19,13 +19,13 @@ func (v Variant) Predict(m *Machine, w Work) (Prediction, error) {
 	return Prediction{Variant: v.Name, Step: s, Peak: changed.FLOPS}, err
 }
 
-// Bands is a step of a layer of which each worker keeps a band of recurrent weights.
+// Bands is a step of a layer in which each worker keeps a band of recurrent weights.
 type Bands struct {
 	Home     string  `json:"home"`        // memory that the weights stay in
-	Resident bool    `json:"resident"`    // they stay in caches that each worker has for itself
-	Share    float64 `json:"share_bytes"` // of weights there
-	Room     float64 `json:"room_bytes"`  // for weights, in those private caches of one worker
-	Largest  int     `json:"largest"`     // hidden size that would stay there
+	Resident bool    `json:"resident"`    // the weights stay in caches of one worker each
+	Share    float64 `json:"share_bytes"` // of weights in one module of Home
+	Room     float64 `json:"room_bytes"`  // for weights, in the private caches of one worker
+	Largest  int     `json:"largest"`     // largest hidden size that would stay there
 
 	Step      float64 `json:"step_s"`
 	Compute   float64 `json:"compute_s"`

@@ -18,7 +18,7 @@ type Work struct {
 	Pointwise           int     // sigmoids and hyperbolic tangents per unit
 }
 
-// Recurrent is the step of a layer of c.
+// Recurrent is the work of one step of a layer of c.
 func Recurrent(c *cell.Cell, hidden, batch int, bytes float64) (Work, error) {
 	switch {
 	case c.Recurrent == 0:
@@ -72,8 +72,7 @@ func (t Tiling) String() string {
 	return strings.Join(words, ", ")
 }
 
-// groups is the number of parts within a module of a level that have sequences
-// of their own.
+// groups is the number of parts within a module of a level that have sequences of their own.
 func (t Tiling) groups(level int) int {
 	n := 1
 	for _, s := range t[:level+1] {
@@ -88,7 +87,7 @@ type Step struct {
 	Tiling Tiling
 
 	Home     string  // level at which the weights stay
-	Resident bool    // they stay in memory of one core each, and are not read again by others
+	Resident bool    // the weights stay in memory of one core each, and no other core reads them
 	Share    float64 // bytes of weights in one module of that level
 
 	Compute   float64 // products
@@ -107,8 +106,7 @@ func (s Step) FLOPS() float64 { return s.Work.FLOPs() / s.Time }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// Predict says what a step of w takes on m under tiling t, which has a split
-// for each level.
+// Predict predicts a step of w on m under tiling t, which has a split for each level.
 //
 // Weights stay at the innermost level whose modules hold their share. Going
 // inwards, the parts of a module read the states that their columns need and
@@ -173,7 +171,7 @@ func (m *Machine) Predict(w Work, t Tiling) (Step, error) {
 	return s, nil
 }
 
-// finish adds up. Reading weights overlaps with their products in any case.
+// finish adds up the parts of a step. Reading weights always overlaps with their products.
 func (s *Step) finish(overlap bool, batch int) {
 	largest := func(names []string, values []float64) (string, float64) {
 		best := 0
@@ -198,8 +196,8 @@ func (s *Step) finish(overlap bool, batch int) {
 	s.Limit, s.Time = largest([]string{limit, "memory", "exchange", "latency"}, []float64{work, s.Stream, s.Exchange + s.Pointwise, chain})
 }
 
-// Bands is the tiling of Diamos et al., section 4.1: each core has a band of
-// rows, and what lies below a core is divided as suits it best.
+// Bands is the tiling of Diamos et al., section 4.1: each core has a band of rows. Below the cores
+// it is the fastest one.
 func (m *Machine) Bands(w Work) (Step, error) {
 	at := m.Private()
 	return best(m, w, func(s Step) bool { return s.Tiling[at].Rows == min(m.Levels[at].P, w.Rows) })
@@ -210,23 +208,21 @@ func (m *Machine) Best(w Work) (Step, error) {
 	return best(m, w, func(Step) bool { return true })
 }
 
-// Persistent is the fastest tiling whose weights stay in the cores. ok is false
-// where there is none.
+// Persistent is the fastest tiling whose weights stay in the cores. ok is false if there is none.
 func (m *Machine) Persistent(w Work) (s Step, ok bool, err error) {
 	s, err = best(m, w, func(s Step) bool { return s.Resident })
 	return s, s.Tiling != nil, err
 }
 
-// Room is the number of bytes of weights that the memories of one core hold, and
-// the largest layer of c whose weights stay in those of all cores under Bands; 0
-// if none does.
+// Room is the number of bytes of weights that the memories of one core hold. hidden is the largest
+// layer of c whose weights stay in those of all cores under Bands; 0 if none does.
 func (m *Machine) Room(c *cell.Cell, bytes float64) (room float64, hidden int, err error) {
 	inner := 1 // modules of a level in one core
 	for _, l := range slices.Backward(m.Levels[:m.Private()]) {
 		room = max(room, float64(inner)*l.M)
 		inner *= l.P
 	}
-	low, high := 0, 1<<20 // the largest that stays and one that does not
+	low, high := 0, 1<<20 // low stays, high does not
 	for high-low > 1 {
 		h := (low + high) / 2
 		w, err := Recurrent(c, h, 1, bytes)
@@ -246,7 +242,7 @@ func (m *Machine) Room(c *cell.Cell, bytes float64) (room float64, hidden int, e
 	return room, low, nil
 }
 
-// best is the fastest step that passes a test; one without tiling if none does.
+// best is the fastest step for which ok holds, without a tiling if none does.
 func best(m *Machine, w Work, ok func(Step) bool) (Step, error) {
 	best := Step{Time: math.Inf(1)}
 	for t := range m.Tilings(w) {
@@ -283,8 +279,8 @@ func (m *Machine) Tilings(w Work) iter.Seq[Tiling] {
 	}
 }
 
-// splits are the factorisations of p that rows × cols of batch sequences can be
-// divided by. Where there are too few of them, parts stay idle.
+// splits returns the factorisations of p by which rows × cols of batch sequences can be divided.
+// Where there are too few rows, columns and sequences, parts stay idle.
 func splits(p, rows, cols, batch int) []Split {
 	var list []Split
 	for b := 1; b <= min(p, batch); b++ {

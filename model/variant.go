@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Variant changes a machine as section 5.1.4 of Diamos et al. does.
+// A Variant is a change of a machine, as in section 5.1.4 of Diamos et al.
 type Variant struct {
 	Name string
 	Doc  string
@@ -73,7 +73,7 @@ func LookupVariant(name string) (Variant, error) {
 	return Variant{}, fmt.Errorf("model: unknown variant %q: choose among %s", name, strings.Join(VariantNames(), ", "))
 }
 
-// Of is a machine changed so.
+// Of returns a copy of m with the change.
 func (v Variant) Of(m *Machine) *Machine {
 	changed := *m
 	changed.Levels = slices.Clone(m.Levels)
@@ -85,7 +85,7 @@ func (v Variant) Of(m *Machine) *Machine {
 	return &changed
 }
 
-// Bytes is the size of a weight under v where it is otherwise so large.
+// Bytes is the size of a weight under v, where it is otherwise so large.
 func (v Variant) Bytes(usual float64) float64 {
 	if v.Half {
 		return 2
