@@ -29,9 +29,9 @@ var GILR = define(Cell{
 	b.next(0, b.add(b.mul(g, Ref{Prev, 0}), b.mul(b.do(OneMinus, g), i)))
 })
 
-// SRU is the simple recurrent unit of Lei et al. (2017) with a projected highway, which its authors
-// use where input and layer differ in width. c' = f∘c + (1-f)∘z, h = r∘tanh(c') + (1-r)∘y, where
-// all gates read the input alone.
+// SRU is the simple recurrent unit of Lei et al. (2017). Its highway is projected, as its authors
+// do where input and layer differ in width. c' = f∘c + (1-f)∘z, h = r∘tanh(c') + (1-r)∘y, where all
+// gates read the input alone.
 var SRU = define(Cell{
 	Name: "sru", Doc: "simple recurrent unit: c' = f∘c + (1-f)∘z, h = r∘tanh(c') + (1-r)∘y (Lei et al. 2017)",
 	Gates: []string{"z", "f", "r", "y"}, States: []string{"h", "c"},

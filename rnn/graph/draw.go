@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A drawing is a graph to be drawn. It may be as given, with a frame around each recurrent node
-// (Figure 1 of the paper), or have each recurrent node drawn as one (Figure 2).
+// A drawing is a graph to be drawn: as given, with a frame around each recurrent node (Figure 1 of
+// the paper), or with each recurrent node as one box (Figure 2).
 type drawing struct {
 	title  string
 	nodes  []drawn

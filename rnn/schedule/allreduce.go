@@ -25,8 +25,8 @@ func (a AllReduce) Elements() (n int64) {
 	return n
 }
 
-// FLOPs counts one addition for each element and each other replica, divided by the number of
-// replicas, since each adds up a part of the elements.
+// FLOPs counts one addition for each element and each other replica. It divides them by the number
+// of replicas, since each adds up a part of the elements.
 func (a AllReduce) FLOPs() int64 { return a.Elements() * int64(a.Replicas-1) / int64(a.Replicas) }
 
 func (a AllReduce) String() string {
@@ -50,8 +50,7 @@ const MaxReplicas = 1024
 
 // AllReduce has groups of matrices summed over replicas, in the order of the groups. This order
 // does not depend on the schedule, so replicas may have different schedules. Each group is summed
-// on a stream of its own as soon as the last of its matrices is formed, while the other streams go
-// on.
+// on a stream of its own as soon as the last of its matrices is formed. The other streams go on.
 //
 // Operations that form these matrices move ahead, to right behind what they wait for. Techniques
 // compute all weight gradients at the end of the backward pass, where nothing would be left to hide

@@ -69,7 +69,7 @@ func (m MapChain) check() error {
 	return nil
 }
 
-// joins reports whether step i has the shape of the steps before it, and neither writes a part of a
+// joins reports whether step i has the shape of the steps before it. Neither may write a part of a
 // view that the other reads or writes.
 func (m MapChain) joins(i int) bool {
 	s, first := m.Steps[i], m.Steps[0].Out

@@ -32,9 +32,10 @@ const (
 // clipEpsilon is added to the norm that divides the limit, as in PyTorch's clip_grad_norm_.
 const clipEpsilon = 1e-6
 
-// Squares sets column i of the row Out, of k columns, to the sum of squares of the i-th of k bands
-// of A's rows, which begins at row rows·i/k. Workers share the bands. Rows, unless empty, is a
-// column of row numbers, as a Scatter's Index. In all other rows A is 0, so a device may skip them.
+// Squares divides A's rows into k bands, and sets column i of the row Out, of k columns, to band
+// i's sum of squares. Band i begins at row rows·i/k. Workers share the bands. Rows, unless empty,
+// is a column of row numbers, as a Scatter's Index. In all other rows A is 0, so a device may skip
+// them.
 type Squares struct {
 	A, Out, Rows View
 }

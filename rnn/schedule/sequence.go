@@ -38,9 +38,9 @@ type Persistent struct {
 	R []View // per recurrent gate its weights, transposed and packed, hidden × hidden
 }
 
-// PersistentBackward is the gradient of Persistent, except that of the weights. From the last step
-// to the first, it computes the gradient of the cell, then that of the recurrent product, which it
-// adds to the carried gradient.
+// PersistentBackward is the gradient of Persistent, except that of the weights. It goes from the
+// last step to the first. At each it computes the gradient of the cell, then adds that of the
+// recurrent product to the carried gradient.
 type PersistentBackward struct {
 	Sequence
 	SequenceGrad

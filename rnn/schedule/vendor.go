@@ -8,9 +8,9 @@ import (
 
 // A Stack is layers on top of each other, run over all steps of time by one call of the vendor's
 // library. Libraries take plain arrays: views are of whole rows, and those of parameters of whole
-// matrices. A device may keep these where its library wants them. With B sequences side by side,
-// row t·B+b of X and Y belongs to step t of sequence b, and row l·B+b of states to sequence b in
-// layer l.
+// matrices. A device may keep these where its library wants them. There are B sequences side by
+// side. Row t·B+b of X and Y belongs to step t of sequence b, and row l·B+b of states to sequence b
+// in layer l.
 //
 // A layer that runs both ways counts as two wherever something is per layer: number 2·l is layer l
 // from the first step, and 2·l+1 from the last. Y has 2·hidden columns, those from the first step

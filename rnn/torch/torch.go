@@ -27,13 +27,14 @@
 //	h_n, c_n         L × B × H  states after the last step
 //	grad_output      T × B × H  given; without output layer
 //
-// Where layers run both ways, names of the way from the last step end in _reverse, output is
-// T × B × 2·H, layers above the first read as much, and h_0 and its like are 2·L × B × H, as in
-// PyTorch. Steps of all arrays are in their order. h_n of a layer that reads from the last step is
-// its state after the first one. meta's direction says which layers do; none does without it.
+// Where layers run both ways, arrays are as in PyTorch. Names of the way from the last step end in
+// _reverse. output is T × B × 2·H, layers above the first read as much, and h_0 and its like are
+// 2·L × B × H. Steps of all arrays are in their order. h_n of a layer that reads from the last step
+// is its state after the first one. meta's direction says which layers do; without it, none does.
 //
-// Where sequences have lengths of their own, meta lists them. Answers are 0 past the ends, as pad_packed_sequence
-// makes them, and targets -1; inputs have values there that nothing depends on. h_n is after each sequence's own last step.
+// Where sequences have lengths of their own, meta lists them. Past the ends answers are 0, as from
+// pad_packed_sequence, and targets -1. Inputs have values there that nothing depends on. h_n is
+// after each sequence's own last step.
 //
 // grad_input, grad_weight_ih_l0 and so on, grad_h_0 and grad_c_0 are gradients. They are those of
 // the sum of output times grad_output or, with output layer, of the mean loss. Where loss_weight,
