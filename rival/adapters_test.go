@@ -24,7 +24,7 @@ type adapter struct {
 	command    []string
 }
 
-// TestPyTorch holds rivals/pytorch.py to the reference, where PyTorch is.
+// TestPyTorch compares rivals/pytorch.py with the reference, where PyTorch is installed.
 func TestPyTorch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loading PyTorch takes seconds")
@@ -38,7 +38,7 @@ func TestPyTorch(t *testing.T) {
 	t.Skip("no python3 here has PyTorch and NumPy: apt-get install python3-torch")
 }
 
-// TestJAX holds rivals/jax_scan.py to the reference, where JAX is.
+// TestJAX compares rivals/jax_scan.py with the reference, where JAX is installed.
 func TestJAX(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiling by XLA takes minutes")
@@ -49,7 +49,7 @@ func TestJAX(t *testing.T) {
 	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "gilr", "sru", "qrnn", "mingru", "rg-lru"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, false, []string{"python3", "../rivals/jax_scan.py"}})
 }
 
-// TestOneDNN builds rivals/onednn and holds it to the reference, where oneDNN is.
+// TestOneDNN builds rivals/onednn and compares it with the reference, where oneDNN is installed.
 func TestOneDNN(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiling takes seconds")
@@ -67,8 +67,8 @@ func TestOneDNN(t *testing.T) {
 	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, []rnn.Precision{rnn.FP32}, []rnn.Direction{rnn.FromFirst}, false, []string{program}})
 }
 
-// hold checks every cell of an adapter at odd sizes, in both passes. What it does not
-// list it declines: other cells, other directions, and lengths.
+// hold checks every cell of an adapter at odd sizes, in both passes. The adapter must decline
+// cells, directions and lengths that it does not list.
 func hold(t *testing.T, a adapter) {
 	r, err := rival.Open(rival.Options{Name: "adapter", Command: a.command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 2}})
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"rnnbench/rnn/torch"
 )
 
-// A host is a Rival as a device: it runs each program in a process.
+// A host is a Rival as a device. It runs each program in a process.
 type host Rival
 
-// Info implements device.Device: it is the device that the rival runs beside.
+// Info implements device.Device: it is the device beside which the rival runs.
 func (h *host) Info() device.Info { return h.o.On }
 
 // Knobs implements device.Device: a rival's knobs are those of the technique.
@@ -27,8 +27,8 @@ func (h *host) Knobs(*schedule.Schedule) []knob.Knob { return nil }
 // Vocabulary implements device.Device.
 func (h *host) Vocabulary() []knob.Knob { return nil }
 
-// Memory implements device.Device. It is that of the arrays, here and at the rival: what
-// that needs besides is not known.
+// Memory implements device.Device. It counts the arrays, here and at the rival. What the rival
+// needs besides is unknown.
 func (h *host) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
 	if !(*Rival)(h).Runs() {
 		return 0, fmt.Errorf("%s: %w: it runs on %s, not %s", h.o.Name, schedule.ErrDevice, listed(h.devices), h.o.On.Name)
@@ -36,7 +36,7 @@ func (h *host) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
 	return 2 * s.Memory(), nil
 }
 
-// Compile implements device.Device. Nothing goes to the rival before its inputs are there.
+// Compile implements device.Device. The rival gets nothing before the inputs are written.
 func (h *host) Compile(s *schedule.Schedule, _ knob.Params) (device.Program, error) {
 	f, err := foreign(s)
 	if err != nil {
@@ -62,7 +62,7 @@ func (h *host) file(name string) string {
 	return filepath.Join(h.dir, fmt.Sprintf("%d-%s.npz", h.files, name))
 }
 
-// A program is a point that a process computes.
+// A program is one point, which a process computes.
 type program struct {
 	host     *host
 	process  *process
@@ -70,8 +70,8 @@ type program struct {
 	values   map[*schedule.Matrix][]float32
 	prepared bool
 	ran      bool
-	answered bool          // values are those of the last run
-	perRun   time.Duration // of the samples so far, the longest
+	answered bool          // values are the answer of the last run
+	perRun   time.Duration // longest of the samples so far
 }
 
 // Write implements device.Program.
@@ -86,13 +86,13 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	return nil
 }
 
-// transfer is how long n elements may take through a file: 40 MB/s at least.
+// transfer is how long n elements may take through a file: at 40 MB/s.
 func transfer(n int64) time.Duration { return time.Duration(n) * 100 * time.Nanosecond }
 
-// preparing may take this many times longer than a run: compilers are slow.
+// preparing is how many times longer than a run Prepare may take: compilers are slow.
 const preparing = 10
 
-// Prepare implements device.Program: it hands over the inputs, of which no copy is kept.
+// Prepare implements device.Program. It hands over the inputs and keeps no copy.
 func (p *program) Prepare() error {
 	q := prepare{Data: p.host.file("in")}
 	if err := json.Unmarshal([]byte(p.op.Request), &q.work); err != nil {
@@ -117,7 +117,7 @@ func (p *program) Prepare() error {
 	return nil
 }
 
-// handOver writes the inputs to a file and returns how many values there are.
+// handOver writes the inputs to a file and returns the number of values.
 func (p *program) handOver(path string) (n int64, err error) {
 	var list []torch.Array
 	for _, a := range p.op.In {
@@ -135,11 +135,11 @@ func (p *program) handOver(path string) (n int64, err error) {
 	return n, errors.Join(torch.WriteNPZ(f, list), f.Close())
 }
 
-// Kernels implements device.Program: they are not known.
+// Kernels implements device.Program: kernels are unknown.
 func (p *program) Kernels() []device.Kernel { return nil }
 
-// Run implements device.Program. It waits ten times as long as the runs of the slowest
-// sample so far would take, and the timeout besides.
+// Run implements device.Program. It waits for the timeout, plus ten times what the runs would take
+// at the pace of the slowest sample so far.
 func (p *program) Run(n int) (device.Sample, error) {
 	if !p.prepared {
 		return device.Sample{}, errors.New("rival: it was not prepared")
@@ -163,7 +163,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 	return device.Sample{Wall: wall, Device: own}, nil
 }
 
-// Read implements device.Program. The first matrix after a run brings all of them.
+// Read implements device.Program. The first Read after a run fetches all matrices.
 func (p *program) Read(m *schedule.Matrix, dst []float32) error {
 	if !slices.ContainsFunc(p.op.Out, func(a schedule.Array) bool { return a.All.M == m }) || len(dst) != m.Elements() {
 		return fmt.Errorf("rival: matrix %s is no answer of %d elements", m.Name, len(dst))
@@ -220,7 +220,7 @@ func (p *program) fetch() error {
 	return nil
 }
 
-// Close implements device.Program: the next program may have the process.
+// Close implements device.Program. The next program may use the process.
 func (p *program) Close() error {
 	if p.process != nil && p.process.broken == nil {
 		p.host.idle = append(p.host.idle, p.process)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestPaused: a rival is stopped while it is not asked, and goes on when it is.
+// TestPaused: a rival is stopped between requests, and resumed for the next one.
 func TestPaused(t *testing.T) {
 	t.Setenv("RNNBENCH_TEST_RIVAL", "honest")
 	p, err := start("stranger", []string{os.Args[0]})

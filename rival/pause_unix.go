@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// own gives cmd a group of processes of its own: what it starts is stopped and killed
-// with it, and Ctrl-C does not reach it.
+// own gives cmd a process group of its own. What it starts is stopped and killed with it, and
+// Ctrl-C does not reach it.
 func own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // pause stops the processes of cmd: libraries have threads that spin after a call.
@@ -19,5 +19,5 @@ func resume(cmd *exec.Cmd) { signal(cmd, syscall.SIGCONT) }
 func killAll(cmd *exec.Cmd) { signal(cmd, syscall.SIGKILL) }
 
 func signal(cmd *exec.Cmd, s syscall.Signal) {
-	_ = syscall.Kill(-cmd.Process.Pid, s) // that it has ended is as good
+	_ = syscall.Kill(-cmd.Process.Pid, s) // it may have ended already
 }

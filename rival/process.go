@@ -15,11 +15,11 @@ import (
 	"rnnbench/device/worker"
 )
 
-// heirs is for how long processes that a killed one has started may hold its pipes.
+// heirs is how long processes that a killed rival has started may hold its pipes.
 const heirs = time.Second
 
-// A process is a running rival. It is stopped while it is not asked, so that it takes no
-// time from others.
+// A process is a running rival. It is stopped between requests, so that it takes no time from
+// others.
 type process struct {
 	name   string // of the rival, for messages
 	cmd    *exec.Cmd
@@ -28,7 +28,7 @@ type process struct {
 	in     *bufio.Reader
 	said   worker.Tail   // on standard error
 	ended  chan struct{} // closed when the process has ended
-	broken error         // why it is of no use any more; nil: it is
+	broken error         // why it can no longer be used; nil: it can
 }
 
 // start starts a rival's command.
@@ -57,17 +57,17 @@ func start(name string, command []string) (*process, error) {
 	return p, nil
 }
 
-// wait waits for the end of the process. What it has written can still be read for a
-// while, also where a process that it has started holds the pipe.
+// wait waits for the end of the process. What it has written can still be read for a while, even if
+// a process that it has started holds the pipe.
 func (p *process) wait() {
 	_ = p.cmd.Wait() // the state says more
 	close(p.ended)
 	time.AfterFunc(heirs, func() { _ = p.stdout.Close() })
 }
 
-// ask sends a request and waits for the answer, so long at most. took is the time from
-// one to the other. Whatever goes wrong ends the process, but for work that it declines:
-// then the answer says so.
+// ask sends a request and waits for the answer, at most for limit. took is the time between the
+// two. Any failure ends the process. Work that the rival declines is no failure: the answer says
+// so.
 func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Duration, err error) {
 	if p.broken != nil {
 		return nil, 0, p.broken
@@ -110,7 +110,7 @@ func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Dura
 	return a, took, nil
 }
 
-// invalid ends a process whose answer makes no sense.
+// invalid ends a process that sent an invalid answer.
 func (p *process) invalid(q request, line []byte, why error) error {
 	return p.end(fmt.Errorf("%s sent an invalid answer to %s and was killed: %s: %w", p.name, q.verb(), quoted(line), why), device.ErrFault)
 }
@@ -120,7 +120,7 @@ func quoted(line []byte) string {
 	return strconv.Quote(oneLine(string(line[:min(len(line), most)]), most))
 }
 
-// end kills the process and says what it said at last.
+// end kills the process, and adds what it printed last to err.
 func (p *process) end(err, cause error) error {
 	p.kill()
 	p.reap()
@@ -131,8 +131,7 @@ func (p *process) end(err, cause error) error {
 	return p.broken
 }
 
-// A failure is what befell a rival, in words of its own, and which of the device's errors
-// it counts as.
+// A failure is the error of a rival: a text of its own, and the device's errors that it counts as.
 type failure struct {
 	text   string
 	causes []error
@@ -141,16 +140,16 @@ type failure struct {
 func (f *failure) Error() string   { return f.text }
 func (f *failure) Unwrap() []error { return f.causes }
 
-// unstarted is err as that of a rival that does not start.
+// unstarted marks err as that of a rival that does not start.
 func unstarted(err error) error { return &failure{err.Error(), []error{err, device.ErrStart}} }
 
-// kill ends the process and those that it has started.
+// kill kills the process and those that it has started.
 func (p *process) kill() {
 	killAll(p.cmd)
-	_ = p.stdout.Close() // those that live on may hold it
+	_ = p.stdout.Close() // survivors may hold it
 }
 
-// reap waits for the end of the process and says how it ended.
+// reap waits for the end of the process and returns how it ended.
 func (p *process) reap() string {
 	timer := time.AfterFunc(heirs, p.kill)
 	defer timer.Stop()
@@ -175,8 +174,8 @@ func (p *process) close() {
 // alive reports whether the process can be asked.
 func (p *process) alive() bool {
 	select {
-	case <-p.ended: // while it had nothing to do
-		p.broken = &failure{p.name + " ended while it was not asked", []error{device.ErrFault}}
+	case <-p.ended: // while it was idle
+		p.broken = &failure{p.name + " ended between two requests", []error{device.ErrFault}}
 	default:
 	}
 	return p.broken == nil

@@ -16,14 +16,14 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// version is that of the protocol.
+// version is the version of the protocol.
 const version = 1
 
 // A request is one line to a rival: one of its fields is set.
 type request struct {
 	Hello   int      `json:"hello,omitempty"`
 	Open    string   `json:"open,omitempty"`    // device
-	Threads int      `json:"threads,omitempty"` // open: that the rival may use
+	Threads int      `json:"threads,omitempty"` // open: threads that the rival may use
 	Prepare *prepare `json:"prepare,omitempty"`
 	Run     int      `json:"run,omitempty"`  // how many times, back to back
 	Read    string   `json:"read,omitempty"` // file that the answer of the last run is written to
@@ -92,7 +92,7 @@ func pointOf(p rnn.Problem) point {
 	}
 }
 
-// An answer is one line from a rival. What a request does not ask for is not looked at.
+// An answer is one line from a rival. Fields that the request does not ask for are ignored.
 type answer struct {
 	Name       string      `json:"name"`
 	Version    string      `json:"version"`
@@ -139,8 +139,8 @@ const (
 	mostVersion = 60
 )
 
-// oneLine is the end of s, if it is longer than n bytes, without what would act on a
-// terminal instead of showing.
+// oneLine is s on one line, without characters that act on a terminal. A text longer than n bytes
+// keeps its end.
 func oneLine(s string, n int) string {
 	s = strings.Join(strings.Fields(safe.Text(s)), " ")
 	if len(s) > n {
@@ -149,7 +149,7 @@ func oneLine(s string, n int) string {
 	return s
 }
 
-// times are those of a sample that took so long with all that was around it.
+// times returns the times of a sample, given how long its answer took to come.
 func (a *answer) times(took time.Duration) (wall, own time.Duration, err error) {
 	if a.WallS == nil {
 		return 0, 0, errors.New("it has no wall_s")
@@ -178,7 +178,7 @@ const (
 	mostValues = 64
 )
 
-// knobs are those of a hello.
+// knobs returns the knobs of a hello.
 func (a *answer) knobs() ([]knob.Knob, error) {
 	if len(a.Knobs) > mostKnobs {
 		return nil, fmt.Errorf("it has %d knobs, more than %d", len(a.Knobs), mostKnobs)
@@ -187,9 +187,9 @@ func (a *answer) knobs() ([]knob.Knob, error) {
 	for _, k := range a.Knobs {
 		switch {
 		case !knobName.MatchString(k.Name) || k.Name == "streams":
-			return nil, fmt.Errorf("knob %q must be a word of small letters, and not streams", oneLine(k.Name, mostVersion))
+			return nil, fmt.Errorf("knob %q must be a word of lower-case letters, and not streams", oneLine(k.Name, mostVersion))
 		case knob.Find(out, k.Name) != nil:
-			return nil, fmt.Errorf("knob %s is there twice", k.Name)
+			return nil, fmt.Errorf("knob %s is listed twice", k.Name)
 		case len(k.Values) == 0 || len(k.Values) > mostValues:
 			return nil, fmt.Errorf("knob %s has %d values: it needs 1 to %d", k.Name, len(k.Values), mostValues)
 		}
@@ -203,7 +203,7 @@ func (a *answer) knobs() ([]knob.Knob, error) {
 	return out, nil
 }
 
-// directions are those of a hello: forward alone, unless it says more.
+// directions returns the directions of a hello: forward alone, unless it lists some.
 func (a *answer) directions() ([]string, error) {
 	known := rnn.Directions()
 	for i, d := range a.Directions {
@@ -217,7 +217,7 @@ func (a *answer) directions() ([]string, error) {
 	return a.Directions, nil
 }
 
-// runsOn reports whether one of devices is of that name or kind: cuda stands for cuda:0.
+// runsOn reports whether devices has that name or its kind: cuda stands for cuda:0.
 func runsOn(devices []string, name string) bool {
 	kind, _, _ := strings.Cut(name, ":")
 	return slices.Contains(devices, name) || slices.Contains(devices, kind)

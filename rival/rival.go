@@ -1,14 +1,13 @@
-// Package rival has programs from elsewhere run as techniques.
+// Package rival runs programs from elsewhere as techniques.
 //
-// A rival is a process that computes whole passes: PyTorch, oneDNN, somebody's own kernel.
-// It is asked by one line of JSON a message on its standard input and answers on its
-// standard output. Arrays travel in .npz files, by the names and in the layouts of package
-// rnn/torch. docs/rivals.md describes the protocol.
+// A rival is a process that computes whole passes: PyTorch, oneDNN, somebody's own kernel. It
+// receives requests on its standard input and answers on its standard output, each one line of
+// JSON. Arrays travel in .npz files, with the names and layouts of package rnn/torch.
+// docs/rivals.md describes the protocol.
 //
-// A Rival is a technique: its plan is one operation, schedule.Foreign, with the arrays that
-// go in and come out. It is a device too, which alone runs such plans, each in a process.
-// What a rival says is checked, and it is killed where it says nothing in time: it is a
-// stranger's program.
+// A Rival is a technique: its plan is one operation, schedule.Foreign, with the arrays that go in
+// and come out. It is also the only device that runs such plans, each in a process. Rivals are not
+// trusted: what they say is checked, and one that does not answer in time is killed.
 package rival
 
 import (
@@ -30,12 +29,12 @@ import (
 type Options struct {
 	Name    string      // as --impl takes it
 	Command []string    // program and arguments
-	Devices []string    // names or kinds of devices that it is to run on; none: as it says
+	Devices []string    // names or kinds of devices that it may run on; none: as it says
 	Vary    []string    // knobs whose values experiments compare; none: all
 	On      device.Info // the device that it runs beside
 
-	Timeout time.Duration // for a run or a file before it is taken for hung; 0: a minute
-	Start   time.Duration // for its first answers; 0: two minutes, for libraries take long to load
+	Timeout time.Duration // for a run or a file, before it counts as hung; 0: a minute
+	Start   time.Duration // for its first answers; 0: two minutes, since libraries take long to load
 }
 
 // A Rival is a program from elsewhere. It is a technique of package rnn, and the device
@@ -48,9 +47,9 @@ type Rival struct {
 	precisions []string
 	directions []string
 	lengths    bool       // sequences may have lengths of their own
-	idle       []*process // open, with nothing prepared that anybody wants
+	idle       []*process // with the device open and no program
 	dir        string     // for files
-	files      int        // so far
+	files      int        // number of files so far
 }
 
 // Open starts a rival, asks what it can do and has it open the device.
@@ -84,7 +83,7 @@ func Open(o Options) (*Rival, error) {
 	return r, nil
 }
 
-// launch starts a process and opens the device, if it can run there. The answer is that to
+// launch starts a process and opens the device, if the rival runs there. It returns the answer to
 // hello.
 func (r *Rival) launch() (*process, *answer, error) {
 	p, err := start(r.o.Name, r.o.Command)
@@ -118,7 +117,7 @@ func reason(a *answer) string {
 	return "it did not say why"
 }
 
-// Close ends its processes.
+// Close ends the rival's processes and removes its files.
 func (r *Rival) Close() error {
 	for _, p := range r.idle {
 		p.close()
@@ -127,10 +126,10 @@ func (r *Rival) Close() error {
 	return os.RemoveAll(r.dir)
 }
 
-// Runs reports whether it runs on the device that it is beside.
+// Runs reports whether the rival runs on the device that it is beside.
 func (r *Rival) Runs() bool { return runsOn(r.devices, r.o.On.Name) }
 
-// Version is what the rival says of itself; "" if nothing.
+// Version is the version that the rival states; "": none.
 func (r *Rival) Version() string { return r.version }
 
 // Name implements rnn.Technique.
@@ -142,7 +141,7 @@ func (r *Rival) Doc() string { return strings.TrimSpace("a rival: " + r.version)
 // Knobs implements rnn.Technique.
 func (r *Rival) Knobs(rnn.Problem) []knob.Knob { return r.knobs }
 
-// Varied are the knobs whose values experiments compare.
+// Varied returns the knobs whose values experiments compare.
 func (r *Rival) Varied() []knob.Knob {
 	if len(r.o.Vary) == 0 {
 		return r.knobs
@@ -150,7 +149,7 @@ func (r *Rival) Varied() []knob.Knob {
 	return slices.DeleteFunc(slices.Clone(r.knobs), func(k knob.Knob) bool { return !slices.Contains(r.o.Vary, k.Name) })
 }
 
-// Unoffered are the names among Options.Vary that are no knob of it on this device.
+// Unoffered returns the names in Options.Vary that are no knobs of the rival on this device.
 func (r *Rival) Unoffered() []string {
 	return slices.DeleteFunc(slices.Clone(r.o.Vary), func(name string) bool {
 		return slices.ContainsFunc(r.knobs, func(k knob.Knob) bool { return k.Name == name })
@@ -205,8 +204,9 @@ func listed(words []string) string {
 	return oneLine(strings.Join(words, ", "), mostText)
 }
 
-// arrays are those that go in and come out, as package rnn/torch names and shapes them. Where sequences have lengths
-// of their own, rows are packed step after step, of each those of the sequences that have it.
+// arrays returns the arrays that go in and come out, as package rnn/torch names and shapes them.
+// Where sequences have lengths of their own, rows are packed step after step: a step has rows of
+// the sequences that have it.
 func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 	train := p.Pass == rnn.Train
 	h, gh, rh := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
@@ -254,10 +254,10 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 	return in, out
 }
 
-// errForeign says that a schedule is none of a rival's.
+// errForeign reports a schedule that is not a rival's plan.
 var errForeign = errors.New("rival: a rival runs its own plans only")
 
-// foreign is the operation of a plan.
+// foreign returns the operation of a plan.
 func foreign(s *schedule.Schedule) (schedule.Foreign, error) {
 	if len(s.Nodes) == 1 {
 		if f, ok := s.Nodes[0].Op.(schedule.Foreign); ok {

@@ -25,8 +25,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// options are those of a stranger that does something wrong. Requests that are to hang
-// may take a moment; a busy machine needs more for the others.
+// options are those of a stranger that does something wrong. Requests that will hang get a short
+// timeout. The others get more, since a machine may be busy.
 func options(t *testing.T, how string) rival.Options {
 	t.Helper()
 	t.Setenv(asRival, how)
@@ -55,7 +55,7 @@ func problem(c *cell.Cell, pass rnn.Pass) rnn.Problem {
 	return rnn.Problem{Cell: c, Input: 3, Hidden: 5, Layers: 2, Batch: 2, Steps: 4, Pass: pass}
 }
 
-// compute has a rival compute p and holds the answer to the reference's.
+// compute has a rival compute p, and compares the answer with the reference's.
 func compute(r *rival.Rival, p rnn.Problem, k knob.Params) (dev rnn.Deviation, err error) {
 	plan, s, err := rnn.Layout(r, p, k)
 	if err != nil {
@@ -87,7 +87,7 @@ func compute(r *rival.Rival, p rnn.Problem, k knob.Params) (dev rnn.Deviation, e
 	return dev, err
 }
 
-// TestHonest: every cell and pass goes to a rival and comes back by the names of export.
+// TestHonest: every cell and pass goes to a rival, and comes back under the names of export.
 func TestHonest(t *testing.T) {
 	r := open(t, "honest")
 	if r.Version() != "1.0" || r.Name() != "stranger" {
@@ -107,8 +107,8 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// TestDirections: every direction that a rival states goes to it and comes back: parameters and states of each
-// way by their names, and both ways' outputs side by side.
+// TestDirections: every direction that a rival states goes to it and comes back. Parameters and
+// states of each way have their names, and both ways' outputs lie side by side.
 func TestDirections(t *testing.T) {
 	r := open(t, "honest")
 	for i, direction := range []rnn.Direction{rnn.BothWays, rnn.FromLast, rnn.Alternating} {
@@ -124,8 +124,8 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// TestLengths: sequences with lengths of their own go to a rival packed, the longest first, and come back so; states
-// are each sequence's own last.
+// TestLengths: sequences with lengths of their own go to a rival packed, the longest first, and
+// come back so. Last states are those after each sequence's own last step.
 func TestLengths(t *testing.T) {
 	r := open(t, "honest")
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole, cell.RNNReLU} {
@@ -148,7 +148,7 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// TestStrangers: whatever a rival does costs the point, says what it was and ends in time.
+// TestStrangers: whatever a rival does, it costs only the point, is reported, and ends in time.
 func TestStrangers(t *testing.T) {
 	for _, c := range []struct {
 		how, want string
@@ -201,7 +201,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestHeirs: a rival whose child holds its pipes does not hold the program up.
+// TestHeirs: a rival whose child holds its pipes does not block the program.
 func TestHeirs(t *testing.T) {
 	if _, err := exec.LookPath("sleep"); err != nil {
 		t.Skip("there is no sleep here")
@@ -277,8 +277,8 @@ func TestEndedIdle(t *testing.T) {
 	}
 }
 
-// TestSweep: rivals are verified and measured among techniques, and one that breaks costs
-// its own points alone.
+// TestSweep: rivals are verified and measured among techniques. One that breaks costs only its own
+// points.
 func TestSweep(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"rnnbench/rnn/torch"
 )
 
-// asRival has the test binary be a rival. Its value is what the rival does wrong, and at
-// which request: "hang run", "crash prepare"; "honest" does all as it should.
+// asRival makes the test binary a rival. Its value is what the rival does wrong, and at which
+// request: "hang run", "crash prepare". "honest" does nothing wrong.
 const asRival = "RNNBENCH_TEST_RIVAL"
 
 // seed is that of the inputs, which the rival knows.
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // A stranger is a rival that answers with the reference's own values.
 type stranger struct {
 	what, at string
-	off      bool          // the answer is
+	off      bool          // the answer is to be wrong
 	arrays   []torch.Array // the inputs and the answer
 }
 
@@ -88,7 +88,7 @@ func (s *stranger) die(err error) {
 	os.Exit(1)
 }
 
-// say answers a request, or does what is wrong.
+// say answers a request, or does something wrong.
 func (s *stranger) say(verb, line string) {
 	if s.at != verb {
 		fmt.Println(line)
@@ -146,7 +146,7 @@ func (s *stranger) say(verb, line string) {
 	}
 }
 
-// prepare computes the answer and holds the inputs to those that were meant.
+// prepare computes the answer and checks the inputs.
 func (s *stranger) prepare(m *message) {
 	q := m.Prepare.Point
 	p := rnn.Problem{
@@ -194,8 +194,9 @@ func (s *stranger) prepare(m *message) {
 	s.say("prepare", `{"ok":true,"memory":12345}`)
 }
 
-// packed is a as the protocol has it where sequences have these lengths, the longest first: of steps × sequences
-// the rows that exist, and of layers × sequences those of the longest first. Exported sequences are in the opposite order.
+// packed is a in the protocol's form for sequences of these lengths, the longest first. Arrays of
+// steps × sequences have the rows that exist. Those of layers × sequences have the longest sequence
+// first. Exported sequences are in the opposite order.
 func packed(a torch.Array, lengths []int) torch.Array {
 	if len(lengths) == 0 || len(a.Shape) != 3 {
 		return a
@@ -229,7 +230,7 @@ func picked[F float32 | float64](values []F, rows []int, cols int) (out []F) {
 	return out
 }
 
-// write writes the answer, or what is none.
+// write writes the answer, or an invalid one.
 func (s *stranger) write(path string) {
 	list := slices.Clone(s.arrays)
 	i := slices.IndexFunc(list, func(a torch.Array) bool { return a.Name == "output" })
