@@ -55,7 +55,7 @@ func texts(t *testing.T, s *Submission, n int) []Text {
 	return list
 }
 
-// TestTexts holds what schedulers are given to the golden files.
+// TestTexts compares what schedulers are given with the golden files.
 func TestTexts(t *testing.T) {
 	for _, scheduler := range Schedulers() {
 		s := again(example(scheduler))
@@ -79,7 +79,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// scheduler answers commands, and notes what it was asked.
+// scheduler answers commands, and records what it was asked.
 type scheduler struct {
 	answers map[string]string // by the beginning of the command
 	asked   []string
@@ -127,12 +127,12 @@ func TestSubmitSlurm(t *testing.T) {
 		t.Errorf("%v, %v: %+v", err, bad, r)
 	}
 	by.answers["sbatch"] = "Submitted\n"
-	if err := s.Submit(by.run, dir); err == nil || !strings.Contains(err.Error(), "did not say the number") {
+	if err := s.Submit(by.run, dir); err == nil || !strings.Contains(err.Error(), "printed no job number") {
 		t.Error(err)
 	}
 }
 
-// TestStatesOfSlurm reads squeue and sacct, and does without either.
+// TestStatesOfSlurm reads squeue and sacct, and works without one of them.
 func TestStatesOfSlurm(t *testing.T) {
 	s := again(example("slurm"))
 	s.Rounds[0].Jobs[0].ID, s.Rounds[0].Jobs[1].ID, s.Rounds[1].Jobs[0].ID = "11", "12", "20"
@@ -203,7 +203,7 @@ func TestStatesOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestMistakes names what no scheduler would take.
+// TestMistakes: what no scheduler accepts is refused, and named.
 func TestMistakes(t *testing.T) {
 	for want, change := range map[string]func(*Submission){
 		"--name: \"Nightly\" must be at most 36 lower-case": func(s *Submission) { s.Name = "Nightly" },
@@ -247,7 +247,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestRead refuses what is no submission, or one of another program.
+// TestRead refuses files that are no submission, or one of another program.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
@@ -274,8 +274,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestNode refuses another version, another device than the one that was submitted for, and
-// another than the first shard's. Both are named.
+// TestNode refuses another version, another device than the submission's, and another than the
+// first shard's. Errors name both.
 func TestNode(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	a := Node{Name: "v1", Shard: "1/3", Device: "cpu-a", Version: "v1"}
@@ -299,7 +299,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// first has x begin, and then y.
+// first has x begin, then y.
 func first(x, y Node, dir string) error {
 	if err := x.SameDevice(dir, ""); err != nil {
 		return err
@@ -307,7 +307,7 @@ func first(x, y Node, dir string) error {
 	return y.SameDevice(dir, "")
 }
 
-// shard writes the folder of a shard of four, finished where exit is not negative.
+// shard writes the folder of one shard of four. It is finished unless exit is negative.
 func shard(t *testing.T, dir string, index, records, exit int) *results.Run {
 	t.Helper()
 	s := results.Shard{Index: index, Count: 4, Of: "run", Points: 8, Records: 8, Own: 2}
@@ -333,7 +333,7 @@ func shard(t *testing.T, dir string, index, records, exit int) *results.Run {
 	return r
 }
 
-// TestStatus sets folders beside what the scheduler says, and retries what is lacking.
+// TestStatus combines folders with the scheduler's states, and retries what failed or is missing.
 func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	shard(t, dir, 1, 2, 0)

@@ -13,20 +13,20 @@ import (
 	"text/template"
 )
 
-// Kubernetes is how jobs are asked of Kubernetes: an Indexed Job a group, and a Job that
+// Kubernetes holds the options of jobs on Kubernetes: an Indexed Job for each group, and a Job that
 // merges.
 type Kubernetes struct {
 	Image     string   `json:"image"`
 	Namespace string   `json:"namespace"` // "": that of kubectl's context
 	Claim     string   `json:"claim"`     // PersistentVolumeClaim for the results
-	Storage   string   `json:"storage"`   // size of a claim that the manifest makes; "": it is there
+	Storage   string   `json:"storage"`   // size of a claim that the manifest creates; "": it exists already
 	Seconds   int64    `json:"seconds"`   // time limit of a shard; 0: none
 	Limits    []string `json:"limits"`    // such as nvidia.com/gpu=1
-	Selectors []string `json:"selectors"` // of nodes, of all groups
+	Selectors []string `json:"selectors"` // node selectors, for all groups
 	Shared    bool     `json:"shared"`    // several shards may share a node
 }
 
-// Mount is where pods see the volume for results.
+// Mount is the path where pods see the volume for results.
 const Mount = "/results"
 
 //go:embed manifest.yaml.tmpl
@@ -34,7 +34,7 @@ var manifestText string
 
 var manifest = template.Must(template.New("manifest").Funcs(template.FuncMap{"json": asJSON}).Parse(manifestText))
 
-// asJSON writes a value as YAML takes it on one line.
+// asJSON writes a value as JSON on one line, which YAML accepts.
 func asJSON(v any) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -46,7 +46,7 @@ func asJSON(v any) (string, error) {
 // Command implements Scheduler.
 func (*Kubernetes) Command() string { return "kubectl" }
 
-// podJob is what the template takes of a group.
+// podJob is a group's data for the template.
 type podJob struct {
 	Name, Merge string
 	Group       string
@@ -74,7 +74,7 @@ func (k *Kubernetes) Texts(s *Submission, n int) ([]Text, error) {
 			Name: s.jobName(g.Name, n, ""), Merge: s.jobName(g.Name, n, mergeWord), Group: g.Name, Completions: len(j.Shards),
 			Args: s.measure(g.Name, folder), MergeArgs: []string{"merge", folder}, Selector: pairs(k.Selectors),
 		}
-		if len(j.Shards) < g.Shards { // the place in the array is not the shard
+		if len(j.Shards) < g.Shards { // the index in the array is not the shard's number
 			p.Args = append(p.Args, "--shard", fmt.Sprintf("%s/%d", commas(j.Shards), g.Shards))
 		}
 		if key, value, ok := strings.Cut(g.Request, "="); ok {
@@ -103,7 +103,7 @@ func commas(list []int) string {
 	return strings.Join(words, ",")
 }
 
-// pairs are words such as KEY=VALUE.
+// pairs reads words such as KEY=VALUE.
 func pairs(list []string) map[string]string {
 	m := map[string]string{}
 	for _, w := range list {
@@ -113,7 +113,7 @@ func pairs(list []string) map[string]string {
 	return m
 }
 
-// CheckPair reads a word such as KEY=VALUE of a flag.
+// CheckPair checks a word such as KEY=VALUE of a flag.
 func CheckPair(flag, word, example string) error {
 	if key, value, ok := strings.Cut(word, "="); !ok || key == "" || value == "" || strings.ContainsAny(word, " \t\n") {
 		return fmt.Errorf("--%s: %q is not KEY=VALUE: write one such as %s", flag, word, example)
@@ -133,7 +133,7 @@ func Seconds(text string) (int64, error) {
 	return int64(d.Seconds()), err
 }
 
-// kubectl are arguments for the submission's namespace.
+// kubectl adds the submission's namespace to arguments of kubectl.
 func (k *Kubernetes) kubectl(args ...string) []string {
 	if k.Namespace != "" {
 		args = append(args, "--namespace="+k.Namespace)
@@ -141,7 +141,7 @@ func (k *Kubernetes) kubectl(args ...string) []string {
 	return args
 }
 
-// Start implements Scheduler. Kubectl creates all of a manifest or says what failed.
+// Start implements Scheduler. Kubectl creates all objects of a manifest or says what failed.
 func (k *Kubernetes) Start(run Runner, s *Submission, n int, dir string) error {
 	if _, err := run("kubectl", k.kubectl("apply", "--filename="+filepath.Join(dir, k.file(n)))...); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (k *Kubernetes) Start(run Runner, s *Submission, n int, dir string) error {
 	return nil
 }
 
-// jobStatus and podList are what States reads of the API's objects.
+// jobStatus and podList are the fields that States reads of the API's objects.
 type jobStatus struct {
 	Status struct {
 		CompletedIndexes string
@@ -173,7 +173,7 @@ type podList struct {
 	}
 }
 
-// indexOf is the annotation of a pod that says its place in the Indexed Job.
+// indexOf is the annotation of a pod that has its index in the Indexed Job.
 const indexOf = "batch.kubernetes.io/job-completion-index"
 
 // States implements Scheduler.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// A Node is what a job found on its machine.
+// A Node is what a job finds on its machine.
 type Node struct {
 	Name    string `json:"node"`
 	Shard   string `json:"shard"`
@@ -17,11 +17,11 @@ type Node struct {
 	Version string `json:"version"` // of rnnbench
 }
 
-// pinned is the file in the folder of a group that says on which device it measures: that of
-// the shard that began first.
+// pinned is the file in a group's folder with the device that the group measures on: that of the
+// shard that began first.
 const pinned = "device.json"
 
-// SameVersion refuses a node whose rnnbench is not the submitter's.
+// SameVersion refuses a node whose rnnbench has another version than the submitter's.
 func (n Node) SameVersion(submitted string) error {
 	if n.Version != submitted {
 		return fmt.Errorf("the job was submitted by rnnbench %s, but node %s has rnnbench %s", submitted, n.Name, n.Version)
@@ -29,8 +29,8 @@ func (n Node) SameVersion(submitted string) error {
 	return nil
 }
 
-// SameDevice refuses a node whose device is not the one that was submitted for, or not that
-// of the shard in dir that began first.
+// SameDevice refuses a node whose device is not the submitted one, or not that of the shard that
+// began first in dir.
 func (n Node) SameDevice(dir, submitted string) error {
 	if submitted != "" && n.Device != submitted {
 		return fmt.Errorf("the job was submitted for device %s, but node %s has %s", submitted, n.Name, n.Device)
@@ -45,7 +45,7 @@ func (n Node) SameDevice(dir, submitted string) error {
 	return nil
 }
 
-// pin is the node that began first in dir, which is n where there is no other.
+// pin is the node that began first in dir: n, if there was no other.
 func (n Node) pin(dir string) (Node, error) {
 	path := filepath.Join(dir, pinned)
 	text, err := os.ReadFile(path)
@@ -63,7 +63,7 @@ func (n Node) pin(dir string) (Node, error) {
 	return first, err
 }
 
-// write makes the file at path, whole, unless it is there.
+// write creates the file at path, whole, unless it exists.
 func (n Node) write(dir, path string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -81,12 +81,12 @@ func (n Node) write(dir, path string) error {
 	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
 		return err
 	}
-	err = os.Link(f.Name(), path) // fails where another job was faster
+	err = os.Link(f.Name(), path) // fails if another job was faster
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		if _, there := os.Stat(path); there == nil {
 			return fs.ErrExist
 		}
-		return os.Rename(f.Name(), path) // a file system without links
+		return os.Rename(f.Name(), path) // for a file system without links
 	}
 	return err
 }

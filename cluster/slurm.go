@@ -16,7 +16,7 @@ import (
 	"rnnbench/results"
 )
 
-// Slurm is how jobs are asked of Slurm.
+// Slurm holds the options of jobs on Slurm.
 type Slurm struct {
 	Partition  string   `json:"partition"`
 	Time       string   `json:"time"` // as sbatch takes it
@@ -38,7 +38,7 @@ var scripts = template.Must(template.New("").Funcs(template.FuncMap{"quote": quo
 // Command implements Scheduler.
 func (*Slurm) Command() string { return "sbatch" }
 
-// script is what the templates of Slurm take.
+// script is the data of Slurm's templates.
 type script struct {
 	*Submission
 	Options  []string // of sbatch, a line each
@@ -100,13 +100,13 @@ func textName(word string, n int) string {
 	return strings.Join(parts, "-") + ".sh"
 }
 
-// describe says what a script is for.
+// describe returns a comment on what a script is for.
 func describe(s *Submission, g Group) string {
 	text := fmt.Sprintf("One shard of %d of: rnnbench %s", g.Shards, quoteAll(s.Command))
 	return strings.ReplaceAll(text, "\n", " ")
 }
 
-// options are those of the array of a group.
+// options are sbatch's options for the array of a group.
 func (l *Slurm) options(s *Submission, g Group, j Job) ([]string, error) {
 	list := []string{
 		"--job-name=" + s.jobName(g.Name, 0, ""),
@@ -130,12 +130,12 @@ func (l *Slurm) options(s *Submission, g Group, j Job) ([]string, error) {
 	return lines(append(list, l.Options...))
 }
 
-// warning is how many seconds before its time limit a job gets SIGTERM: it ends after the
-// step that it is in.
+// warning is how many seconds before its time limit a job gets SIGTERM. The job ends after its
+// present step.
 const warning = 60
 
-// everywhere are options of sbatch that say who pays and where, so that the merge needs them
-// as well. What it asks of the machine is its own.
+// everywhere lists options of sbatch that say who pays and where. The merge needs these too, but
+// asks for resources of its own.
 var everywhere = []string{"account", "A", "partition", "p", "qos", "q", "reservation", "clusters", "M", "wckey", "mail-type", "mail-user", "comment"}
 
 func (l *Slurm) mergeOptions(s *Submission, n int) ([]string, error) {
@@ -167,7 +167,7 @@ func optionName(o string) string {
 	return o
 }
 
-// lines are options as a script has them behind #SBATCH.
+// lines returns options as they stand behind #SBATCH in a script.
 func lines(options []string) ([]string, error) {
 	list := make([]string, len(options))
 	for i, o := range options {
@@ -182,10 +182,10 @@ func lines(options []string) ([]string, error) {
 	return list, nil
 }
 
-// escape has sbatch take a path as it stands.
+// escape makes sbatch take a path literally.
 func escape(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 
-// CheckOption reads an option of sbatch that the user wrote.
+// CheckOption checks an option of sbatch that the user wrote.
 func CheckOption(o string) error {
 	if !strings.HasPrefix(o, "-") || len(strings.Trim(o, "-")) == 0 {
 		return fmt.Errorf("--sbatch: %q is not an option of sbatch: write one such as --sbatch=--qos=high", o)
@@ -209,9 +209,9 @@ func (*Slurm) Start(run Runner, s *Submission, n int, dir string) error {
 		if err != nil {
 			return "", err
 		}
-		id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // a cluster's name follows
+		id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // a cluster's name may follow
 		if _, err := strconv.Atoi(id); err != nil {
-			return "", fmt.Errorf("sbatch did not say the number of the job, but %q", strings.TrimSpace(out))
+			return "", fmt.Errorf("sbatch printed no job number, but %q", strings.TrimSpace(out))
 		}
 		return id, nil
 	}
@@ -229,8 +229,8 @@ func (*Slurm) Start(run Runner, s *Submission, n int, dir string) error {
 	return err
 }
 
-// States implements Scheduler. Squeue knows jobs until some minutes after their end, and
-// sacct where there is accounting.
+// States implements Scheduler. squeue knows jobs until some minutes after their end. sacct knows
+// them later too, where there is accounting.
 func (*Slurm) States(run Runner, s *Submission) (map[Place]State, error) {
 	all := map[Place]State{}
 	answered, failed := false, error(nil)
@@ -255,7 +255,7 @@ func (*Slurm) States(run Runner, s *Submission) (map[Place]State, error) {
 			if err == nil {
 				note(out)
 			}
-			// A number that squeue has forgotten is an error to it.
+			// To squeue, a number that it has forgotten is an error.
 			forgotten := err != nil && strings.Contains(err.Error(), "Invalid job id")
 			if answered = answered || sacct || err == nil || forgotten; !answered {
 				failed = err
@@ -299,7 +299,7 @@ func slurmState(line, id string) (shard int, s State, ok bool) {
 
 var slurmTime = regexp.MustCompile(`^(\d+-)?\d+(:\d+){0,2}$`)
 
-// SlurmTime is a time limit as sbatch takes it: either its own form, or such as 2h30m.
+// SlurmTime returns a time limit in a form of sbatch. It translates limits such as 2h30m.
 func SlurmTime(text string) (string, error) {
 	if text == "" || slurmTime.MatchString(text) {
 		return text, nil
@@ -321,7 +321,7 @@ func limit(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// plain is a word that a shell takes as it stands.
+// plain matches a word that a shell takes literally.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // quote writes a word for a shell.

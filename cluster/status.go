@@ -15,11 +15,11 @@ type Place struct {
 	Shard int
 }
 
-// A Phase is how far a job is.
+// A Phase is the progress of a job.
 type Phase string
 
-// Phases of jobs, and of shards. A shard may also be Missing: it has not begun, and no job of
-// it waits or runs.
+// Phases of jobs, and of shards. A shard may also be Missing: it has not begun, and none of its
+// jobs waits or runs.
 const (
 	Unknown Phase = ""
 	Queued  Phase = "queued"
@@ -29,7 +29,7 @@ const (
 	Missing Phase = "missing"
 )
 
-// A State is what a scheduler says of the job of a shard.
+// A State is what a scheduler reports about the job of a shard.
 type State struct {
 	Phase Phase
 	Job   string
@@ -37,7 +37,7 @@ type State struct {
 	Why   string // in the scheduler's words
 }
 
-// A Shard is how far a shard is, by its folder and by the scheduler.
+// A Shard is the progress of a shard, by its folder and by the scheduler.
 type Shard struct {
 	Place
 	Count   int // of the group
@@ -46,12 +46,12 @@ type Shard struct {
 	Planned int // 0: unknown, since the shard has not begun
 	Broken  int // records that did not succeed
 	Job     string
-	Nodes   []string // that measured, or are to
+	Nodes   []string // that measured it, or will
 	Why     string
 }
 
-// Status says how far the shards of the submission in dir are. What the scheduler says may
-// be nil: it cannot be asked.
+// Status returns the progress of the shards of the submission in dir. states is what the scheduler
+// reports; nil: it cannot be asked.
 func (s *Submission) Status(dir string, states map[Place]State) ([]Shard, error) {
 	var list []Shard
 	for _, g := range s.Groups {
@@ -82,8 +82,8 @@ func (s *Submission) Status(dir string, states map[Place]State) ([]Shard, error)
 	return list, nil
 }
 
-// began decides the phase of a shard that has a folder. A shard that is done stays so,
-// whatever its job does. Otherwise a job that waits or runs decides: the shard goes on.
+// began decides the phase of a shard that has a folder. A shard that is done stays so, whatever its
+// job does. Otherwise a job that waits or runs decides, since the shard will continue.
 func (x *Shard) began(p results.Part, state State) {
 	switch {
 	case p.State == results.ShardDone:
@@ -116,8 +116,8 @@ func (x *Shard) began(p results.Part, state State) {
 // interrupted is the exit code after a signal.
 const interrupted = 130
 
-// missing decides the phase of a shard without a folder. Where the folder lies in a volume
-// that is not mounted here, the scheduler's word is taken.
+// missing decides the phase of a shard without a folder. If the folder may be elsewhere, in a
+// volume that is not mounted here, it trusts the scheduler.
 func (x *Shard) missing(state State, elsewhere bool) {
 	x.Why = state.Why
 	switch {
@@ -130,8 +130,8 @@ func (x *Shard) missing(state State, elsewhere bool) {
 	}
 }
 
-// Again begins a round for the shards that failed or are missing, and reports whether there
-// are any.
+// Again begins a round with the shards that failed or are missing. It reports whether there are
+// any.
 func (s *Submission) Again(list []Shard) bool {
 	var jobs []Job
 	for _, x := range list {

@@ -1,6 +1,6 @@
-// Package cluster hands the shards of a plan to a scheduler. It writes job scripts and
-// manifests, records what was submitted, and says how far the shards are. It knows runs by
-// their folders alone, and nothing of plans, techniques or devices.
+// Package cluster hands the shards of a plan to a scheduler. It writes job scripts and manifests,
+// records what was submitted, and reports the progress of the shards. It knows runs only by their
+// folders, and knows nothing of plans, techniques or devices.
 package cluster
 
 import (
@@ -22,7 +22,7 @@ import (
 // Schema names the version of Submission.
 const Schema = "rnnbench.submission/1"
 
-// File is the name of the file in a submission's folder that says what was submitted.
+// File is the file in a submission's folder that records the submission.
 const File = "submission.json"
 
 // A Submission is a command whose shards a scheduler runs. Its folder holds the shards.
@@ -34,9 +34,9 @@ type Submission struct {
 
 	Version string   `json:"version"`  // of rnnbench; jobs must have the same
 	Device  string   `json:"device"`   // key of the device that nodes must have; "": that of the first shard
-	Program string   `json:"program"`  // as jobs call it
-	Dir     string   `json:"dir"`      // of the shards, as jobs see it
-	Work    string   `json:"work_dir"` // in which the command runs; "": the scheduler's choice
+	Program string   `json:"program"`  // path of the program for jobs
+	Dir     string   `json:"dir"`      // folder of the shards, as jobs see it
+	Work    string   `json:"work_dir"` // folder in which the command runs; "": the scheduler's choice
 	Command []string `json:"command"`  // without the program
 	Groups  []Group  `json:"groups"`
 
@@ -48,48 +48,48 @@ type Submission struct {
 
 // A Group is the shards that run on one kind of device. Every group measures the whole plan.
 type Group struct {
-	Name    string `json:"name"` // "": there is one group alone
+	Name    string `json:"name"` // "": the only group
 	Shards  int    `json:"shards"`
-	Request string `json:"request"` // of Slurm, --gres; of Kubernetes, a node selector; "": none
+	Request string `json:"request"` // Slurm's --gres, or a node selector of Kubernetes; "": none
 }
 
-// A Round is what was handed to the scheduler at one time.
+// A Round is what was submitted at one time.
 type Round struct {
 	Time  time.Time `json:"time"`
 	Jobs  []Job     `json:"jobs"`
-	Merge string    `json:"merge"` // job that merges the shards; "": it was not submitted
+	Merge string    `json:"merge"` // job that merges the shards; "": not submitted
 }
 
 // A Job is an array of jobs of one group.
 type Job struct {
 	Group  string `json:"group"`
-	ID     string `json:"id"`     // the scheduler's name of it; "": it was not submitted
+	ID     string `json:"id"`     // the scheduler's name of it; "": not submitted
 	Shards []int  `json:"shards"` // in the order of the array
 }
 
-// A Text is a file that a scheduler is given.
+// A Text is a file for a scheduler.
 type Text struct{ Name, Content string }
 
 // A Runner runs a command of a scheduler and returns what it printed.
 type Runner func(name string, args ...string) (string, error)
 
-// A Scheduler starts jobs and says how they are.
+// A Scheduler starts jobs and reports their states.
 type Scheduler interface {
 	// Command is the program through which jobs are submitted.
 	Command() string
 
-	// Texts are the files behind round n of s, from 0: scripts or a manifest.
+	// Texts returns the files of round n of s, counted from 0: scripts or a manifest.
 	Texts(s *Submission, n int) ([]Text, error)
 
-	// Start submits the jobs of round n, whose texts lie in dir, and fills in their IDs. Those
-	// of jobs that were submitted before an error are there.
+	// Start submits the jobs of round n, whose texts lie in dir, and fills in their IDs. After an
+	// error, the jobs that were submitted before it have IDs.
 	Start(run Runner, s *Submission, n int, dir string) error
 
-	// States says how the jobs are, by shard. It is an error if the scheduler cannot be asked.
+	// States returns the states of the jobs, by shard. It fails if the scheduler cannot be asked.
 	States(run Runner, s *Submission) (map[Place]State, error)
 }
 
-// Schedulers are the names of the schedulers.
+// Schedulers lists the names of the schedulers.
 func Schedulers() []string { return []string{"slurm", "kubernetes"} }
 
 // Of is the scheduler of s.
@@ -103,7 +103,7 @@ func (s *Submission) Of() (Scheduler, error) {
 	return nil, fmt.Errorf("unknown scheduler %q: choose one of %s", s.Scheduler, strings.Join(Schedulers(), ", "))
 }
 
-// name is what schedulers and file systems take as a name.
+// name matches what schedulers and file systems accept as a name.
 var name = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // Lengths of names, so that those of jobs are at most Kubernetes' 63 characters.
@@ -112,13 +112,13 @@ const (
 	mostGroup = 12
 )
 
-// taken are names of groups whose folder or script would be another's.
+// taken lists names that groups cannot have: their folder or script would be another's.
 var taken = []string{logs, mergeWord, "bin", "retry"}
 
-// mostShards is the largest number of shards: schedulers take fewer.
+// mostShards bounds the number of shards. Schedulers accept fewer.
 const mostShards = 100_000
 
-// Check finds what no scheduler would take.
+// Check reports the first thing that no scheduler accepts.
 func (s *Submission) Check() error {
 	if !name.MatchString(s.Name) || len(s.Name) > mostName {
 		return fmt.Errorf("--name: %q must be at most %d lower-case letters, digits and inner hyphens", s.Name, mostName)
@@ -152,7 +152,7 @@ func ParseGroup(text string) (Group, error) {
 	return g, nil
 }
 
-// All are the jobs of every shard.
+// All returns the jobs of every shard.
 func (s *Submission) All() []Job {
 	var jobs []Job
 	for _, g := range s.Groups {
@@ -174,7 +174,7 @@ func (s *Submission) group(name string) Group {
 	return s.Groups[i]
 }
 
-// jobName names the jobs of a group in round n, and with the word the one that merges.
+// jobName names the job of a group in round n. word, if any, marks the job that merges.
 func (s *Submission) jobName(group string, n int, word string) string {
 	parts := []string{s.Name}
 	if group != "" {
@@ -189,7 +189,7 @@ func (s *Submission) jobName(group string, n int, word string) string {
 	return strings.Join(parts, "-")
 }
 
-// measure is the command of a group's jobs behind the program, without the shard.
+// measure returns the arguments of a group's jobs, without the shard.
 func (s *Submission) measure(group, dir string) []string {
 	args := append(slices.Clone(s.Command), "--out", dir, "--submitted-version", s.Version)
 	if s.Device != "" {
@@ -210,7 +210,7 @@ func (s *Submission) Save(dir string) error {
 	})
 }
 
-// Create makes the folder of a new submission.
+// Create creates the folder of a new submission.
 func (s *Submission) Create(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, File)); err == nil {
 		return fmt.Errorf("%s holds a submission already: use --name for another one, or rnnbench submit status %s --retry to go on with it", dir, dir)
@@ -223,7 +223,7 @@ func (s *Submission) Create(dir string) error {
 	return s.Save(dir)
 }
 
-// logs is the folder, within a submission's, of what jobs print.
+// logs is the folder, within a submission's, for what jobs print.
 const logs = "logs"
 
 // Read reads the submission in dir.
@@ -252,8 +252,8 @@ func Read(dir string) (*Submission, error) {
 	return s, nil
 }
 
-// Submit writes the texts of the last round to dir, starts its jobs, and records them there,
-// also where the scheduler refuses some.
+// Submit writes the texts of the last round to dir, starts its jobs, and records them there. It
+// records them even if the scheduler refuses some.
 func (s *Submission) Submit(run Runner, dir string) error {
 	by, err := s.Of()
 	if err != nil {

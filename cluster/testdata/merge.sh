@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make one run of the shards, whatever became of them.
+# Merge the shards into one run, even if some failed.
 #SBATCH --job-name=nightly-merge
 #SBATCH --output=/shared/50%%/nightly/logs/merge.log
 #SBATCH --open-mode=append

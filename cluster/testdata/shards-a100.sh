@@ -16,5 +16,5 @@
 #SBATCH --mem=8G
 #SBATCH --comment="a b"
 
-# The program takes the shell's place, so that signals of the scheduler reach it.
+# exec replaces the shell, so that the scheduler's signals reach the program.
 exec '/shared/my bin/rnnbench' sweep --where 'mem<=8GiB' --label 'it'\''s $HOME' --out /shared/50%/nightly/a100 --submitted-version v1.2.3 --submitted-device cuda-nvidia-h100 --shard "$SLURM_ARRAY_TASK_ID/12"
