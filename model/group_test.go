@@ -42,8 +42,8 @@ func recorded(t *testing.T) (all []layer) {
 	return all
 }
 
-// TestInGroups: given the geometry that ran, steps of persistent layers on an H200 are predicted
-// within 25 % at 32 or more of the 40 recorded points. Without it, 16 are.
+// TestInGroups predicts steps of persistent layers on an H200, given the geometry that ran. 32 or
+// more of the 40 recorded points are within 25 %. Without the geometry, 16 are.
 func TestInGroups(t *testing.T) {
 	m := load(t, "h200")
 	near, before := 0, 0

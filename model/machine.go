@@ -1,9 +1,8 @@
 // Package model predicts the speed of recurrent layers whose weights stay on chip.
 //
-// It needs only a description of the machine. It uses the Multi-BSP model of
-// Diamos et al. (2016), sections 3.1 and 5.1.4, and the cost of scans by Martin &
-// Cundy (2017), section 2.1. It measures nothing and knows no device, so it also
-// predicts for machines that do not exist.
+// It needs only a description of the machine. It uses the Multi-BSP model of Diamos et al. (2016),
+// sections 3.1 and 5.1.4. For scans it uses the cost by Martin & Cundy (2017), section 2.1. It
+// measures nothing and knows no device, so it also predicts for machines that do not exist.
 package model
 
 import (
@@ -65,8 +64,8 @@ func (m *Machine) Meets(parts int) float64 {
 	return m.Barrier()
 }
 
-// A Level is the tuple (p, b, c, m) of one level, section 3.1, with the latency
-// of Figure 1 and the rate of exchange beside it.
+// A Level is the tuple (p, b, c, m) of one level, section 3.1. The latency of Figure 1 and the rate
+// of exchange stand beside it.
 type Level struct {
 	Name string  `toml:"name" json:"name"`
 	P    int     `toml:"p" json:"p"` // modules of the level below in one of this level; 1 where it only adds memory

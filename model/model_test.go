@@ -115,8 +115,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestRanking: the ranking of variants does not depend on the numbers that the paper does not
-// print, the latency of loads and the rate of the L2 cache.
+// TestRanking: the ranking of variants does not depend on numbers that the paper does not print.
+// These are the latency of loads and the rate of the L2 cache.
 func TestRanking(t *testing.T) {
 	for _, factor := range []struct{ l, b float64 }{{0.5, 1}, {2, 1}, {1, 0.5}, {1, 2}, {0.5, 0.5}, {2, 2}} {
 		m := load(t, "titanx")
@@ -184,9 +184,8 @@ func TestTitanX(t *testing.T) {
 	}
 }
 
-// TestMeasured compares predictions with persistent steps measured on two
-// processors of the machine class of xeon.toml (W·h with a clamp for the
-// non-linearity, a barrier a step).
+// TestMeasured compares predictions with persistent steps measured on two processors of the machine
+// class of xeon.toml. A step was W·h with a clamp for the non-linearity, and a barrier.
 func TestMeasured(t *testing.T) {
 	m := load(t, "xeon")
 	for _, c := range []struct {

@@ -18,10 +18,10 @@ type Variant struct {
 
 // Variants lists the unchanged machine and the five of Figure 6.
 //
-// A second set of multiprocessors makes the chip larger: synchronisation and
-// latency grow with the distances on it (section 3.1: costs are functions of
-// "the physical dimensions of and distances between processor cores"), by √2
-// where the area doubles, and the memory that all share stays as fast as it is.
+// A second set of multiprocessors makes the chip larger, so synchronisation and latency grow with
+// the distances on it, by √2 where the area doubles. Section 3.1: costs are functions of "the
+// physical dimensions of and distances between processor cores". The memory that all share stays as
+// fast as it is.
 func Variants() []Variant {
 	return []Variant{
 		{Name: "base", Doc: "the unchanged machine", change: func(*Machine) {}},
