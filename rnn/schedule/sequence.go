@@ -47,8 +47,8 @@ type PersistentBackward struct {
 	R View // the weights packed, recurrent gates·hidden × hidden
 }
 
-// Scan runs a layer whose cell has a linear recurrence, so that time can be cut
-// and computed in parallel (Martin and Cundy 2017, section 2.1).
+// Scan runs a layer whose cell has a linear recurrence. So time can be cut and computed in parallel
+// (Martin and Cundy 2017, section 2.1).
 type Scan struct {
 	Sequence
 	R View // recurrent products known ahead, steps·B × recurrent gates·hidden; empty where the cell has none
