@@ -204,7 +204,7 @@ func (d Deviation) String() string {
 // distinct sequences alone. Steps that a tensor leaves out are not compared.
 func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 	if len(got) != len(want) {
-		return Deviation{}, fmt.Errorf("rnn: an answer has %d tensors, not %d", len(want), len(got))
+		return Deviation{}, fmt.Errorf("rnn: an answer has %d tensors, not %d", len(got), len(want))
 	}
 	worst := Deviation{Tolerance: 1}
 	for i, w := range want {
