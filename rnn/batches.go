@@ -35,7 +35,7 @@ type LongestFirst interface {
 	LongestFirst()
 }
 
-// batchesOf returns the batches of p, with at most so many different batch sizes; 0 is any number.
+// batchesOf returns the batches of p, with at most most different batch sizes; 0 is any number.
 func batchesOf(p Problem, most int) Batches {
 	b := Batches{batch: p.Batch, steps: p.Frames(), lengths: SequenceLengths(p)}
 	if b.lengths == nil {
@@ -204,8 +204,8 @@ func (b Batches) unpack(values []float32, cols int, flipped bool) []float32 {
 	return out
 }
 
-// flip is, for each row, the row of the same sequence at the same distance from its other end. A
-// row past an end maps to itself.
+// flip maps each row to the row of the same sequence that is as far from its other end. A row past
+// an end maps to itself.
 func (b Batches) flip() []float32 {
 	index := make([]float32, b.Before(b.steps))
 	if b.before == nil {
@@ -224,7 +224,7 @@ func (b Batches) flip() []float32 {
 	return index
 }
 
-// priors is, for each row, the row of the states before its step, where the initial states lie in front.
+// priors maps each row to the row of the states before its step, in a matrix that has the initial states in front.
 func (b Batches) priors() []float32 {
 	index := make([]float32, b.Before(b.steps))
 	for t := range b.steps {
@@ -250,7 +250,7 @@ func SizesKnob(p Problem, values ...int) []knob.Knob {
 	if p.Lengths == "" {
 		return nil
 	}
-	return []knob.Knob{{Name: sizesName, Doc: "batch sizes from the first step to the last, at most: ended sequences run on until the next; 1: all to the last step; 0: none runs on",
+	return []knob.Knob{{Name: sizesName, Doc: "most batch sizes from the first step to the last: ended sequences run on until the next size; 1: all run to the last step; 0: none runs on",
 		Values: values, Min: 0, Max: mostLengths}}
 }
 

@@ -51,7 +51,7 @@ func CallOutput(p *Plan) (m *schedule.Matrix, n int) {
 }
 
 // CallInputs returns the values of p.Given for the first calls of d, whose problem is the sequence
-// of p's calls. It covers as many calls as have at most most values together, and at least one.
+// of p's calls. It covers as many calls as fit into most values, and at least one.
 func CallInputs(p *Plan, d *Data, most int) []float32 {
 	n := min(d.Problem.Steps/p.Steps, max(1, most/p.Given.Elements()))
 	rows := n * p.Steps * d.Distinct

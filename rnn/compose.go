@@ -146,7 +146,7 @@ func (c *composer) layout() {
 	}
 }
 
-// stackOf makes the stack of so many layers that begins at layer number of Problem.Reads.
+// stackOf makes a stack of the given number of layers. number is its first layer, counted as in Problem.Reads.
 func (c *composer) stackOf(number, layers int) *stack {
 	q := c.Problem
 	q.Direction, q.Layers = FromFirst, layers
@@ -190,7 +190,7 @@ func (c *composer) section(f func()) {
 	f()
 }
 
-// bring copies the rows of from to those of to, flipped or as they are.
+// bring copies from's rows to to's, flipped or as they are.
 func (c *composer) bring(to, from schedule.View, flipped bool) {
 	if !flipped {
 		c.Do(0, schedule.Map{Op: cell.Copy, Out: to, A: from})
@@ -203,9 +203,9 @@ func (c *composer) bring(to, from schedule.View, flipped bool) {
 	}
 }
 
-// flipSteps is how many of so many steps one look-up flips. Its index is a float32, which counts
-// exactly only up to most. More steps are flipped part by part, each from the band of the table
-// that holds its rows. The last rows of the index flip fewer steps.
+// flipSteps is the number of steps, at most steps, that one look-up flips. Its index is a float32,
+// which counts exactly only up to most. More steps are flipped part by part, each from the band of
+// the table that holds its rows. The last rows of the index flip fewer steps.
 func flipSteps(steps, batch, most int) int { return min(steps, most/batch) }
 
 // flipIndex maps each row to that of the same sequence at the opposite step.
@@ -296,8 +296,8 @@ func (c *composer) below() {
 	c.sum(c.DX.All(), c.levels[0], false, func(r *stack) schedule.View { return r.DX.All() })
 }
 
-// sum sets to to the sum of what of views in each stack of from; backwards is the order of to's
-// rows. Stacks of the opposite way come first, since a flip cannot add.
+// sum adds up a view of each stack of from into to; of selects the view. backwards is the order of
+// to's rows. Stacks of the opposite way come first, since a flip cannot add.
 func (c *composer) sum(to schedule.View, from []*stack, backwards bool, of func(*stack) schedule.View) {
 	begun := false
 	for _, flipped := range []bool{true, false} {

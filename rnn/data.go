@@ -206,7 +206,7 @@ func (d *Data) Cut(p Problem) *Data {
 	return out
 }
 
-// Off returns d with every value that is no symbol made larger or smaller by a part of itself.
+// Off returns d with every value larger or smaller by a part of itself, except symbols, classes and resets.
 func (d *Data) Off(part float32, seed uint64) *Data {
 	out := dataOf(d.Problem, d.Distinct)
 	rng := rand.New(rand.NewPCG(seed, 0))

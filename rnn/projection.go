@@ -135,7 +135,7 @@ func (y Layer) shownGrad(s, batch int) schedule.View {
 	return y.Grad.State[s].All()
 }
 
-// copied copies from to to.
+// copied is the operation that copies from into to.
 func copied(to, from schedule.View) schedule.Map {
 	return schedule.Map{Op: cell.Copy, Out: to, A: from}
 }

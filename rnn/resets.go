@@ -209,7 +209,7 @@ func SpreadKnob(p Problem, launched bool) []knob.Knob {
 	return []knob.Knob{{Name: "spread", Doc: "resets as a value for each unit among the inputs (1), which persistent kernels of GPUs read, or for each sequence alone (0)", Values: values, Min: 0, Max: 1}}
 }
 
-// Spread fills each row of out with ones or zeros: with its value of Keeping, for n steps from t+1.
+// Spread fills each row of out with its value of Keeping, one or zero, for n steps from t+1.
 func Spread(p *Plan, stream, t, n int, out schedule.View) {
 	p.Do(stream, schedule.Gather{Index: Keeping(p, t+1, n), Table: resetsOf(p).zeroAndOne(p), Out: out})
 }

@@ -311,9 +311,9 @@ func (c *stepper) look(plan []int) {
 	}
 }
 
-// choose returns how many of the so many values of each step are compared, if all may be compared
-// in total. Half of the time goes into whole steps: the first, the last and others. Half goes into
-// some values of every step.
+// choose returns, for each step, how many of its values are compared. A step has of values, and all
+// may be compared in total. Half of the time goes into whole steps: the first, the last and others.
+// Half goes into some values of every step.
 func choose(seed uint64, steps, of int, all float64) []int {
 	plan := make([]int, steps)
 	whole := int(min(float64(steps), all/2/float64(of)))

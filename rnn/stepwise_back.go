@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A backStep holds what the run left of the gradients of one layer at each step. They are checked
-// by it.
+// A backStep holds what the run left of one layer's gradients at each step, by which they are
+// checked.
 type backStep struct {
 	l      int       // number of Problem.Reads
 	above  []float64 // gradient of the layer's output, rows × Emits in the order of reading, as all of these

@@ -8,7 +8,8 @@ import "rnnbench/rnn/cell"
 // step after: a sequence of 0 gets no gradient from there. Columns are data: a schedule does not
 // depend on what is in them. They are empty where no sequence begins anew.
 
-// KeepOf is the column by which c multiplies the vector that r names; empty: c reads it as it is.
+// KeepOf is the column of ones and zeros for the vector that r names, which c reads as 0 where the
+// column is 0. It is empty where c reads the vector as it is.
 func (c Cell) KeepOf(r cell.Ref) View {
 	if r.Kind == cell.Prev || r.Kind == cell.R {
 		return c.Keep
