@@ -8,8 +8,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// Adapt lays out what won at another point, as LayOutWithin does. Settings that this point does not
-// take, such as a block of more steps than there are, are left to their defaults.
+// Adapt lays out the winner of another point at p, as LayOutWithin does. Settings that p does not
+// accept, such as a block of more steps than p has, keep their defaults.
 func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
 	fixed := spec.Knobs
 	spec.Knobs = nil
@@ -17,7 +17,7 @@ func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	if err != nil || l.Reason != "" {
 		return l, err
 	}
-	if p.Streams > 0 { // the point's own come first
+	if p.Streams > 0 { // the point's own streams win
 		fixed = without(fixed, "streams")
 	}
 	spec.Knobs = accepted(fixed, l.offered)
@@ -34,7 +34,7 @@ func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	return l, l.weigh(d)
 }
 
-// accepted are the settings of p that knobs take.
+// accepted returns the settings of p that knobs accept.
 func accepted(p knob.Params, knobs []knob.Knob) knob.Params {
 	out := knob.Params{}
 	for _, k := range knobs {

@@ -13,10 +13,10 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// leastCalls have a 99th percentile.
+// leastCalls is the fewest calls that have a 99th percentile.
 const leastCalls = 100
 
-// checkCalls refuses so few calls of a point that their percentiles mean nothing.
+// checkCalls refuses a point with too few calls for percentiles.
 func checkCalls(p results.Point) error {
 	if p.Calls > 0 && p.Calls < leastCalls {
 		return fmt.Errorf("tuner: calls is %d: a 99th percentile needs at least %d", p.Calls, leastCalls)
@@ -24,8 +24,8 @@ func checkCalls(p results.Point) error {
 	return nil
 }
 
-// CallsPerRound is how many calls of p a technique makes in each round: so many that the first
-// rounds have all of them, or one where nothing is timed.
+// CallsPerRound is how many calls of p a technique makes in each round. The first m.Rounds rounds
+// make all of them. Where nothing is timed it is one.
 func CallsPerRound(p rnn.Problem, m config.Measure) int {
 	if m.Rounds == 1 && m.MinTime == 0 {
 		return 1
@@ -33,10 +33,11 @@ func CallsPerRound(p rnn.Problem, m config.Measure) int {
 	return (p.Calls + m.Rounds - 1) / m.Rounds
 }
 
-// settling is how many calls bring the caches back after other techniques, if that is cheap.
+// settling is how many untimed calls refill the caches after other techniques ran. Slow calls need one.
 const settling = 5
 
-// sampleCalls times the calls of a round, each alone. The sample is their median.
+// sampleCalls times each call of a round by itself. The sample is their median. others says that
+// other techniques ran since.
 func (c *candidate) sampleCalls(m config.Measure, others bool) error {
 	out, n := rnn.CallOutput(c.Plan)
 	calls := device.Calls{In: c.Plan.Given, Inputs: c.inputs, Each: c.Plan.Given.Elements(), Out: out, Read: n}
@@ -68,8 +69,7 @@ func (c *candidate) sampleCalls(m config.Measure, others bool) error {
 	return nil
 }
 
-// call makes the calls of a round, or as many as the limit (0: none) has time for: about a second
-// of them at once.
+// call makes the calls of a round in batches of about a second. It stops early after limit; 0 is no limit.
 func (c *candidate) call(calls device.Calls, limit time.Duration) (all device.Called, err error) {
 	const atOnce, most = 1.0, 1 << 16
 	start := time.Now()
@@ -84,16 +84,16 @@ func (c *candidate) call(calls device.Calls, limit time.Duration) (all device.Ca
 	return all, nil
 }
 
-// servedFLOPs is what the calls of a check may take of a technique, and servedBytes what their
-// answer may.
+// servedFLOPs limits the work of the calls that a check makes, and servedBytes the memory of their
+// answer.
 const (
 	servedFLOPs = 1e11
 	servedBytes = 1 << 28
 )
 
-// A service is the part of a problem's calls that is checked: served calls are made and looked at
-// step by step; the first ones, checked, are held to the reference of the whole sequence. Both
-// problems are sequences of calls.
+// A service is the part of a problem's calls that is checked. The calls of served are made and
+// checked step by step. The first of them, checked, are compared with the reference of the whole
+// sequence. Both problems have all their calls as one sequence.
 type service struct {
 	distinct        int
 	served, checked rnn.Problem
@@ -113,12 +113,12 @@ func serviceOf(p rnn.Problem) service {
 	return s
 }
 
-// bytes is what the check takes of the host's memory.
+// bytes is the host memory that the check takes.
 func (s service) bytes() int64 {
 	return max(rnn.ReferenceBytes(s.checked, s.distinct), (100+stepwiseGarbage)*rnn.StepwiseBytes(s.served, s.distinct)/100)
 }
 
-// serve checks the calls of c: the states after each and what is read of it.
+// serve checks the calls of c: the states after each call, and the output that the host reads.
 func (v *verification) serve(c *candidate) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(stepwiseGarbage))
 	of := serviceOf(v.problem)
@@ -126,7 +126,7 @@ func (v *verification) serve(c *candidate) error {
 		v.short = v.data.Cut(of.checked)
 	}
 	all := v.data
-	if c.Plan.Whole != nil && v.problem.Steps > 1 { // which shows states of a call's last step alone
+	if c.Plan.Whole != nil && v.problem.Steps > 1 { // such a plan shows only the states of a call's last step
 		all = v.short
 	}
 	got, apart, err := rnn.Serve(c.Plan, c.prog, all, func() error {
@@ -157,7 +157,7 @@ func (v *verification) serve(c *candidate) error {
 	return nil
 }
 
-// worse is the deviation that uses more of its tolerance.
+// worse returns the deviation that uses more of its tolerance.
 func worse(a, b rnn.Deviation) rnn.Deviation {
 	if b.Error/b.Tolerance > a.Error/a.Tolerance {
 		return b
@@ -165,11 +165,11 @@ func worse(a, b rnn.Deviation) rnn.Deviation {
 	return a
 }
 
-// inputs are those of the calls that are timed, in turns: 4 MiB at most.
+// inputs returns the inputs that the timed calls take in turns: 4 MiB at most.
 func (v *verification) inputs(p *rnn.Plan) []float32 { return rnn.CallInputs(p, v.data, 1<<20) }
 
-// CheckCalls refuses points with calls that make no sense, and settings that make none where calls
-// are timed one by one.
+// CheckCalls refuses points whose calls are invalid, and settings that cannot go with calls that are
+// timed one by one.
 func CheckCalls(tasks []Task, m config.Measure) error {
 	for _, t := range tasks {
 		if t.Point.Calls == 0 {
@@ -182,7 +182,7 @@ func CheckCalls(tasks []Task, m config.Measure) error {
 		case m.Cache == "cold":
 			return errors.New("calls follow one another at once, so that caches stay filled: use --cache hot with --calls")
 		case m.Energy:
-			return errors.New("energy is counted of runs back to back, but calls are timed one by one: omit --energy or --calls")
+			return errors.New("energy is counted over runs back to back, but calls are timed one by one: omit --energy or --calls")
 		}
 	}
 	return nil

@@ -14,17 +14,17 @@ import (
 	"rnnbench/results"
 )
 
-// Energy is counted over windows. A window begins and ends at a tick of the counter, while
-// the technique runs back to back, so that neither rest nor half a tick counts.
+// windows says how energy is counted. A window begins and ends at a tick of the counter, while the
+// technique runs back to back. So a window includes no idle time and no part of a tick.
 type windows struct {
 	Count  int           // of each technique
-	More   int           // of one whose first Count are unsteady
-	Length time.Duration // of one, at least
-	Settle time.Duration // before each: the clock and the power settle
-	Chunk  time.Duration // of runs between two looks at the counter
-	Rest   time.Duration // in which nothing runs, to know what the device takes then
-	Poll   time.Duration // between two looks that find out how often the counter ticks
-	Ticks  int           // of a window, at least, where each tick can be seen
+	More   int           // further windows of a technique whose first Count are unsteady
+	Length time.Duration // of a window, at least
+	Settle time.Duration // run before each window, so that clock and power settle
+	Chunk  time.Duration // of runs between two readings of the counter
+	Rest   time.Duration // in which nothing runs, to measure the power at rest
+	Poll   time.Duration // between two readings that measure the counter's period
+	Ticks  int           // of a window, at least, unless every reading is a new tick
 
 	now func() time.Time
 }
@@ -32,37 +32,38 @@ type windows struct {
 // usualWindows are for counters that tick every 20 to 100 ms.
 var usualWindows = windows{Count: 3, More: 9, Length: 3 * time.Second, Settle: 300 * time.Millisecond, Chunk: 25 * time.Millisecond, Rest: 3 * time.Second, now: time.Now}
 
-// EnergySeconds is about what the windows of a technique take.
+// EnergySeconds is about how long the windows of a technique take.
 const EnergySeconds = 10
 
-// unsteady is how far the first windows of a technique may be apart, as a share of their median.
-// Beyond, it has more of them. That happens where the host sets the pace.
+// unsteady is how far apart the first windows of a technique may be, as a share of their median.
+// A technique beyond that gets more windows. It happens where the host sets the pace.
 const unsteady = 0.05
 
-// disputed is how far the counter and the polled power may be apart, as a share.
+// disputed is how far apart the counter and the polled power may be, as a share of the counter's.
 const disputed = 0.1
 
-// A window is what was seen of a technique, or of rest, from one tick to another.
+// A window is what was measured of a technique, or at rest, from one tick to another.
 type window struct {
 	runs            int
 	seconds, joules float64
-	polled, clock   float64 // means of all looks; 0: unknown
+	polled, clock   float64 // watts and Hz: means of all readings; 0: unknown
 	temperature     float64
 }
 
-// energies count what the techniques of a sweep take.
+// energies count the energy that the techniques of a sweep take.
 type energies struct {
 	windows windows
 	idle    *float64 // watts of the device at rest; nil: not measured yet
 }
 
-// count counts the energy of all candidates in turns.
+// count counts the energy of all candidates in turns. A counter that fails is no error: the records
+// say so.
 func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *rand.Rand) error {
 	if e.windows.Count == 0 {
 		e.windows = usualWindows
 	}
 	meter, ok := s.Device.(device.PowerMeter)
-	why := fmt.Errorf("device %s has no meter of energy", s.Device.Info().Name)
+	why := fmt.Errorf("device %s has no energy meter", s.Device.Info().Name)
 	if ok {
 		_, why = meter.Power()
 	}
@@ -98,7 +99,7 @@ func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *
 			if errors.Is(err, errCounter) {
 				why = err
 			} else {
-				broke[i] = err // its times stand
+				broke[i] = err // its times stay valid
 			}
 			seen[i] = append(seen[i], w)
 		}
@@ -111,7 +112,7 @@ func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *
 	return nil
 }
 
-// agree reports whether windows of one technique are close to each other.
+// agree reports whether the windows of one technique are close to each other.
 func agree(seen []window) bool {
 	var each []float64
 	for _, w := range seen {
@@ -120,10 +121,10 @@ func agree(seen []window) bool {
 	return slices.Max(each)-slices.Min(each) <= unsteady*median(each)
 }
 
-// errCounter says that a counter did not do what counters do.
-var errCounter = errors.New("the counter of energy")
+// errCounter marks a faulty counter, as opposed to a technique that failed.
+var errCounter = errors.New("the energy counter")
 
-// rest measures what the device takes at rest, once.
+// rest measures the device's power at rest, once.
 func (e *energies) rest(ctx context.Context, meter device.PowerMeter) error {
 	if e.idle != nil || e.windows.Rest == 0 {
 		return nil
@@ -140,7 +141,7 @@ func (e *energies) rest(ctx context.Context, meter device.PowerMeter) error {
 	return nil
 }
 
-// runFor returns what runs c for about so long and says how often it ran.
+// runFor returns a function that runs c for about d and returns the number of runs.
 func (c *candidate) runFor(d time.Duration) func() (int, error) {
 	n := max(1, int(math.Ceil(d.Seconds()/max(c.last, 1e-9))))
 	return func() (int, error) {
@@ -149,7 +150,7 @@ func (c *candidate) runFor(d time.Duration) func() (int, error) {
 	}
 }
 
-// of is one window of what run does.
+// of measures one window while it calls run, which returns how many runs it made.
 func (w windows) of(ctx context.Context, meter device.PowerMeter, run func() (int, error)) (window, error) {
 	var sum window
 	var from, last device.Power
@@ -198,23 +199,23 @@ func (w windows) of(ctx context.Context, meter device.PowerMeter, run func() (in
 	}
 }
 
-// patience is how long a window may take before the counter is found to stand still.
+// patience is how long a window may take before the counter counts as stopped.
 func (w windows) patience() time.Duration {
-	if w.Ticks > 0 { // it may tick more slowly than at rest
+	if w.Ticks > 0 { // the counter may tick more slowly than at rest
 		return 8*w.Length + time.Second
 	}
 	return 2*w.Length + time.Second
 }
 
-// check refuses what no device takes.
+// check refuses a window without positive energy.
 func (w window) check() error {
 	if !(w.joules > 0) {
-		return fmt.Errorf("%w went from a larger number to a smaller one", errCounter)
+		return fmt.Errorf("%w did not increase", errCounter)
 	}
 	return nil
 }
 
-// energy completes c's record by its windows, or by the reason why there are none.
+// energy completes c's record with the windows seen, or with the reason why there are none.
 func (c *candidate) energy(seen []window, idle *float64, meter device.PowerMeter, why error) {
 	e := &results.Energy{Windows: []float64{}}
 	c.record.Energy = e
@@ -253,7 +254,7 @@ func (c *candidate) energy(seen []window, idle *float64, meter device.PowerMeter
 	}
 }
 
-// median is the middle of values, of which there is one at least.
+// median returns the median of values, which must not be empty.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

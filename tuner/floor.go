@@ -7,16 +7,15 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Floor is the least time that a run of l takes on m by kernels. peak is the rate of its
-// products as measured; 0: unknown. It is nil where m is, and where nothing of l runs many steps
-// at once.
+// Floor is the least time that a run of l takes on m by kernels. peak is the measured rate of
+// products in FLOP/s; 0: unknown. It is nil if m is nil, or if no operation of l runs many steps.
 func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, cold bool) (*model.Floor, error) {
 	persistent, scanned := sequences(l.Schedule)
 	if m == nil || persistent == 0 && scanned == 0 {
 		return nil, nil
 	}
 	p := l.Problem
-	if m.GPU == nil && p.Precision == rnn.FP16 { // a processor is faster in bf16 alone
+	if m.GPU == nil && p.Precision == rnn.FP16 { // on a processor only bf16 is faster than fp32
 		single := *m
 		single.Half = 0
 		m = &single
@@ -26,7 +25,7 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 		FLOPs: float64(p.FLOPs()), Bytes: weight, Tensor: p.Precision != rnn.FP32 || l.DeviceKnobs["split"] != 2, Peak: peak,
 		Moved: given(p, weight, state), Cold: cold, Graph: l.DeviceKnobs["graph"] != 0,
 	}
-	if r.Moved += scanned * state; scanned == 0 { // scans count their states
+	if r.Moved += scanned * state; scanned == 0 { // the bytes of scans include states
 		r.Moved += states(p, state)
 	}
 	if p.Precision == rnn.TF32 {
@@ -36,7 +35,7 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 	if persistent > 0 {
 		var err error
 		multiplied := p.HeadUnits()
-		if p.Projection > 0 { // which is folded into the recurrent weights
+		if p.Projection > 0 { // the projection is folded into the recurrent weights
 			multiplied = p.Hidden
 		}
 		batch := p.Batch
@@ -61,7 +60,7 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 	return &f, err
 }
 
-// fewest is how many sequences each step has at least: those that have the last one.
+// fewest is how many sequences every step has: those that reach the last step.
 func fewest(p rnn.Problem) int {
 	n := p.Batch
 	for _, length := range rnn.SequenceLengths(p) {
@@ -72,7 +71,7 @@ func fewest(p rnn.Problem) int {
 	return n
 }
 
-// GroupOf is how k divides a layer among groups of blocks; false where the record does not tell.
+// GroupOf is how k divides a layer among groups of blocks; false where k does not say.
 func GroupOf(k results.Kernel) (model.Group, bool) {
 	if k.Group == nil || k.Grid == nil {
 		return model.Group{}, false
@@ -82,7 +81,7 @@ func GroupOf(k results.Kernel) (model.Group, bool) {
 	return g, true
 }
 
-// sequences counts what of s runs many steps at once: the steps of persistent layers, and the
+// sequences counts the operations of s that run many steps: the steps of persistent layers, and the
 // values that scans read and write.
 func sequences(s *schedule.Schedule) (persistent int, scanned float64) {
 	for _, n := range s.Nodes {
@@ -98,9 +97,9 @@ func sequences(s *schedule.Schedule) (persistent int, scanned float64) {
 	return persistent, scanned
 }
 
-// abreast is the share of all layers' steps that must follow each other. Layers of a wave run
-// side by side, each behind the one beneath, and so may heads and both ways of a layer. A layer
-// that reads the other way than the one beneath begins when that ends.
+// abreast is the share of all layers' steps that must run one after another. Layers of a wave run
+// side by side, each some steps behind the one below. Heads and both ways of a layer may too. A
+// layer that reads the other way than the one below starts when that one ends.
 func (l *Layout) abreast() float64 {
 	p := l.Problem
 	if l.Schedule.Streams == 1 {
@@ -128,11 +127,11 @@ func valueBytes(p rnn.Precision, gpu bool) (weight, state float64) {
 	return 2, 4
 }
 
-// given is the bytes of weights and inputs, each once, and of the gradients of weights.
+// given is the bytes of weights and inputs, each read once, and of the gradients of weights.
 func given(p rnn.Problem, weight, state float64) float64 {
 	units, weights := float64(p.Ways()*p.Hidden), float64(p.Out())*float64(p.Output)
 	for l := range p.Layers {
-		if l > 0 || !p.OneHot { // a look-up reads few
+		if l > 0 || !p.OneHot { // a look-up reads few weights
 			weights += units * float64(len(p.Cell.Gates)*p.FanIn(l))
 		}
 		weights += units * float64(p.Cell.Recurrent*p.HeadUnits()+p.Projection)
@@ -150,8 +149,8 @@ func given(p rnn.Problem, weight, state float64) float64 {
 	return weight*weights + input*float64(rnn.StepsBeyond(p, -p.History))
 }
 
-// states is the bytes of the last layer's states, each once. Training keeps those of all layers
-// and reads the gradients of the last ones.
+// states is the bytes of the last layer's states, each once. Training keeps the states of all
+// layers and reads the gradients of the last layer's.
 func states(p rnn.Problem, state float64) float64 {
 	one := state * float64(rnn.StepsBeyond(p, -p.History)) * float64(p.Out())
 	if p.Pass == rnn.Train {
@@ -160,7 +159,7 @@ func states(p rnn.Problem, state float64) float64 {
 	return one
 }
 
-// floorOf is f as records have it, of a run that took so many seconds.
+// floorOf converts f for the record of a run that took so many seconds.
 func floorOf(f *model.Floor, seconds float64) *results.Floor {
 	if f == nil || f.Seconds <= 0 || seconds <= 0 {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"rnnbench/rnn"
 )
 
-// A Guest is a technique whose plans do not run on the device at hand but beside it, in a
-// program from elsewhere. Of that device it takes the workers and the inputs.
+// A Guest is a technique whose plans run in another program beside the sweep's device. It uses as
+// many workers as that device, and the same inputs.
 type Guest interface {
 	rnn.Technique
 	Version() string
-	Host() device.Device // that its plans run on
+	Host() device.Device // runs its plans
 }
 
-// host is what l runs on while others run on d.
+// host is the device that runs l where other layouts run on d.
 func (l *Layout) host(d device.Device) device.Device {
 	if g, ok := l.Technique.(Guest); ok {
 		return g.Host()
@@ -24,7 +24,7 @@ func (l *Layout) host(d device.Device) device.Device {
 	return d
 }
 
-// rivalOf is what a record says of a guest; nil for others.
+// rivalOf is a guest's part of a record; nil for other techniques.
 func rivalOf(t rnn.Technique) *results.Rival {
 	if g, ok := t.(Guest); ok {
 		return &results.Rival{Name: t.Name(), Version: g.Version()}
@@ -32,7 +32,7 @@ func rivalOf(t rnn.Technique) *results.Rival {
 	return nil
 }
 
-// failGuest ends a guest for the reason that err is. The device at hand is not to blame.
+// failGuest ends a guest because of err. The sweep's device is not to blame.
 func (c *candidate) failGuest(err error) {
 	switch {
 	case errors.Is(err, device.ErrHang):

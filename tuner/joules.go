@@ -12,36 +12,36 @@ import (
 )
 
 // A tune for energy compares candidates by the joules of a run. A sample is a window of the
-// counter, as long as it takes for one tick to be a small share of it.
+// counter, long enough that one tick is a small share of it.
 const (
-	resolution = 0.02 // the largest share
+	resolution = 0.02 // the largest share of a tick
 	leastTicks = 1 / resolution
 )
 
-// EnergyRounds is how many samples of energy a candidate that stays to the end has, if nothing
-// else is said: they are long, and quieter than times. So many give an interval.
+// EnergyRounds is the default number of energy samples of a candidate that stays to the end. These
+// samples are long and vary less than times; eight are enough for an interval.
 const EnergyRounds = 8
 
-// briefWindows are those of a tune. Length and Chunk follow from the counter.
+// briefWindows are the windows of a tune. countJoules adapts Length and Chunk to the counter.
 var briefWindows = windows{Length: 200 * time.Millisecond, Settle: 300 * time.Millisecond, Rest: 3 * time.Second, Chunk: 25 * time.Millisecond, Ticks: leastTicks, Poll: 200 * time.Microsecond, now: time.Now}
 
-// joules is how a tune counts.
+// joules is how a tune counts energy.
 type joules struct {
 	energies
 	meter device.PowerMeter
 }
 
-// NeedsMeter reports why energy cannot be counted on a device; nil: it can.
+// NeedsMeter returns an error if d cannot count energy.
 func NeedsMeter(d device.Device) error {
 	meter, ok := d.(device.PowerMeter)
 	if !ok {
-		return fmt.Errorf("device %s has no meter of energy", d.Info().Name)
+		return fmt.Errorf("device %s has no energy meter", d.Info().Name)
 	}
 	_, err := meter.Power()
 	return err
 }
 
-// countJoules readies the counter for a tune that is for energy.
+// countJoules prepares the counter if energy is the objective.
 func (t *Tune) countJoules(ctx context.Context) error {
 	if t.Objective != results.OfEnergy || t.joules != nil {
 		return nil
@@ -99,8 +99,8 @@ func (w windows) period(ctx context.Context, meter device.PowerMeter) (time.Dura
 	}
 }
 
-// count takes a sample of the energy of e. What is wrong with the counter ends the tune; what is
-// wrong with e is in its record.
+// count takes an energy sample of e. A faulty counter is returned as an error and ends the tune. A
+// failure of e goes into its record.
 func (c *contest) count(ctx context.Context, e *entrant) error {
 	c.watch(Event{Phase: Metering, Point: c.verdict.Point, Label: e.spec.Label, Round: len(e.windows), Rounds: c.Search.Rounds})
 	start := time.Now()
@@ -122,7 +122,7 @@ func (c *contest) count(ctx context.Context, e *entrant) error {
 	return nil
 }
 
-// costs are the samples by which e is compared: seconds, or joules.
+// costs returns the samples by which e is compared: seconds, or joules.
 func (c *contest) costs(e *entrant) []float64 {
 	if c.joules == nil {
 		return e.samples.Wall
@@ -134,7 +134,7 @@ func (c *contest) costs(e *entrant) []float64 {
 	return list
 }
 
-// conclude completes the record of an entrant that was measured.
+// conclude completes the record of a measured entrant. stop says why measuring ended.
 func (c *contest) conclude(e *entrant, stop string) {
 	c.summarize(e.candidate, stop)
 	if c.joules != nil && len(e.windows) > 0 {
@@ -142,7 +142,7 @@ func (c *contest) conclude(e *entrant, stop string) {
 	}
 }
 
-// costsOf are the samples of a record by which it is compared; none where it has none.
+// costsOf returns the samples by which a record is compared; nil where it has none.
 func costsOf(r *results.Record, objective string) []float64 {
 	times := search.Samples(r)
 	switch {
@@ -154,7 +154,7 @@ func costsOf(r *results.Record, objective string) []float64 {
 	return r.Energy.Windows
 }
 
-// costOf is what a run of a record takes: seconds, or joules.
+// costOf is the seconds or joules that a run of a record takes; 0: unknown.
 func costOf(r *results.Record, objective string) float64 {
 	if objective != results.OfEnergy {
 		return r.Seconds()

@@ -163,7 +163,7 @@ func TestTuneWithoutCounter(t *testing.T) {
 	}
 	u.Device = struct{ device.Device }{d}
 	u.joules = nil
-	if _, err := tune(); err == nil || !strings.Contains(err.Error(), "has no meter of energy") {
+	if _, err := tune(); err == nil || !strings.Contains(err.Error(), "has no energy meter") {
 		t.Error(err)
 	}
 }

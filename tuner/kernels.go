@@ -5,10 +5,10 @@ import (
 	"rnnbench/results"
 )
 
-// persistentModel is the cost model that expects times of persistent kernels.
+// persistentModel names the cost model that predicts the times of persistent kernels.
 const persistentModel = "persistent cycles"
 
-// Kernels are the kernels of a program as records have them.
+// Kernels converts a program's kernels for its record.
 func Kernels(all []device.Kernel) []results.Kernel {
 	out := make([]results.Kernel, len(all))
 	for i, k := range all {
@@ -29,7 +29,7 @@ func Kernels(all []device.Kernel) []results.Kernel {
 	return out
 }
 
-// known is v, or nil where it is the zero that stands for what is unknown.
+// known is a pointer to v, or nil where v is zero, which stands for unknown.
 func known[T comparable](v T) *T {
 	var none T
 	if v == none {
@@ -38,8 +38,8 @@ func known[T comparable](v T) *T {
 	return &v
 }
 
-// Predicted adds up what a cost model expects of kernels; nil where it knows none of
-// them. Its error is that of the least certain, if the errors of all were recorded.
+// Predicted adds up the predicted times of kernels; nil where none has a prediction. The error is
+// that of the least certain kernel, and is nil unless all errors are known.
 func Predicted(all []device.Kernel) *results.Predicted {
 	p := &results.Predicted{Part: results.PartPersistent, Model: persistentModel}
 	worst, recorded := 0.0, true

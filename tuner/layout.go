@@ -17,15 +17,15 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A Layout is what a technique makes of a point on a device.
+// A Layout is a point as a technique lays it out for a device.
 type Layout struct {
 	Point     results.Point
 	Spec      grid.Spec
 	Technique rnn.Technique
 	Problem   rnn.Problem
 
-	// Reason says why the point is not run, in words, and Code in one of
-	// results' words. Both are "" if it is, and then the rest is complete.
+	// Reason says in a sentence why the point is not run, and Code is its reason code of package
+	// results. Both are "" if the point can run; then all other fields are set.
 	Code, Reason string
 
 	Knobs       knob.Params // of the technique
@@ -33,21 +33,21 @@ type Layout struct {
 	Plan        *rnn.Plan
 	Schedule    *schedule.Schedule
 	Memory      int64 // bytes on the device
-	Laid        int64 // bytes of the host's that laying the schedule out takes
+	Laid        int64 // bytes of host memory that the schedule itself takes
 
-	offered []knob.Knob // by the technique
-	rest    knob.Params // settings that must be the device's
-	apart   bool        // the device's memory is not the host's
+	offered []knob.Knob // the technique's knobs at this point
+	rest    knob.Params // settings that are not the technique's, so must be the device's
+	apart   bool        // the device has memory of its own
 }
 
-// LayOut has the technique that spec names, one of techniques, plan p for d.
-// Declining is no error: only mistakes of the user's are.
+// LayOut lays p out for d by the technique that spec names, which must be one of techniques. A
+// declined point is no error; its Reason is set. Errors are mistakes of the user.
 func LayOut(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
 	return LayOutWithin(d, techniques, p, spec, 0)
 }
 
-// LayOutWithin is LayOut, but declines ahead a long schedule that would take more than limit
-// bytes by itself; 0 is no limit. Fit knows of the rest.
+// LayOutWithin is LayOut, but declines a schedule that would itself take more than limit bytes,
+// before it is built; 0 is no limit. Fit checks the other memory.
 func LayOutWithin(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
 	l, err := draft(d, techniques, p, spec, limit)
 	if err != nil || l.Reason != "" {
@@ -56,7 +56,7 @@ func LayOutWithin(d device.Device, techniques []rnn.Technique, p results.Point, 
 	return l, l.weigh(d)
 }
 
-// draft is LayOutWithin without the device's memory, which not every one can tell at once.
+// draft is LayOutWithin without asking for the device memory, which may take a device long to tell.
 func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
 	l, err := settle(techniques, p, spec, launches(d))
 	if err != nil || l.Reason != "" {
@@ -87,17 +87,16 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	return l, l.settleDevice(l.host(d), l.rest)
 }
 
-// launches reports whether d launches operations: it is no CPU.
+// launches reports whether d launches operations, as all devices but the CPU do.
 func launches(d device.Device) bool { return d.Info().Name != "cpu" }
 
-// settleDevice takes the settings of the device's knobs from rest. A setting that
-// d does not offer for this schedule is declined; one that no device of its kind
-// has is a mistake.
+// settleDevice takes the settings of the device's knobs from rest. A setting that d does not offer
+// for this schedule declines the point. A knob that is not in d's vocabulary is an error.
 func (l *Layout) settleDevice(d device.Device, rest knob.Params) error {
 	return l.settleOffered(d, d.Knobs(l.Schedule), rest)
 }
 
-// settleOffered is settleDevice with what d offers for this schedule.
+// settleOffered is settleDevice with the knobs that d offers for this schedule.
 func (l *Layout) settleOffered(d device.Device, offered []knob.Knob, rest knob.Params) error {
 	vocabulary := d.Vocabulary()
 	usual, err := knob.Params{}.Complete(offered)
@@ -109,7 +108,7 @@ func (l *Layout) settleOffered(d device.Device, offered []knob.Knob, rest knob.P
 		v := rest[name]
 		here, known := knob.Find(offered, name), knob.Find(vocabulary, name)
 		if here == nil && known != nil && v == known.Values[0] {
-			continue // the default, which is what happens anyhow
+			continue // the default holds without the knob
 		}
 		l.DeviceKnobs[name] = v
 		switch {
@@ -128,7 +127,7 @@ func (l *Layout) settleOffered(d device.Device, offered []knob.Knob, rest knob.P
 	return nil
 }
 
-// weigh asks what memory it takes, unless it is declined already.
+// weigh asks d how much memory l takes, unless l is declined already.
 func (l *Layout) weigh(d device.Device) error {
 	if l.Reason != "" {
 		return nil
@@ -146,8 +145,8 @@ func (l *Layout) weigh(d device.Device) error {
 	return err
 }
 
-// CheckKnobs finds settings of spec that neither its technique takes at p nor any device of d's
-// kind, without laying anything out.
+// CheckKnobs returns an error for a setting of spec that neither its technique at p nor any device
+// of d's kind accepts. It lays nothing out.
 func CheckKnobs(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) error {
 	l, err := settle(techniques, p, spec, launches(d))
 	if err != nil {
@@ -165,9 +164,9 @@ func CheckKnobs(d device.Device, techniques []rnn.Technique, p results.Point, sp
 	return nil
 }
 
-// settle finds problem and technique and the settings of the latter's knobs.
-// Knobs of the device depend on the schedule, so that the technique comes first
-// with the settings that it knows. Its defaults may be others where operations are launched.
+// settle finds the problem, the technique and the settings of its knobs. The device's knobs depend
+// on the schedule, so the technique takes its own settings first and the others become rest.
+// launched says that the device launches operations, which may change defaults.
 func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec, launched bool) (*Layout, error) {
 	l := &Layout{Point: p, Spec: spec, Knobs: maps.Clone(spec.Knobs)}
 	if l.Knobs == nil {
@@ -223,21 +222,21 @@ func unknownKnob(name string, known []string) error {
 
 func (l *Layout) refuse(code, reason string) { l.Code, l.Reason = code, reason }
 
-// Settings are the settings of all knobs, the technique's and the device's.
+// Settings returns the settings of all knobs, the technique's and the device's.
 func (l *Layout) Settings() knob.Params {
 	all := maps.Clone(l.Knobs)
 	maps.Copy(all, l.DeviceKnobs)
 	return all
 }
 
-// Key is that of the record which measuring l on a device of that key makes.
+// Key is the key of the record that l gets when it is measured on the device with that key.
 func (l *Layout) Key(device string) string {
 	r := results.Record{Point: l.Point, Device: device, Impl: results.Impl{Name: l.Spec.Name, Knobs: l.Settings(), Choice: l.Spec.Choice}}
 	return r.Key()
 }
 
-// Need is the memory that measuring takes, in bytes, the host's share included. Where a run of
-// fewer steps may have to be checked, that has a schedule and a program beside the others'.
+// Need is the memory that measuring takes, in bytes, host memory included. Where a run of fewer
+// steps may have to be checked, it counts that run's schedule and program too.
 func (l *Layout) Need() int64 {
 	own := l.Memory + l.Laid
 	if l.Problem.Calls > 0 {
@@ -249,8 +248,8 @@ func (l *Layout) Need() int64 {
 	return own + hostMemory(l.Problem) + l.reading()
 }
 
-// reading is the memory of the host's that checking a large problem takes beyond hostMemory, where
-// that is the device's own: the largest matrix as it is read.
+// reading is the memory that checking a large problem takes beyond hostMemory, where device and host
+// share one memory: a copy of the largest matrix. It is 0 where the device has its own memory.
 func (l *Layout) reading() int64 {
 	if _, checked := sample(l.Problem); checked == l.Problem || l.apart {
 		return 0
@@ -258,7 +257,7 @@ func (l *Layout) reading() int64 {
 	return rnn.LargestBytes(l.Problem)
 }
 
-// stepwise reports whether the run itself can be checked.
+// stepwise reports whether the run itself can be checked step by step.
 func (l *Layout) stepwise() bool {
 	if l.Plan == nil { // it has not been laid out
 		return false
@@ -267,18 +266,17 @@ func (l *Layout) stepwise() bool {
 	return states && gradients
 }
 
-// Fit declines what needs more than limit bytes; 0 is no limit.
+// Fit declines l if it needs more than limit bytes; 0 is no limit.
 func (l *Layout) Fit(limit int64) {
 	if l.Reason == "" && limit > 0 && l.Need() > limit {
 		l.refuse(results.ReasonMemory, fmt.Sprintf("needs %s, but only %s may be used", quantity.Bytes(float64(l.Need())), quantity.Bytes(float64(limit))))
 	}
 }
 
-// Free is the memory that one technique may take of what a device has; a tenth
-// stays free. 0: unknown.
+// Free is the memory of a device that one technique may take, in bytes: nine tenths. 0: unknown.
 func Free(d device.Info) int64 { return d.Memory / 10 * 9 }
 
-// Problem turns a point into a problem, or says which word or size is wrong.
+// Problem turns a point into a problem. The error names the word or size that is wrong.
 func Problem(p results.Point) (rnn.Problem, error) {
 	var cells []string
 	for _, c := range cell.All() {
@@ -320,7 +318,7 @@ func Problem(p results.Point) (rnn.Problem, error) {
 	return q, errors.Join(q.Check(), checkCalls(p))
 }
 
-// hostMemory is what inputs and the answer take besides the device's memory.
+// hostMemory is the host memory of inputs, weights and the check, in bytes.
 func hostMemory(p rnn.Problem) int64 {
 	weights := 0
 	for l := range p.Layers {

@@ -9,18 +9,16 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// mostStarts is how many restarts of a device may fail in a row before a sweep
-// gives up.
+// mostStarts is how many restarts of a device may fail in a row before a sweep gives up.
 const mostStarts = 3
 
-// lost reports whether err is the loss of the device's process, which no candidate is
-// to blame for.
+// lost reports whether err says that the device's process was lost, for which no candidate is to
+// blame.
 func lost(err error) bool {
 	return errors.Is(err, device.ErrKilled) || errors.Is(err, device.ErrStart)
 }
 
-// started has a device that lives in another process be there, so that it can be asked
-// what has no error for an answer.
+// started starts a device's process if it has one, since later queries return no error.
 func started(d device.Device) error {
 	if r, ok := d.(interface{ Ready() error }); ok {
 		return r.Ready()
@@ -28,8 +26,7 @@ func started(d device.Device) error {
 	return nil
 }
 
-// retry reports whether what ended with err is tried again: once for each candidate, if
-// the worker was killed.
+// retry reports whether to try again after err: once for each candidate, if the worker was killed.
 func (c *candidate) retry(err error) bool {
 	if c.retried || !errors.Is(err, device.ErrKilled) {
 		return false
@@ -38,7 +35,7 @@ func (c *candidate) retry(err error) bool {
 	return true
 }
 
-// readyOrRetry makes c ready, again if it lost its worker on the way.
+// readyOrRetry calls ready, once more if c lost its worker meanwhile.
 func (s *Sweep) readyOrRetry(c *candidate, check *verification) {
 	s.ready(c, check)
 	if code := c.record.ReasonCode; code != nil && *code == results.ReasonLost && !c.retried {
@@ -59,7 +56,7 @@ func (s *Sweep) lose(c *candidate, err error) {
 	c.decline(results.Failed, results.ReasonLost, err.Error())
 }
 
-// absent is a candidate that cannot be laid out since the worker is lost.
+// absent returns a candidate that cannot be laid out because the worker is lost.
 func (s *Sweep) absent(l *Layout, spec grid.Spec, err error) *candidate {
 	l.refuse(results.ReasonLost, err.Error())
 	c := s.enter(l, spec)
@@ -67,7 +64,7 @@ func (s *Sweep) absent(l *Layout, spec grid.Spec, err error) *candidate {
 	return c
 }
 
-// gone ends a sweep whose device cannot restart.
+// gone returns an error if the device failed to restart too often.
 func (s *Sweep) gone(c *candidate) error {
 	if s.starts < mostStarts || c.record.Reason == nil {
 		return nil

@@ -15,8 +15,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// measure verifies and times candidates that share a problem and fit in memory
-// together.
+// measure verifies and times candidates that share a problem and fit in memory together.
 func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verification, rng *rand.Rand) error {
 	if err := s.readyAll(ctx, all, check); err != nil {
 		return err
@@ -54,7 +53,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 	return nil
 }
 
-// readyAll makes candidates ready, first those that can be checked by themselves: the
+// readyAll makes candidates ready. Those that can be checked by themselves come first, since the
 // others may have to be compared with one of them.
 func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verification) error {
 	check.taken = 0
@@ -132,8 +131,8 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	lap(&cost.Warmup)
 }
 
-// load compiles c and writes its inputs, again if its worker was killed meanwhile. It
-// computes the floor of what was compiled.
+// load compiles c and writes its inputs, once more if the worker was killed meanwhile. It computes
+// the floor of the compiled program.
 func (s *Sweep) load(c *candidate) error {
 	err := c.load(s.Device)
 	if c.retry(err) {
@@ -161,7 +160,7 @@ func (c *candidate) load(d device.Device) error {
 	return c.prog.Prepare()
 }
 
-// fail ends a candidate for the reason that err is.
+// fail ends a candidate because of err, which chooses its status and reason code.
 func (s *Sweep) fail(c *candidate, err error) {
 	c.close()
 	switch {
@@ -200,9 +199,9 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 	if len(live) == 0 {
 		return stopMax
 	}
-	// No collection within a sample: all memory is allocated by now, and what
-	// little samples leave behind is collected between rounds once it is much: a
-	// collection takes as long as a short sample.
+	// No garbage collection within a sample: all memory is allocated by now. The little that
+	// samples leave behind is collected between rounds once it is much, since a collection takes as
+	// long as a short sample.
 	const much = 4 << 20
 	var heap runtime.MemStats
 	var kept uint64
@@ -255,8 +254,8 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 	}
 }
 
-// interrupted is why rounds end in the midst of one. What a budget cuts short is
-// kept where there are enough samples for a median.
+// interrupted is why rounds end within a round. When the budget ends, samples are kept if there are
+// enough for a median.
 func interrupted(ctx context.Context, done int) string {
 	const enough = 3
 	if ended(ctx) == ErrBudget && done >= enough {
@@ -265,24 +264,24 @@ func interrupted(ctx context.Context, done int) string {
 	return stopInterrupted
 }
 
-// overtime reports whether one technique at one point has had its time; limit 0: never.
+// overtime reports whether d exceeds the limit of one technique at one point; limit 0: never.
 func overtime(d, limit time.Duration) bool { return limit > 0 && d > limit }
 
-// sated reports whether c has had its time: others go on without it.
+// sated reports whether c has used up its time. Others go on without it.
 func (c *candidate) sated(limit time.Duration) bool {
 	return len(c.samples.Wall) > 0 && overtime(time.Duration(c.record.Cost.Measure*float64(time.Second)), limit)
 }
 
-// stable reports whether more rounds no longer narrow the widest interval: it
-// has shrunk by less than a tenth over the last stableRounds.
+// stable reports whether more rounds no longer narrow the widest interval: it shrank by less than a
+// tenth over the last stableRounds.
 func stable(widths []float64) bool {
 	const stableRounds = 8
 	n := len(widths)
 	return n > 2*stableRounds && widths[n-1] > 0.9*widths[n-1-stableRounds]
 }
 
-// take takes one sample, again if another candidate broke the device or, once, if
-// the worker was killed.
+// take takes one sample. It tries again if another candidate broke the device or, once, if the
+// worker was killed.
 func (s *Sweep) take(c *candidate, others bool) {
 	start := time.Now()
 	err := s.sample(c, others)
@@ -297,8 +296,8 @@ func (s *Sweep) take(c *candidate, others bool) {
 	c.record.Cost.Measure += time.Since(start).Seconds()
 }
 
-// sample times runs back to back. Where others ran in between, one run first brings the
-// caches back to the state that a sample keeps, if that is cheap.
+// sample times runs back to back. If others ran in between, an untimed run first refills the
+// caches, unless it would take as long as a sample.
 func (s *Sweep) sample(c *candidate, others bool) error {
 	if c.Problem.Calls > 0 {
 		return c.sampleCalls(s.Settings, others)
@@ -340,7 +339,7 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 	return nil
 }
 
-// cold times single runs, each after the caches were filled with other data.
+// cold times single runs, each with caches full of other data.
 func (c *candidate) cold(e device.Evicter) (device.Sample, error) {
 	var sum device.Sample
 	for range c.perSample {

@@ -15,47 +15,47 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An outlook is what the device's cost model expects of the settings of one point. By it
-// those are dropped that are far behind, before anything is compiled.
+// An outlook holds the times that the device's cost model predicts for the settings of one point.
+// Settings predicted to be far behind are dropped before anything is compiled.
 //
-// The model's error is the standard deviation of the logarithm of expected over measured.
-// A setting is dropped if it is expected to take more than 1 + margin × error times as long
-// as the fastest. Of the rest, as many run as the effort is for. The default of each
-// technique, its best, what is unknown and what was measured before always run.
+// The model's error is the standard deviation of the logarithm of predicted over measured.
+// A setting is dropped if its predicted time is more than 1 + margin × error times the fastest
+// one's. The effort limits how many of the rest run. Each technique's default and its best setting
+// always run, and so do settings without a prediction and those measured before.
 //
-// A prediction takes milliseconds, and there are thousands of settings. So the model is
-// asked about the defaults, then about each knob alone. What several knobs do together is
-// guessed from that, and the model is asked about the best guesses.
+// A prediction takes milliseconds, and there are thousands of settings. So the model predicts
+// the defaults, then each knob alone. The effect of several knobs together is guessed from these,
+// and the model predicts the best guesses.
 type outlook struct {
 	model device.Predictor
 	tune  *Tune
-	keep  string // key of what is never dropped; "": of nothing
+	keep  string // key of a setting that is never dropped; "": none
 	most  int    // predicted settings that run; 0: any number
 
-	best   float64            // seconds of the fastest that can run; 0: none is known
-	bestOf map[string]float64 // by technique
-	alone  map[string]*contender
+	best   float64               // predicted seconds of the fastest that can run; 0: none is known
+	bestOf map[string]float64    // by technique
+	alone  map[string]*contender // by place: settings with at most one knob turned come first
 }
 
 const (
-	margin = 4   // errors of the model by which a setting may be behind
-	each   = 8   // of a technique, of those within that, run before more of others do,
-	level  = 3   // and as many that are expected to take equally long: most run the same kernels
-	quick  = 60  // predicted settings that run at that effort
-	normal = 160 // and at that
-	asked  = 3   // settings of several knobs that the model is asked about, for each that runs
+	margin = 4   // model errors by which a setting may be behind
+	each   = 8   // settings within the margin that each technique runs before any technique runs more,
+	level  = 3   // and settings of equal predicted time: most of these run the same kernels
+	quick  = 60  // predicted settings that run at effort quick
+	normal = 160 // and at effort normal
+	asked  = 3   // settings of several knobs that the model predicts for each one that may run
 )
 
-// How many times as long as it takes a setting may be guessed to take at most: the model is
-// not asked about others.
+// By how much a guess may exceed the true time, as a factor. Guesses are divided by it, so that the
+// model predicts every setting that may be within the bound.
 const (
-	oneKnob  = 4   // guessed from the default: a graph saves that much
-	ownKnobs = 2   // several knobs of the technique, which may need each other
-	severals = 1.3 // several knobs
+	oneKnob  = 4   // guessed from the default: the knob graph saves that much
+	ownKnobs = 2   // several knobs of the technique, which may help only together
+	severals = 1.3 // several knobs, some of the device
 )
 
-// outlook is that of a new point. It is nil where the device has no model or everything is
-// to run.
+// outlook starts the outlook of a point. It is nil where the device has no cost model or all
+// settings are to run.
 func (t *Tune) outlook(keep string) *outlook {
 	model, ok := t.Device.(device.Predictor)
 	if !ok || t.Search.Strategy != "racing" || t.Objective == results.OfEnergy { // the model is of time
@@ -71,10 +71,10 @@ func (t *Tune) outlook(keep string) *outlook {
 	return o
 }
 
-// bound is how many times as long as the fastest a setting may be expected to take.
+// bound is how many times the fastest time a setting's predicted time may be.
 func bound(error float64) float64 { return 1 + margin*error }
 
-// choose asks about those of list that may be fast, and marks the others as dropped.
+// choose predicts the settings of list that may be fast, and marks the others as dropped.
 func (o *outlook) choose(ctx context.Context, list []*contender) error {
 	var rounds [3][]*contender // defaults, one knob, several
 	for _, c := range list {
@@ -102,18 +102,18 @@ func (o *outlook) choose(ctx context.Context, list []*contender) error {
 	return nil
 }
 
-// place names the settings of c.
+// place identifies the specification and the turned knobs of c.
 func place(c *contender) string { return c.sheet.with(c.turned) }
 
 func (s *sheet) with(turned knob.Params) string { return fmt.Sprint(s.base, " ", turned) }
 
-// must reports whether c runs whatever is expected of it.
+// must reports whether c runs whatever its predicted time.
 func (o *outlook) must(c *contender) bool {
 	return len(c.turned) == 0 || c.key == o.keep || o.tune.recall(c.key) != nil
 }
 
-// likely lists those of all that may be within the bound by a guess, the best guess first,
-// and those that run anyhow. Of those with many knobs turned, it lists some.
+// likely lists the settings to predict: those that run anyhow, then those guessed to be within the
+// bound, the best guess first. If many says that all turn several knobs, the list is cut.
 func (o *outlook) likely(all []*contender, many bool) []*contender {
 	type guess struct {
 		*contender
@@ -153,7 +153,7 @@ func (o *outlook) likely(all []*contender, many bool) []*contender {
 	return out
 }
 
-// nth counts for each of some times how many right before it are level with it.
+// nth counts for each time how many of those right before it are equal to it, within 0.1 %.
 func nth(times []float64) []int {
 	const same = 1.001
 	out := make([]int, len(times))
@@ -174,8 +174,8 @@ func rank(b bool) int {
 	return 0
 }
 
-// guess is the least that c may take, by what its knobs do alone; 0: unknown. It is doubted
-// if one of them alone is declined, and infinite where no part of it may be fast.
+// guess is the least time in seconds that c may take, from the effect of each knob alone; 0: unknown.
+// It is doubted if a knob alone is declined, and infinite if a knob alone was too slow to predict.
 func (o *outlook) guess(c *contender) (seconds, error float64, doubted bool) {
 	plain := o.alone[c.sheet.with(nil)]
 	if plain == nil || len(c.turned) == 0 {
@@ -189,12 +189,12 @@ func (o *outlook) guess(c *contender) (seconds, error float64, doubted bool) {
 	for _, name := range slices.Sorted(maps.Keys(c.turned)) {
 		one := o.alone[c.sheet.with(knob.Params{name: c.turned[name]})]
 		switch {
-		case one == nil: // it is another's program
+		case one == nil: // its program is another setting's
 		case one.layout.Reason != "":
 			refused++
 		case known && one.seconds > 0:
 			factor *= one.seconds / plain.seconds
-		case known && one.dropped: // nobody asked
+		case known && one.dropped: // it was not predicted
 			return math.Inf(1), plain.error, true
 		}
 	}
@@ -210,7 +210,7 @@ func (o *outlook) guess(c *contender) (seconds, error float64, doubted bool) {
 	return plain.seconds * factor / severals, plain.error, refused > 0
 }
 
-// ask has the model predict list, and finds out whether what may run fits in memory.
+// ask has the model predict list, and finds out whether settings that may run fit in memory.
 func (o *outlook) ask(ctx context.Context, list []*contender) error {
 	sheets := map[*sheet][]*contender{}
 	var order []*sheet
@@ -244,11 +244,11 @@ func (o *outlook) ask(ctx context.Context, list []*contender) error {
 	return nil
 }
 
-// expect predicts c, which is laid out as l, and weighs it unless it is sure to be dropped.
+// expect predicts c, which is laid out as l. It asks for c's memory unless c is sure to be dropped.
 func (o *outlook) expect(c *contender, l *Layout) error {
 	var p device.Prediction
 	var err error
-	if l.host(o.tune.Device) == o.tune.Device { // of a guest nothing is known
+	if l.host(o.tune.Device) == o.tune.Device { // guests have no model
 		p, err = o.model.Predict(l.Schedule, l.DeviceKnobs)
 		if errors.Is(err, device.ErrKilled) {
 			p, err = o.model.Predict(l.Schedule, l.DeviceKnobs)
@@ -286,7 +286,7 @@ func (o *outlook) expect(c *contender, l *Layout) error {
 	return nil
 }
 
-// sift has those of list run that are to.
+// sift chooses which predicted settings of list run, and marks the others as dropped.
 func (o *outlook) sift(list []*contender) {
 	var rivals []*contender
 	for _, c := range list {

@@ -5,9 +5,9 @@ import (
 	"rnnbench/results"
 )
 
-// Peak is the rate that arithmetic of a precision can reach on the device of that key,
-// and its source in records. It is 0 where l does not tell: the tensor cores of a GPU give
-// each precision another peak. A processor computes in single precision what it has no peak for.
+// Peak is the highest rate of arithmetic in a precision on the device with that key, in FLOP/s, and
+// its source for records. It is 0 where l has none for a GPU, whose tensor cores give each precision
+// another peak. A processor without a peak for a precision computes in fp32.
 func Peak(l device.Limits, key, precision string) (rate float64, source string) {
 	if precision == "fp32" {
 		return l.FLOPS, results.PeakMultiplyAdds

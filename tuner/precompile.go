@@ -2,12 +2,12 @@ package tuner
 
 import "rnnbench/device"
 
-// sideBySide is how many candidates have their kernels compiled side by side. The device waits for all that was begun, so
-// that of thousands a budget or an interruption would wait for minutes.
+// sideBySide is how many candidates have their kernels compiled side by side. The device cannot
+// cancel compilations, so thousands of them would delay the end of a budget by minutes.
 const sideBySide = 64
 
-// precompile has the kernels of the next entrants that are to start compiled side by side. Large schedules, which take time
-// to lay out once more, have few kernels.
+// precompile compiles the kernels of the next entrants to start, side by side. It leaves out large
+// schedules, which take long to lay out again and have few kernels.
 func (c *contest) precompile() {
 	const large = 1 << 12 // operations
 	d, ok := c.Device.(device.Precompiler)

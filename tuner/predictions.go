@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// WorkOf is the step of a layer at a point, for the model.
+// WorkOf describes one step of a layer at a point for the model.
 func WorkOf(p results.Point) (model.Work, error) {
 	bytes := 4.0 // of a weight
 	if p.Precision == rnn.BF16.String() || p.Precision == rnn.FP16.String() {
@@ -16,7 +16,7 @@ func WorkOf(p results.Point) (model.Work, error) {
 	return model.Recurrent(cell.Lookup(p.Cell), p.Hidden, p.Batch, bytes)
 }
 
-// Predictions are what m and its variants take at the points.
+// Predictions returns the predicted times on m of each variant at each point.
 func Predictions(m *model.Machine, variants []model.Variant, points []results.Point) ([]model.Prediction, error) {
 	var list []model.Prediction
 	for _, v := range variants {

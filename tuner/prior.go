@@ -8,26 +8,25 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// A Prior is how candidates did at the points tuned before, by which a search
-// starts with those that did well nearby. It knows them by their labels, which
-// name what differs from the defaults.
+// A Prior holds how candidates did at the points tuned before. A search starts with those that did
+// well nearby. Candidates are known by their labels, which name the knobs that differ from the defaults.
 type Prior struct{ seen map[string][]sighting }
 
-// A sighting is what was seen of a candidate at one point.
+// A sighting is the result of a candidate at one point.
 type sighting struct {
 	at     results.Point
-	behind float64 // how much longer than the winner it took, a log
-	weight float64 // up to 1: few samples tell little
+	behind float64 // log of its time over the winner's
+	weight float64 // up to 1: low for few samples
 }
 
 const (
 	reach   = 1.5 // octaves over which a sighting loses two thirds of its weight
 	reserve = 0.3 // weight of the guess that a candidate is the fastest
-	spread  = 0.2 // standard deviation of what candidates take, a log, where none was seen
-	steady  = 8   // samples that tell half of what any number does
+	spread  = 0.2 // standard deviation of the log of times, without sightings
+	steady  = 8   // samples that give a sighting half of the full weight
 )
 
-// Add takes in what came of a point.
+// Add adds the results of a tuned point.
 func (f *Prior) Add(v *Verdict) {
 	if v.Winner < 0 {
 		return
@@ -47,7 +46,7 @@ func (f *Prior) Add(v *Verdict) {
 	}
 }
 
-// Begun takes in what the candidates of a point showed before it was interrupted.
+// Begun adds the samples that the candidates of a point had before it was interrupted.
 func (f *Prior) Begun(p results.Point, recs []*results.Record) {
 	var best *results.Record
 	for _, r := range recs {
@@ -56,7 +55,7 @@ func (f *Prior) Begun(p results.Point, recs []*results.Record) {
 		}
 	}
 	if len(recs) < 2 {
-		return // one alone has no rivals
+		return // a single record has no rivals
 	}
 	if f.seen == nil {
 		f.seen = map[string][]sighting{}
@@ -68,9 +67,9 @@ func (f *Prior) Begun(p results.Point, recs []*results.Record) {
 	}
 }
 
-// Expect is how much longer than the fastest a candidate should take at p, as a
-// log, and the standard deviation of that: the mean of what was seen, the more
-// the nearer, and of a guess that it is the fastest.
+// Expect is the expected log of a candidate's time at p over the fastest one's, and its standard
+// deviation. It is the mean of the sightings, nearer ones weighted more, and of a guess that the
+// candidate is the fastest.
 func (f *Prior) Expect(p results.Point, label string) (behind, doubt float64) {
 	sum, weight := 0.0, reserve
 	for _, s := range f.seen[label] {
@@ -80,8 +79,7 @@ func (f *Prior) Expect(p results.Point, label string) (behind, doubt float64) {
 	return sum / weight, spread * math.Sqrt(reserve/weight)
 }
 
-// apart is how far one point is from another: an octave for each thing that is
-// not a size.
+// apart is the distance of two points in octaves. Each differing axis that is not a size adds one.
 func apart(p, q results.Point) float64 {
 	d := wisdom.Distance(p, q)
 	for _, differs := range []bool{
@@ -95,7 +93,7 @@ func apart(p, q results.Point) float64 {
 	return d
 }
 
-// samples are those that the verdict on candidate i is by.
+// samples returns the samples by which candidate i was judged; nil: none.
 func (v *Verdict) samples(i int) []float64 {
 	switch {
 	case len(v.Samples[i]) > 0:

@@ -7,8 +7,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// ReasonOf is the reason code of an error that declines work. Errors that name no
-// cause get otherwise.
+// ReasonOf is the reason code of an error that declines work; otherwise, if the error names no cause.
 func ReasonOf(err error, otherwise string) string {
 	for _, r := range []struct {
 		fault error

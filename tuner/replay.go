@@ -8,18 +8,18 @@ import (
 	"rnnbench/tuner/search"
 )
 
-// A Replay is a search among the recorded candidates of one point.
+// A Replay is the outcome of a search among the recorded candidates of one point.
 type Replay struct {
 	Verdict
-	Time, All float64 // seconds that what was drawn took, and what was recorded
+	Time, All float64 // seconds of the samples drawn, and of all recorded
 }
 
-// Regret is how much longer the winner takes than the fastest of all that was
-// recorded, a share, by all their samples.
+// Regret is how much longer the winner takes than the fastest recorded candidate, as a share of the
+// latter's time, by all their samples.
 func (r *Replay) Regret() float64 { return Regrets(r.Records)[r.Winner] }
 
-// Regrets are how much longer each of the records of one point takes than the
-// fastest, a share, by their scores. Where one has no samples it is 0.
+// Regrets is how much longer each record of one point takes than the fastest, as a share of the
+// latter's time, by their scores. It is 0 for records without samples.
 func Regrets(recs []*results.Record) []float64 {
 	list := make([]float64, len(recs))
 	for i, r := range recs {
@@ -39,9 +39,8 @@ func Regrets(recs []*results.Record) []float64 {
 	return list
 }
 
-// NewReplay searches among records of one point, with no device, and adds what
-// comes of it to prior; peak is that of the device that they are from, 0 if it is
-// not known.
+// NewReplay searches among records of one point, without a device, and adds the result to prior.
+// peak is the recorded device's peak in FLOP/s; 0: unknown.
 func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Impl, peak float64, prior *Prior, o search.Options) (*Replay, error) {
 	r := &Replay{Verdict: Verdict{Point: recs[0].Point, Records: recs}}
 	o.Incumbent = -1
@@ -67,8 +66,7 @@ func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Im
 	return r, err
 }
 
-// ByPoint groups records that were rivals: at one point, on one device, measured
-// in the same way.
+// ByPoint groups records that were rivals: at one point, on one device, measured in the same way.
 func ByPoint(recs []results.Record) [][]*results.Record {
 	type place struct {
 		p                   results.Point

@@ -12,44 +12,41 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A contender is one technique with its settings at one point, as far as it is
-// known before it runs.
+// A contender is one technique with its settings at one point, as known before it runs.
 type contender struct {
-	spec   grid.Spec // with what differs from the defaults, which is its label
-	key    string    // as of its record
+	spec   grid.Spec // its label names the knobs that differ from the defaults
+	key    string    // of its record
 	memory int64
 	bound  float64 // seconds
 	layout Layout  // without plan and schedule, which are large
 	ops    int     // of the schedule
 
 	sheet   *sheet
-	turned  knob.Params // what differs from the sheet's spec or else from the defaults
+	turned  knob.Params // knobs that differ from the given spec or else from the defaults
 	seconds float64     // that a run is predicted to take; 0: unknown
 	error   float64     // of that prediction
 	dropped bool        // it is predicted to be far behind, and does not run
 }
 
-// A sheet is what contenders with the same settings of their technique share: what lays
-// their schedule out.
+// A sheet holds what contenders with the same technique knobs share: they have one schedule.
 type sheet struct {
-	base    int // of the specs
+	base    int // number of the given spec
 	spec    grid.Spec
 	limit   int64       // of memory
 	offered []knob.Knob // by the device
 }
 
-// put has c be of p, with so many knobs turned.
+// put assigns c to p, with the turned knobs.
 func (p *sheet) put(c *contender, turned knob.Params) *contender {
 	c.sheet, c.turned = p, turned
 	return c
 }
 
-// contenders lists what may run p: each technique of specs with every setting in
-// which at most t.Depth knobs, its own or the device's, differ from what specs
-// says or else from their defaults. Of settings that come to the same program
-// the first is kept; of those that are declined for the same reason, too. same
-// is the number of the rest. Those that the device's model puts far behind are marked
-// as dropped, except for the one that keep, a key, names.
+// contenders lists the settings that may run p. Each technique of specs has every setting in which
+// at most t.Depth knobs differ from its spec or else from the defaults, the device's knobs included.
+// Of settings with the same program, or declined for the same reason, only the first is kept. same
+// counts the others. Settings that the device's model predicts far behind are marked as dropped,
+// except the one whose key is keep.
 func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spec, keep string) (list []*contender, same int, err error) {
 	o := t.outlook(keep)
 	if list, same, err = t.settings(ctx, p, specs, o == nil); err == nil && o != nil {
@@ -58,8 +55,7 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 	return list, same, err
 }
 
-// settings is contenders with none dropped. Unless weighed, what memory they take is not
-// known yet.
+// settings is contenders with none dropped. Unless weighed, their memory is not known yet.
 func (t *Tune) settings(ctx context.Context, p results.Point, specs []grid.Spec, weighed bool) (list []*contender, same int, err error) {
 	device := t.Device.Info().Key
 	seen := map[string]bool{}
@@ -91,7 +87,7 @@ func (t *Tune) settings(ctx context.Context, p results.Point, specs []grid.Spec,
 				return nil, 0, err
 			}
 			page := &sheet{base: number, spec: s, limit: limit}
-			if l.Code == results.ReasonKnob && len(own) > 0 { // this setting of own leaves no use for a knob that spec sets
+			if l.Code == results.ReasonKnob && len(own) > 0 { // own makes a knob that spec sets useless
 				continue
 			}
 			if l.Reason != "" {
@@ -126,8 +122,8 @@ func (t *Tune) settings(ctx context.Context, p results.Point, specs []grid.Spec,
 	return list, same, nil
 }
 
-// withIncumbent adds the incumbent, which may have been found among settings that
-// turn more knobs, if its technique takes part.
+// withIncumbent adds the incumbent if its technique takes part and all lacks it. It may turn more
+// knobs than t.Depth allows.
 func (t *Tune) withIncumbent(all []*contender, p results.Point, specs []grid.Spec, was *results.Record) ([]*contender, error) {
 	takesPart := slices.ContainsFunc(specs, func(s grid.Spec) bool { return s.Name == was.Impl.Name && len(s.Knobs) == 0 })
 	if !takesPart || slices.ContainsFunc(all, func(c *contender) bool { return c.key == was.Key() }) {
@@ -139,20 +135,20 @@ func (t *Tune) withIncumbent(all []*contender, p results.Point, specs []grid.Spe
 		return nil, err
 	}
 	if l.Fit(limit); l.Reason != "" || l.Settings().String() != knob.Params(was.Impl.Knobs).String() {
-		return all, nil // it is of another version, or of more memory
+		return all, nil // another version found it, or one with more memory
 	}
 	l.Spec.Label = l.Spec.String()
 	return append(all, t.contender(l, l.Spec, t.Device.Info().Key)), nil
 }
 
-// union is what a and b turn together.
+// union returns the knobs that a and b turn together.
 func union(a, b knob.Params) knob.Params {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
 }
 
-// with is spec with more of its knobs set, and a label that says so.
+// with returns spec with more knobs set and a label that names them.
 func with(spec grid.Spec, more knob.Params) grid.Spec {
 	knobs := maps.Clone(spec.Knobs)
 	if knobs == nil {
@@ -164,7 +160,7 @@ func with(spec grid.Spec, more knob.Params) grid.Spec {
 	return spec
 }
 
-// contender is s, which was laid out as l, on a device of that key.
+// contender makes a contender of s, which was laid out as l, on the device with that key.
 func (t *Tune) contender(l *Layout, s grid.Spec, device string) *contender {
 	c := &contender{spec: s, memory: l.Memory, layout: *l}
 	c.layout.Plan, c.layout.Schedule = nil, nil
@@ -175,11 +171,9 @@ func (t *Tune) contender(l *Layout, s grid.Spec, device string) *contender {
 	return c
 }
 
-// Bound is the time that a run takes at least, in seconds: its operations at a
-// quarter more than the peak, which is measured and may have been disturbed. It
-// is 0 where the peak is not known, or is not that of the point's precision: of a
-// GPU, whose tensor cores give single precision more than its multiply-adds.
-// device is a key.
+// Bound is the least time of a run in seconds: its FLOPs at 1.25 times the peak, since the
+// measurement of the peak may have been disturbed. device is a key. Bound is 0 where the peak is
+// unknown, in precisions other than fp32, and on GPUs, whose tensor cores exceed the fp32 peak.
 func Bound(p results.Point, device string, flops int64, peak float64) float64 {
 	const reserve = 1.25
 	if peak <= 0 || p.Precision != "fp32" || results.OnGPU(device) {

@@ -9,8 +9,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// Spell writes a technique with its settings at a point as --impl takes it, without
-// those that are defaults there on every device. vocabulary is that of the device.
+// Spell writes a technique with its settings at a point in the syntax of --impl. It omits settings
+// that are the default at that point on every device. vocabulary is the device's.
 func Spell(techniques []rnn.Technique, vocabulary []knob.Knob, name string, knobs knob.Params, at results.Point) string {
 	all := vocabulary
 	var launched []knob.Knob

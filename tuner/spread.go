@@ -2,11 +2,11 @@ package tuner
 
 import "rnnbench/results"
 
-// Spread orders tasks so that the first of them, however many there is time for,
-// cover the axes evenly: next comes the one whose values, and pairs of values,
-// have been had least often; of several the first.
+// Spread orders tasks so that the first of them, however many there is time for, cover the axes
+// evenly. The next task is always the one whose values, and pairs of values, occurred least often
+// so far. Ties keep their order.
 func Spread(tasks []Task) []Task {
-	number := map[pair]int{} // of each pair
+	number := map[pair]int{}
 	left := make([][]int, len(tasks))
 	for i, t := range tasks {
 		for _, p := range pairs(t.Point) {

@@ -29,11 +29,11 @@ type Sweep struct {
 	Settings   config.Measure
 	Limits     device.Limits  // of the device, as measured; zero: unknown
 	Machine    *model.Machine // that floors are computed for; nil: unknown
-	MaxMemory  int64          // bytes that a point may take; 0: what the device has free
+	MaxMemory  int64          // bytes that a technique may take; 0: Free of the device
 
-	// Skip reports whether a record with that key exists already; nil: none do.
+	// Skip reports whether a record with that key exists already; nil: none does.
 	Skip func(key string) bool
-	// Emit keeps a finished record. An error ends the sweep.
+	// Emit receives each finished record. Its error ends the sweep.
 	Emit func(*results.Record) error
 	// Watch, where set, receives progress events, never during a sample.
 	Watch func(Event)
@@ -41,14 +41,14 @@ type Sweep struct {
 	answers  answers
 	backstop backstop
 	energies energies
-	starts   int // of the device that failed, in a row
+	starts   int // of the device that failed in a row
 }
 
 // An Event is one step of a sweep, for progress displays.
 type Event struct {
 	Phase  Phase
 	Point  results.Point
-	Label  string // of the technique at hand; "" for all
+	Label  string // of the current technique; "" for all
 	Round  int    // rounds done
 	Rounds int    // rounds planned
 	Record *results.Record
@@ -77,13 +77,13 @@ type Task struct {
 	Specs []grid.Spec
 }
 
-// Run does tasks in that order, one at least whatever the budget. It returns the
-// context's error if that ends it, with every finished record kept.
+// Run measures tasks in order, at least one whatever the budget. If ctx ends, Run returns its error;
+// every finished record has been emitted.
 func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	if err := checkCache(s.Device, s.Settings.Cache); err != nil {
 		return err
 	}
-	limited := ctx // by the budget, which begins now; the first point may take longer
+	limited := ctx // ends with the budget, which begins now; the first point may take longer
 	if b := s.Settings.Budget; b > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeoutCause(ctx, b, ErrBudget)
@@ -115,8 +115,8 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	return nil
 }
 
-// ended is why there is no going on, if so: the budget, or the context's error.
-// Where workers spin a timer may be late: it is the clock that tells.
+// ended returns ErrBudget or the context's error if the sweep has to stop, else nil. It reads the
+// clock, because a timer may be late while workers spin.
 func ended(ctx context.Context) error {
 	if end, ok := ctx.Deadline(); ok && time.Now().After(end) {
 		<-ctx.Done()
@@ -127,10 +127,9 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// survey lays out the next tasks, without what has a record already. Of a device
-// that compiles kernels these are several tasks, so that their kernels are
-// compiled side by side; large schedules and a survey that takes long end the
-// list, since schedules take memory and a budget may end the sweep before.
+// survey lays out the next tasks, without what has a record already. On a device that compiles
+// kernels it takes several tasks, so that their kernels compile side by side. The list ends early at
+// large schedules, which take memory, and after a second, since the budget may end the sweep first.
 func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error) {
 	const (
 		most = 1 << 15 // operations
@@ -178,7 +177,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 	return list, nil
 }
 
-// checkCache refuses a state of the caches that the device cannot bring about.
+// checkCache refuses cold caches on a device that cannot empty its caches.
 func checkCache(d device.Device, cache string) error {
 	if _, ok := d.(device.Evicter); cache == "cold" && !ok {
 		return fmt.Errorf("tuner: device %s cannot empty its caches: use --cache hot", d.Info().Name)
@@ -194,11 +193,11 @@ type candidate struct {
 	floor  *model.Floor // nil: unknown
 	record results.Record
 
-	limit     int64 // of memory, when it was laid out; 0: none
-	perSample int   // runs
-	last      float64
+	limit     int64   // bytes of memory when it was laid out; 0: none
+	perSample int     // runs, or calls of a round
+	last      float64 // seconds of the shortest run of the warm-up
 	samples   results.Samples
-	inputs    []float32     // of calls
+	inputs    []float32     // that timed calls take in turns
 	called    device.Called // all calls so far
 	retried   bool          // after its worker was killed
 }
@@ -234,8 +233,8 @@ func (s *Sweep) point(ctx context.Context, index int, all []*candidate) error {
 	return nil
 }
 
-// prepare lays one technique out. What cannot be laid out gets a status other
-// than ok; only mistakes of the user's are errors.
+// prepare lays one technique out. If that fails, the candidate has a status other than ok. Errors
+// are mistakes of the user.
 func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 	c, err := s.draft(p, spec)
 	if err != nil {
@@ -244,10 +243,10 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 	return c, s.weigh(c)
 }
 
-// draft is prepare without the memory.
+// draft is prepare without asking for the device memory.
 func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 	start := time.Now()
-	limit := s.memory() // before it takes some
+	limit := s.memory() // before laying out takes some
 	l, err := draft(s.Device, s.Techniques, p, spec, limit)
 	if l != nil && lost(err) {
 		return s.absent(l, spec, err), nil
@@ -273,7 +272,7 @@ func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 	return c, nil
 }
 
-// enter makes a layout a candidate, which is declined if the layout is.
+// enter makes a candidate of a layout. It is declined if the layout is.
 func (s *Sweep) enter(l *Layout, spec grid.Spec) *candidate {
 	c := &candidate{Layout: l, record: results.Record{
 		Point: l.Point, Device: s.Device.Info().Key, Status: results.OK, Warnings: []string{},
@@ -288,7 +287,7 @@ func (s *Sweep) enter(l *Layout, spec grid.Spec) *candidate {
 	return c
 }
 
-// weigh asks what memory c takes.
+// weigh asks how much memory c takes.
 func (s *Sweep) weigh(c *candidate) error {
 	if c.record.Status != results.OK {
 		return nil
@@ -314,12 +313,12 @@ func (c *candidate) decline(status results.Status, code, reason string) {
 
 func (c *candidate) close() {
 	if c.prog != nil {
-		_ = c.prog.Close() // its memory goes with the process at the latest
+		_ = c.prog.Close() // at the latest, the end of the process frees its memory
 		c.prog = nil
 	}
 }
 
-// checkMemory declines what would not fit.
+// checkMemory declines c if it would not fit in memory.
 func (s *Sweep) checkMemory(c *candidate) {
 	if pointer, ok := s.backstop.covers(c); ok {
 		c.decline(results.Skipped, results.ReasonBackstop, pointer)
@@ -328,7 +327,7 @@ func (s *Sweep) checkMemory(c *candidate) {
 	}
 }
 
-// memory is what one technique may take, 0 if unknown.
+// memory is how many bytes one technique may take; 0: unknown.
 func (s *Sweep) memory() int64 {
 	if s.MaxMemory > 0 {
 		return s.MaxMemory
@@ -336,8 +335,7 @@ func (s *Sweep) memory() int64 {
 	return Free(s.Device.Info())
 }
 
-// together groups candidates that can be in memory side by side, all of them
-// if possible.
+// together groups candidates that fit in memory side by side, in one group if possible.
 func (s *Sweep) together(all []*candidate) [][]*candidate {
 	limit := s.memory()
 	var groups [][]*candidate
@@ -356,8 +354,8 @@ func (s *Sweep) together(all []*candidate) [][]*candidate {
 	return groups
 }
 
-// A backstop remembers what was thought to fit and did not, so that larger points of the
-// same technique are not tried one by one.
+// A backstop remembers candidates that were expected to fit in memory and did not, so that larger
+// points of the same technique are declined untried.
 type backstop struct{ failed []*candidate }
 
 func (b *backstop) add(c *candidate) {

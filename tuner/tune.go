@@ -15,25 +15,23 @@ import (
 	"rnnbench/tuner/search"
 )
 
-// A Tune finds the fastest technique and its settings at one point after the
-// other, or those that take least energy. It measures as a sweep does, with the sweep's settings, but what is
-// measured, and how often, is up to a search.
+// A Tune finds the technique and settings that are fastest, or take least energy, at one point after
+// another. It measures as a sweep does, with the sweep's settings, but a search decides what is
+// measured and how often.
 type Tune struct {
 	Sweep
 	Depth  int            // knobs that may differ from their defaults at once
 	Search search.Options // Incumbent is set for each point
 
-	// Recall returns what is known of a key from an earlier run in the same
-	// environment; nil: nothing.
+	// Recall returns the record of a key from an earlier run in the same environment; nil: none.
 	Recall func(key string) *results.Record
-	// Leader, where set, is told of the point, the label and the seconds of the
-	// fastest candidate, whenever it is another one.
+	// Leader, where set, is called with the point, label and seconds of each new best candidate.
 	Leader func(p results.Point, label string, seconds float64)
 
-	// Objective is what the winner has least of: "" for time, or results.OfEnergy.
+	// Objective is what the tune minimises: "" for time, or results.OfEnergy.
 	Objective string
 
-	prior   Prior   // of the candidates at the points tuned so far
+	prior   Prior   // from the points tuned so far
 	joules  *joules // nil: time is the objective
 	windows windows // of energy; zero: the usual ones
 }
@@ -41,13 +39,12 @@ type Tune struct {
 // A Verdict is the outcome of tuning at one point.
 type Verdict struct {
 	Point   results.Point
-	Records []*results.Record // of each candidate, its newest; nil: it never ran
-	Same    int               // settings that come to a candidate's program
+	Records []*results.Record // the newest of each candidate; nil: it never ran
+	Same    int               // settings with the same program as a candidate
 	Known   int               // candidates that were measured before
 	Dropped int               // candidates that were predicted to be far behind
 
-	// Objective is that of the tune. By energy, medians, samples and scores of the search are
-	// of joules.
+	// Objective is the tune's. For energy, medians, samples and scores of the search are in joules.
 	Objective string
 	*search.Result
 }
@@ -60,8 +57,8 @@ func (v *Verdict) WinnerRecord() *results.Record {
 	return v.Records[v.Winner]
 }
 
-// Tune tunes one point. Incumbent is the setting that wins unless it is beaten;
-// its name may be "".
+// Tune tunes one point. The incumbent is the setting that wins unless it is beaten. Its name is ""
+// if there is none.
 func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, incumbent results.Impl) (*Verdict, error) {
 	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
@@ -96,7 +93,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := c.decline(); err != nil {
 		return nil, err
 	}
-	// What was declined or dropped is no arm, and what is known is not measured again.
+	// Declined and dropped candidates are no arms, and known ones are not measured again.
 	var running []int
 	for i, e := range c.entrants {
 		if e.dropped {
@@ -120,7 +117,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err != nil {
 		return nil, err
 	}
-	for i, a := range arms { // of what is known the search has but the score
+	for i, a := range arms { // the search has scores of known candidates, not medians
 		if a.Known > 0 && len(v.Samples[i]) == 0 {
 			v.Medians[i] *= costOf(v.Records[i], t.Objective) / a.Known
 		}
@@ -132,9 +129,9 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 // Knows reports whether a candidate of that key need not be measured.
 func (t *Tune) Knows(key string) bool { return t.recall(key) != nil }
 
-// recall is what is known of key. What a budget or an interruption cut short, what a bound kept from
-// running, what lost its worker and what was never checked against the reference is
-// not; what was passed over stays so.
+// recall returns the record by which key counts as known, or nil. Records that a budget or an
+// interruption cut short do not count, nor those that a bound kept from running, that lost their
+// worker or that were never verified. A candidate skipped as unlikely stays known.
 func (t *Tune) recall(key string) *results.Record {
 	if t.Recall == nil {
 		return nil
@@ -152,27 +149,27 @@ func (t *Tune) recall(key string) *results.Record {
 	return r
 }
 
-// A contest is the search at one point. It is the search's bench.
+// A contest is the tuning of one point: it measures for the search.
 type contest struct {
 	*Tune
 	verdict  *Verdict
 	entrants []*entrant
 	check    *verification
-	order    []int   // in which entrants start
+	order    []int   // entrants that are still to start, the next first
 	leader   float64 // seconds, or joules, of the best so far
 }
 
 // An entrant is a contender that may be running.
 type entrant struct {
 	*contender
-	*candidate      // nil: it has not run, or runs no more
-	declined   bool // before it ran
-	ahead      bool // its kernels were begun
-	used       int  // when it ran last
+	*candidate      // nil: it has not started, or has finished
+	declined   bool // before it started
+	ahead      bool // compilation of its kernels was started
+	used       int  // when it ran last, counted in samples
 	windows    []window
 }
 
-// decline records those that cannot run.
+// decline records the entrants that cannot run.
 func (c *contest) decline() error {
 	for i, e := range c.entrants {
 		if e.layout.Reason == "" {
@@ -197,7 +194,7 @@ func (c *contest) prepared(e *entrant) (err error) {
 	return err
 }
 
-// finish records an entrant and forgets what it took to run it.
+// finish records entrant i and frees its program.
 func (c *contest) finish(i int) error {
 	e := c.entrants[i]
 	e.close()
@@ -235,7 +232,7 @@ func (c *contest) run(ctx context.Context, arms []search.Arm, running []int, o s
 	return c.verdict, nil
 }
 
-// numbered is the contest with the numbers of those that run.
+// numbered is the contest as the search sees it: arm k is entrant running[k].
 type numbered struct {
 	*contest
 	running []int
@@ -253,7 +250,7 @@ func (n *numbered) Plan(order []int) {
 
 func (n *numbered) Leave(arm int, why search.Reason) error { return n.leave(n.running[arm], why) }
 
-// renumber has r speak of all n entrants.
+// renumber turns r, in which arm k is entrant running[k], into a result about all n entrants.
 func renumber(r *search.Result, running []int, n int) *search.Result {
 	number := func(k int) int {
 		if k < 0 {
@@ -294,7 +291,7 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 	case first:
 		c.check.taken = c.loaded()
 		c.readyOrRetry(e.candidate, c.check)
-		runtime.GC() // of what laying out and checking left, so that it is not in the sample
+		runtime.GC() // frees what layout and check left, so that no sample includes it
 	case e.prog == nil:
 		if err := c.load(e.candidate); err != nil {
 			c.fail(e.candidate, err)
@@ -320,8 +317,8 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 	return costs[len(costs)-1], nil
 }
 
-// sampleOnce takes a sample. The shortest run of the warm-up is sample enough
-// for a first one that is beyond the limit.
+// sampleOnce takes a sample. If the shortest run of the warm-up took longer than limit, it counts as
+// the first sample.
 func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
 	if first && c.joules == nil && limit > 0 && e.last > limit && !math.IsInf(e.last, 0) { // infinite: there was no warm-up
 		e.samples.Iters, e.samples.Wall = append(e.samples.Iters, 1), append(e.samples.Wall, e.last)
@@ -332,7 +329,7 @@ func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
 	c.take(e.candidate, true)
 }
 
-// lead tells of a new leader.
+// lead reports e if it is the new best.
 func (c *contest) lead(e *entrant, costs []float64) {
 	st, _ := results.Summarize(costs, 0)
 	if c.leader == 0 || st.Median < c.leader {
@@ -343,7 +340,7 @@ func (c *contest) lead(e *entrant, costs []float64) {
 	}
 }
 
-// makeRoom unloads what ran longest ago until e fits in memory beside the rest.
+// makeRoom unloads the programs that ran longest ago until e fits in memory beside the others.
 func (c *contest) makeRoom(e *entrant) {
 	clock := 0
 	for _, o := range c.entrants {
@@ -371,7 +368,7 @@ func (c *contest) makeRoom(e *entrant) {
 	}
 }
 
-// loaded is the memory of the programs that are on the device.
+// loaded is the memory of the programs that are on the device, in bytes.
 func (c *contest) loaded() (sum int64) {
 	for _, o := range c.entrants {
 		if o.candidate != nil && o.prog != nil {
@@ -383,7 +380,7 @@ func (c *contest) loaded() (sum int64) {
 
 const stopOutraced = "outraced" // others were faster
 
-// leave ends the measuring of entrant i with its record.
+// leave records entrant i, which the search gave up for the reason why.
 func (c *contest) leave(i int, why search.Reason) error {
 	e := c.entrants[i]
 	switch {
@@ -393,7 +390,7 @@ func (c *contest) leave(i int, why search.Reason) error {
 		}
 		e.candidate.decline(results.Skipped, results.ReasonBound, fmt.Sprintf("its %d operations take at least %s, and another candidate ran faster",
 			e.record.Work.Executed, quantity.SI(e.bound, "s")))
-	case why == search.Unlikely: // not planned again: that takes as long as a short sample
+	case why == search.Unlikely: // not laid out again, which takes as long as a short sample
 		e.candidate = c.enter(&e.layout, e.spec)
 		e.candidate.decline(results.Skipped, results.ReasonUnlikely, "it was slower than others at nearby points")
 	case e.candidate == nil || len(e.samples.Wall) == 0: // the budget was spent before
@@ -406,8 +403,8 @@ func (c *contest) leave(i int, why search.Reason) error {
 	return c.finish(i)
 }
 
-// Candidates counts what would take part at p, how many of that would be dropped, and how
-// many settings come to the same programs.
+// Candidates counts the candidates at p, how many of them would be dropped, and how many further
+// settings have the same programs.
 func (t *Tune) Candidates(ctx context.Context, p results.Point, specs []grid.Spec) (n, dropped, same int, err error) {
 	list, same, err := t.contenders(ctx, p, specs, "")
 	for _, c := range list {

@@ -2,8 +2,8 @@ package tuner
 
 import "rnnbench/results"
 
-// abandon records those of an interrupted point that have samples. They are not
-// known by that: a later tune expects of them what they showed.
+// abandon records the entrants of an interrupted point that have samples. A later tune measures them
+// again, but takes these samples as a prior.
 func (c *contest) abandon() error {
 	for i, e := range c.entrants {
 		if e.candidate == nil || e.record.Status != results.OK || len(e.samples.Wall) == 0 {
@@ -17,10 +17,10 @@ func (c *contest) abandon() error {
 	return nil
 }
 
-// begun are the records of candidates whose point was interrupted: of one moment,
-// so that they are rivals of each other. Those of another moment are left out.
+// begun returns the records of candidates whose point was interrupted. All are of one run, so that
+// they are comparable; records of other runs are left out.
 func (t *Tune) begun(all []*contender) (list []*results.Record) {
-	if t.Recall == nil || t.joules != nil { // joules of one moment are few
+	if t.Recall == nil || t.joules != nil { // an interrupted tune has few energy samples
 		return nil
 	}
 	for _, e := range all {
@@ -36,8 +36,8 @@ func (t *Tune) begun(all []*contender) (list []*results.Record) {
 	return list
 }
 
-// Supersedes reports whether r counts in the place of old, which has the same key: the
-// newer one, but what was interrupted in the place of nothing that is whole.
+// Supersedes reports whether r replaces old, which has the same key. The newer one counts, but an
+// interrupted record never replaces a whole one.
 func Supersedes(r, old *results.Record) bool {
 	cut := func(r *results.Record) bool { return r.Stats != nil && r.Stats.Stop == stopInterrupted }
 	if cut(r) != cut(old) {
@@ -46,8 +46,7 @@ func Supersedes(r, old *results.Record) bool {
 	return r.Time.After(old.Time)
 }
 
-// CanRun counts the candidates among records of one point: all but those that a
-// technique or the device declined.
+// CanRun counts the candidates among records of one point: all that no technique or device declined.
 func CanRun(recs []*results.Record) (n int) {
 	for _, r := range recs {
 		if r == nil || r.Status != results.Skipped || r.ReasonCode != nil && (*r.ReasonCode == results.ReasonBound || *r.ReasonCode == results.ReasonUnlikely) {
@@ -57,10 +56,10 @@ func CanRun(recs []*results.Record) (n int) {
 	return n
 }
 
-// Candidates counts those that can run, as Tune.Candidates does before they do.
+// Candidates counts the candidates that can run, as Tune.Candidates does in advance.
 func (v *Verdict) Candidates() int { return CanRun(v.Records) }
 
-// Timed counts those that were measured, today or before.
+// Timed counts the candidates that were measured, now or in an earlier run.
 func (v *Verdict) Timed() (n int) {
 	for _, m := range v.Medians {
 		if m > 0 {

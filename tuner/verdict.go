@@ -5,11 +5,11 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// Untimed reports whether the budget was spent before a candidate was timed, which
-// is not that none can run.
+// Untimed reports whether the budget ended before any candidate was timed, as opposed to none that
+// can run.
 func (v *Verdict) Untimed() bool { return v.Winner < 0 && !v.Complete }
 
-// TieLabels are the labels of those that cannot be told from the winner.
+// TieLabels returns the labels of the candidates that cannot be told from the winner.
 func (v *Verdict) TieLabels() (list []string) {
 	for _, i := range v.Ties {
 		if r := v.Records[i]; r != nil {
@@ -19,8 +19,8 @@ func (v *Verdict) TieLabels() (list []string) {
 	return list
 }
 
-// Entry is what a verdict with a winner adds to the wisdom of a program and of
-// libraries of such versions.
+// Entry returns the wisdom entry of a verdict with a winner. tool and libraries are the versions of
+// the program and its libraries.
 func (v *Verdict) Entry(cache, tool string, libraries map[string]string) wisdom.Entry {
 	w := v.WinnerRecord()
 	e := wisdom.Entry{
@@ -37,8 +37,7 @@ func (v *Verdict) Entry(cache, tool string, libraries map[string]string) wisdom.
 	return e
 }
 
-// Cost is what a run of the winner takes: seconds, and where energy was the objective also
-// joules.
+// Cost is the seconds of the winner's run and, if energy was the objective, its joules; else 0.
 func (v *Verdict) Cost() (seconds, joules float64) {
 	if v.Objective == results.OfEnergy {
 		return v.WinnerRecord().Seconds(), v.Medians[v.Winner]
@@ -46,7 +45,8 @@ func (v *Verdict) Cost() (seconds, joules float64) {
 	return v.Medians[v.Winner], 0
 }
 
-// Incumbent is what the book says of a point already, by an objective; its name may be "".
+// Incumbent is the setting that the book has for exactly that point and objective. Its name is "" if
+// there is none.
 func Incumbent(b *wisdom.Book, objective, device, cache string, p results.Point) results.Impl {
 	for _, m := range b.LookupFor(objective, device, cache, p) {
 		if m.Kind == wisdom.Exact {

@@ -17,22 +17,22 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A verification checks the techniques at one point. It holds the inputs and, once
-// they are needed, the reference's answer or that of a technique that was checked.
+// A verification checks the techniques at one point. It holds the inputs and, once needed, the
+// answer of the reference or of a technique that was checked.
 //
-// Small problems are checked whole. The run of a large one is checked step by step,
-// by rnn.Stepwise; the next techniques are then compared with that one, all steps and
-// sequences of them. What neither can be done to is checked by a run of fewer steps.
+// Small problems are checked whole. The run of a large problem is checked step by step, by
+// rnn.Stepwise. All steps and sequences of the other techniques are then compared with that run. A
+// technique that allows neither check is verified over fewer steps.
 type verification struct {
 	answers *answers
 	problem rnn.Problem
 	seed    uint64
-	whole   bool
+	whole   bool // the reference computes the whole problem
 	data    *rnn.Data
 	short   *rnn.Data // fewer steps of it; nil until it is needed
 	peer    *peer     // nil: none so far
-	sought  bool      // a peer, in vain or not
-	taken   int64     // bytes of the programs that are in memory
+	sought  bool      // seek has looked for a peer
+	taken   int64     // bytes of the programs in memory
 }
 
 // A peer is a technique whose run was checked, with its answer.
@@ -41,12 +41,11 @@ type peer struct {
 	answer []rnn.Tensor
 }
 
-// referenceFLOPs is what the reference may spend on a point: about a second on
-// one processor.
+// referenceFLOPs is how much the reference may compute at a point: about a second on one processor.
 var referenceFLOPs = 4e9
 
-// Answers are the reference's of the problems of a sweep, the latest ones: long
-// problems that differ in their length alone are checked over the same few steps.
+// answers caches the reference's latest answers in a sweep. Long problems that differ only in their
+// length are checked over the same few steps, so they share an answer.
 type answers struct {
 	list   []answer
 	values int // of all
@@ -57,16 +56,15 @@ type answer struct {
 	distinct int
 	tensors  []rnn.Tensor
 	values   int
-	whole    bool       // the problem's own: of use to the next point at most
-	kinks    *rnn.Kinks // of the reference; nil: not counted yet
+	whole    bool       // of a whole problem: only the next point may use it
+	kinks    *rnn.Kinks // in the reference; nil: not counted yet
 }
 
-// keptValues is how many values of answers are kept at most, a gigabyte, besides
-// those of the latest answer.
+// keptValues is how many values are kept at most, a gigabyte, besides those of the latest answer.
 const keptValues = 1 << 27
 
-// of is the answer for d, whose values follow from its problem. A whole one goes with the
-// next; one of fewer steps than were asked for may be that of many problems.
+// of returns the reference's answer for d. d's values must follow from its problem. whole says that
+// no other problem shares the answer: then the next answer replaces it.
 func (a *answers) of(d *rnn.Data, whole bool) []rnn.Tensor {
 	for _, known := range a.list {
 		if known.problem == d.Problem && known.distinct == d.Distinct {
@@ -91,7 +89,7 @@ func (a *answers) of(d *rnn.Data, whole bool) []rnn.Tensor {
 	return n.tensors
 }
 
-// kinksOf are those of d, whose answer was asked for last.
+// kinksOf returns the kinks in the reference's run of d. They are cached with its answer.
 func (a *answers) kinksOf(d *rnn.Data) rnn.Kinks {
 	for i := range a.list {
 		if known := &a.list[i]; known.problem == d.Problem && known.distinct == d.Distinct {
@@ -105,9 +103,9 @@ func (a *answers) kinksOf(d *rnn.Data) rnn.Kinks {
 	return rnn.FindKinks(d)
 }
 
-// sample chooses how much of p is checked by the reference: all sequences and steps of small
-// problems; of large ones a few distinct sequences, repeated over the batch, unless they have lengths of their own. Where even
-// these take too long, checked is a problem of fewer steps of the same layers.
+// sample chooses how much of p the reference checks: all sequences and steps of small problems. In
+// large ones the batch repeats a few distinct sequences, unless the sequences have lengths. Where
+// even these take too long, checked is the same problem with fewer steps.
 func sample(p rnn.Problem) (distinct int, checked rnn.Problem) {
 	distinct, checked = p.Batch, p
 	for p.Lengths == "" && distinct > 3 && float64(rnn.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
@@ -125,7 +123,7 @@ func sample(p rnn.Problem) (distinct int, checked rnn.Problem) {
 func newVerification(p rnn.Problem, m config.Measure, known *answers) *verification {
 	distinct, checked := sample(p)
 	h := fnv.New64a()
-	fmt.Fprint(h, p, m.Seed) // what is looked at is of each point and seed
+	fmt.Fprint(h, p, m.Seed) // each point and seed checks other units and steps
 	if p.Calls > 0 {
 		of := serviceOf(p)
 		return &verification{answers: known, problem: p, seed: h.Sum64(), whole: true, data: rnn.NewData(of.served, m.Seed, of.distinct, m.Data)}
@@ -133,7 +131,7 @@ func newVerification(p rnn.Problem, m config.Measure, known *answers) *verificat
 	return &verification{answers: known, problem: p, seed: h.Sum64(), whole: checked == p, data: rnn.NewData(p, m.Seed, distinct, m.Data)}
 }
 
-// input is what a program begins with.
+// input returns the data that a program starts with.
 func (v *verification) input() *rnn.Data {
 	if v.problem.Calls > 0 {
 		return v.data.Cut(v.problem)
@@ -141,12 +139,12 @@ func (v *verification) input() *rnn.Data {
 	return v.data
 }
 
-// alone reports whether what l runs can be checked without another technique.
+// alone reports whether l's run can be checked without a peer.
 func (v *verification) alone(l *Layout) bool {
 	return v.whole || steps(l)
 }
 
-// steps reports whether what l runs can be checked step by step.
+// steps reports whether l's run can be checked step by step.
 func steps(l *Layout) bool {
 	states, gradients := l.Plan.Stepwise()
 	return states && gradients
@@ -177,7 +175,7 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 		if dev.OK() || v.problem.Pass != rnn.Train || !v.problem.Cell.Kinked() {
 			v.note(c, dev, got, results.Verify{Method: results.VerifyPeer, Steps: v.problem.Steps, Share: 1, Peer: v.peer.label})
 			return nil
-		} // else both may be right: at a kink there are two gradients
+		} // else both may be right: a kink has two right gradients
 	}
 	states, _ := c.Plan.Stepwise()
 	alone := v.alone(c.Layout)
@@ -189,7 +187,7 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 	return v.shorter(s, c)
 }
 
-// wholly holds the whole answer of a program to the reference's for d.
+// wholly compares the whole answer of a program with the reference's for d.
 func (v *verification) wholly(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *rnn.Data) error {
 	dev, got, err := plan.Check(prog, v.answers.of(d, d.Problem == v.problem))
 	var found rnn.Kinks
@@ -214,15 +212,16 @@ func (v *verification) wholly(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *
 // beside compares the whole run of c with that of the peer.
 func (v *verification) beside(c *candidate) (rnn.Deviation, []rnn.Tensor, error) {
 	dev, got, err := c.Plan.Check(c.prog, v.peer.answer)
-	dev.Tolerance *= 2 // of two answers
+	dev.Tolerance *= 2 // both answers may be off
 	return dev, got, err
 }
 
-// stepwiseGarbage is how much garbage a stepwise check may leave before it is collected, in percent: what it
-// keeps may be as large as what is measured.
+// stepwiseGarbage is the garbage, in percent of the live heap, at which a stepwise check collects it.
+// It is low because the check's own data may be as large as the measured program's.
 const stepwiseGarbage = 25
 
-// stepwise checks the run of c step by step. Where that is all of it, c is a peer to the next.
+// stepwise checks the run of c step by step. If all says that this covers gradients too, a right
+// answer makes c the peer of the next candidates.
 func (v *verification) stepwise(s *Sweep, c *candidate, all bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(stepwiseGarbage))
 	got, apart, err := c.Plan.ReadDistinct(c.prog, v.data.Distinct)
@@ -252,8 +251,8 @@ func (v *verification) stepwise(s *Sweep, c *candidate, all bool) error {
 	return nil
 }
 
-// seek finds a peer for c, if it needs one and there is none, among the techniques that are
-// not measured at this point or not yet: it runs once.
+// seek finds a peer for c if it needs one and there is none. It runs other techniques once, even if
+// they are not measured at this point, until one can be checked step by step.
 func (v *verification) seek(s *Sweep, c *candidate) error {
 	if v.peer != nil || v.sought || v.alone(c.Layout) {
 		return nil
@@ -284,7 +283,7 @@ func (v *verification) seek(s *Sweep, c *candidate) error {
 	return nil
 }
 
-// note keeps what a check found.
+// note puts the outcome of a check into c's record.
 func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, how results.Verify) {
 	how.Reference, how.Tensor, how.MaxAbs, how.Error, how.Tolerance = "cpu_f64", dev.Tensor, finite(dev.MaxAbs), finite(dev.Error), dev.Tolerance
 	how.Sequences, how.OK, how.Partial, how.UnitError = v.data.Distinct, dev.OK(), []string{}, c.Plan.UnitError
@@ -296,7 +295,7 @@ func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, h
 	c.record.Verify = &how
 }
 
-// counted are kinks for the record: nil where no unit was looked at.
+// counted converts kinks for the record; nil where no unit was examined.
 func counted(k rnn.Kinks) *results.Kinks {
 	if k.Units == 0 {
 		return nil
@@ -304,7 +303,7 @@ func counted(k rnn.Kinks) *results.Kinks {
 	return &results.Kinks{Units: k.Units, Near: k.Near, Other: k.Other}
 }
 
-// mismatch says in words what is wrong with an answer.
+// mismatch says in a sentence what is wrong with an answer.
 func mismatch(v *results.Verify) string {
 	truth := "the reference"
 	if v.Peer != "" {
@@ -320,7 +319,7 @@ func mismatch(v *results.Verify) string {
 	return s
 }
 
-// shorter checks a program of fewer steps in the place of c's.
+// shorter checks c's technique by a program of fewer steps.
 func (v *verification) shorter(s *Sweep, c *candidate) error {
 	_, checked := sample(v.problem)
 	if v.short == nil {
@@ -350,8 +349,8 @@ func (v *verification) shorter(s *Sweep, c *candidate) error {
 	return v.wholly(c, prog, plan, v.short)
 }
 
-// fewer are the settings that a schedule of fewer steps takes: what was as many as there are
-// still is.
+// fewer returns the settings that a schedule of fewer steps accepts. A value above the new maximum
+// becomes the maximum.
 func fewer(p knob.Params, knobs []knob.Knob) knob.Params {
 	out := knob.Params{}
 	for _, k := range knobs {
@@ -364,5 +363,5 @@ func fewer(p knob.Params, knobs []knob.Knob) knob.Params {
 	return out
 }
 
-// finite keeps infinities, which JSON has not, out of records.
+// finite replaces an infinity, which JSON cannot express, by the largest float64.
 func finite(v float64) float64 { return min(v, math.MaxFloat64) }

@@ -7,14 +7,14 @@ import (
 	"rnnbench/rnn"
 )
 
-// eachFLOPs is how many times longer a check may take that looks at each sequence of the batch by itself.
+// eachFLOPs is how many times as long as others a check may take that covers each sequence by itself.
 const eachFLOPs = 4
 
-// eachBytes is the memory that such a check may take at most, and no more than a quarter of what there is.
+// eachBytes is the memory that such a check may take, in bytes, if a quarter of the free memory is more.
 const eachBytes = 8 << 30
 
-// eachMayDiffer reports whether copies of a sequence may rightly have different gradients, and there is
-// memory to look at each by itself: see rnn.Stepwise.CheckEach.
+// eachMayDiffer reports whether copies of a sequence may rightly have different gradients, and memory
+// suffices to check each copy by itself: see rnn.Stepwise.CheckEach.
 func (v *verification) eachMayDiffer(s *Sweep) bool {
 	p := v.problem
 	if p.Pass != rnn.Train || !p.Cell.Rectifier() || v.data.Distinct == p.Batch {
@@ -32,8 +32,8 @@ func (v *verification) each(c *candidate) (rnn.Deviation, rnn.Covered, error) {
 	return rnn.Stepwise{Seed: v.seed, FLOPs: eachFLOPs * referenceFLOPs}.CheckEach(c.Plan, c.prog, v.data)
 }
 
-// whollyEach looks at a run that was found wrong once more where its states are the reference's, step by step and
-// each sequence by itself. If that does not find it right, it stays wrong.
+// whollyEach checks a run again that was found wrong though its states are right: step by step, and
+// each sequence by itself. If that fails too, the run stays wrong.
 func (v *verification) whollyEach(s *Sweep, c *candidate) error {
 	if !v.eachMayDiffer(s) || !steps(c.Layout) {
 		return nil
@@ -57,7 +57,7 @@ func (v *verification) whollyEach(s *Sweep, c *candidate) error {
 	return nil
 }
 
-// statesOf are the tensors of an answer that are no gradients.
+// statesOf returns the tensors of an answer that are not gradients.
 func statesOf(answer []rnn.Tensor) []rnn.Tensor {
 	return slices.DeleteFunc(slices.Clone(answer), func(t rnn.Tensor) bool { return t.Gradient })
 }
