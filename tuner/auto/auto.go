@@ -1,6 +1,6 @@
-// Package auto decides what the technique "auto" stands for at a point. It is what
-// tuning found there or nearby. Where no tuned entry is near, it is the technique and
-// form that the device's cost model predicts to be the fastest.
+// Package auto decides what the technique "auto" stands for at a point. It follows the wisdom of that
+// point or a near one. Where there is none, it takes the technique and settings that the device's cost
+// model predicts to be the fastest.
 package auto
 
 import (
@@ -16,10 +16,10 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// Name stands for the technique that is chosen.
+// Name is the technique name that auto replaces.
 const Name = "auto"
 
-// What a choice rests on, besides wisdom.Exact and wisdom.Nearest.
+// The grounds of a choice, besides wisdom.Exact and wisdom.Nearest.
 const (
 	Predicted = "predicted" // the device's cost model
 	Raced     = "raced"     // a short measurement of the best predictions
@@ -31,26 +31,25 @@ type Oracle struct {
 	Device     device.Device
 	Info       device.Info
 	Techniques []rnn.Technique
-	Allowed    func(technique string) bool // what auto may be
+	Allowed    func(technique string) bool // whether auto may choose it
 	Limit      int64                       // bytes that a technique may take; 0: unknown
 
-	Read      func() (*wisdom.Book, error) // the wisdom, asked for once
-	Cache     string                       // "hot" or "cold": of which measurements wisdom is asked
-	Objective string                       // and of which objective: "" for time, or results.OfEnergy
-	Tool      string                       // version of the program, by which entries become stale
-	Libraries map[string]string            // and of the device's libraries
+	Read      func() (*wisdom.Book, error) // the wisdom, read once
+	Cache     string                       // "hot" or "cold": only such entries count
+	Objective string                       // "" for time, or results.OfEnergy: only such entries count
+	Tool      string                       // version of the program; entries of others are stale
+	Libraries map[string]string            // versions of the device's libraries, likewise
 
-	// Race measures specs at a point for a moment, and keeps what it found. It returns
-	// the seconds of a run of each, 0 where there is none. A nil Race leaves the choice
-	// to predictions.
+	// Race measures specs at a point briefly, and keeps the result as wisdom. It returns the
+	// seconds of a run of each spec; 0: not measured. If Race is nil, predictions decide.
 	Race func(results.Point, []grid.Spec) []float64
 
 	book  *wisdom.Book                // nil: not read yet
 	known map[results.Point]grid.Spec // answers so far, without their labels
 }
 
-// Decide replaces auto by what it stands for at p. Other specs stay. Mistakes of the user's
-// and a broken device are errors.
+// Decide replaces auto by the technique and settings chosen at p. It returns other specs unchanged.
+// Errors are mistakes of the user or a broken device.
 func (o *Oracle) Decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 	if s.Name != Name || s.Choice != nil {
 		return s, nil
@@ -73,7 +72,7 @@ func (o *Oracle) Decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 	return found, nil
 }
 
-// decide is Decide of a point that was not asked for before.
+// decide is Decide for a point that was not decided before.
 func (o *Oracle) decide(p results.Point) (grid.Spec, error) {
 	if o.book == nil {
 		var err error
@@ -109,7 +108,7 @@ func (o *Oracle) spell(p results.Point, s grid.Spec) string {
 	return tuner.Spell(o.Techniques, o.Device.Vocabulary(), s.Name, s.Knobs, p)
 }
 
-// lookup is a technique by its name; nil: there is none.
+// lookup returns a technique by its name; nil: there is none.
 func (o *Oracle) lookup(name string) rnn.Technique {
 	i := slices.IndexFunc(o.Techniques, func(t rnn.Technique) bool { return t.Name() == name })
 	if i < 0 {
@@ -127,7 +126,7 @@ func (o *Oracle) accepted(p results.Point, s grid.Spec) (*tuner.Layout, error) {
 	return l, err
 }
 
-// with is knobs with one more.
+// with returns knobs with one more setting.
 func with(knobs knob.Params, name string, value int) knob.Params {
 	out := knob.Params{name: value}
 	for k, v := range knobs {

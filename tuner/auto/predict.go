@@ -16,20 +16,20 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A contender is a technique in one form, with what the device's model expects of it.
+// A contender is a technique in one form, with its predicted time.
 type contender struct {
 	spec    grid.Spec
-	seconds float64
+	seconds float64 // predicted; 0: unknown
 	error   float64 // of the model, relative
 }
 
-// dominated are techniques that are never predicted: another one does the same work in
-// fewer operations.
+// dominated lists techniques that are never predicted, since another one does the same work in fewer
+// operations.
 var dominated = []string{"naive"}
 
-// more are settings of a technique that are predicted besides its defaults. In training,
-// a persistent layer's weight gradients run beside the layers beneath: on an H200 that
-// saved 0.4 to 12 % of ten runs.
+// more lists settings of a technique that are predicted besides its defaults. In training, a
+// persistent layer's weight gradients can run beside the layers below. On an H200 that saved 0.4 to
+// 12 % in ten measurements.
 func more(technique string, p results.Point) (all []knob.Params) {
 	if technique == "persistent" && p.Pass == rnn.Train.String() && p.Streams == 0 {
 		all = append(all, knob.Params{"streams": 2, "inputbatch": p.Steps})
@@ -37,12 +37,11 @@ func more(technique string, p results.Point) (all []knob.Params) {
 	return all
 }
 
-// forms are settings of the device that decide how a schedule is launched. Each value is
-// a form of its own.
+// forms lists device knobs that decide how a schedule is launched. Each value is a form of its own.
 var forms = []string{"graph"}
 
-// predict lists what can run at p, the fastest expected first. It is empty where the device
-// has no model. declined says what cannot run, and why.
+// predict lists the contenders that can run at p, the fastest predicted first. It is empty where the
+// device has no model. declined says which techniques cannot run, and why.
 func (o *Oracle) predict(p results.Point) (all []contender, declined string, err error) {
 	model, ok := o.Device.(device.Predictor)
 	if !ok {
@@ -74,7 +73,7 @@ func (o *Oracle) predict(p results.Point) (all []contender, declined string, err
 	return all, declined, nil
 }
 
-// predictForms lists the forms of a layout of which the model knows the time.
+// predictForms lists the forms of a layout that the model can predict.
 func (o *Oracle) predictForms(model device.Predictor, l *tuner.Layout) (all []contender, err error) {
 	specs := []grid.Spec{l.Spec}
 	for _, name := range forms {
@@ -110,8 +109,8 @@ func (o *Oracle) predictForms(model device.Predictor, l *tuner.Layout) (all []co
 	return all, nil
 }
 
-// cheapest picks the first of all that is not declined after all, or has those race that
-// the model cannot tell apart.
+// cheapest picks the first of all that can run. If the model cannot tell it from the next ones, they
+// race.
 func (o *Oracle) cheapest(p results.Point, all []contender, remarks string) (grid.Spec, error) {
 	for len(all) > 0 {
 		l, err := o.accepted(p, all[0].spec)
@@ -141,7 +140,7 @@ func (o *Oracle) cheapest(p results.Point, all []contender, remarks string) (gri
 	return o.choose(p, best.spec, c), nil
 }
 
-// rival is the first contender of another technique than the first, or else the next
+// rival is the index of the first contender with another technique than all[0], or else of the next
 // form; 0: there is none.
 func rival(all []contender) int {
 	if i := slices.IndexFunc(all, func(c contender) bool { return c.spec.Name != all[0].spec.Name }); i > 0 {

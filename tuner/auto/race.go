@@ -17,8 +17,8 @@ import (
 // mostRacing is how many contenders race at most.
 const mostRacing = 4
 
-// race measures contenders that the model cannot tell from the best, all of them sorted. ok
-// is false if predictions are to decide, or nothing could be measured.
+// race measures the contenders that the model cannot tell from the best. all is sorted by predicted
+// time. ok is false if there is nothing to race or nothing could be measured.
 func (o *Oracle) race(p results.Point, all []contender, remarks string) (s grid.Spec, ok bool) {
 	if o.Race == nil {
 		return s, false
@@ -56,8 +56,8 @@ func (o *Oracle) race(p results.Point, all []contender, remarks string) (s grid.
 	return o.choose(p, specs[first], c), true
 }
 
-// How long a race takes: a few samples of each contender, without a check of its answer,
-// which whoever runs the winner makes.
+// The length of a race: a few samples of each contender. Answers are not checked; whoever runs the
+// winner checks its answer.
 const (
 	raceRounds  = 6
 	raceWarmup  = 10 * time.Millisecond
@@ -65,8 +65,8 @@ const (
 	raceTimeout = 5 * time.Second
 )
 
-// Measure has specs race at p on a device, and keeps the winner in the book at path, unless
-// that is "". It returns the seconds of a run of each, 0 where there is none.
+// Measure races specs at p, and keeps the winner in the book at path, unless that is "". It returns
+// the seconds of a run of each spec; 0: not measured.
 func (o *Oracle) Measure(ctx context.Context, path string, p results.Point, specs []grid.Spec) []float64 {
 	settings := config.Default()
 	settings.Rounds, settings.MaxRounds, settings.Warmup, settings.MinTime, settings.MinIters = raceRounds, raceRounds, raceWarmup, raceSample, 1
@@ -99,6 +99,6 @@ func (o *Oracle) Measure(ctx context.Context, path string, p results.Point, spec
 			e.RunnerUp, e.Lead = o.spell(p, specs[i]), lead
 		}
 	}
-	_ = o.book.Keep(path, e) // a book that cannot be written to means no more than another race
+	_ = o.book.Keep(path, e) // if the book cannot be written, the next run races again
 	return times
 }

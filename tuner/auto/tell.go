@@ -11,17 +11,17 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// energy marks kinds of answers that are of energy.
+// energy marks the grounds of choices by entries tuned for energy.
 const energy = "energy "
 
-// Tell says what auto came to at several points: notes, and warnings that tuning would
-// silence.
+// Tell summarises what auto chose at several points. It returns notes, and warnings that tuning would
+// remove.
 func Tell(specs []grid.Spec) (notes, warnings []string) {
 	count := map[string]int{}
-	by := map[string]map[string]int{} // points of a kind of answer, by technique
+	by := map[string]map[string]int{} // points by ground and technique
 	example := map[string]string{}
 	stale := ""
-	var strange []string // what is said of entries that cannot be followed
+	var strange []string // messages about entries that cannot be used
 	for _, s := range specs {
 		c := s.Choice
 		if c == nil {
@@ -78,7 +78,7 @@ func Tell(specs []grid.Spec) (notes, warnings []string) {
 	return notes, warnings
 }
 
-// techniques says at how many points each was chosen.
+// techniques says at how many points each technique was chosen.
 func techniques(count map[string]int) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(count)) {

@@ -13,8 +13,8 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// tuned is what the wisdom says of p, or of the nearest shape that has an answer which
-// can run here. Its choice is nil if there is none; remarks say what was passed over.
+// tuned is the choice of the nearest entry that can run at p. s.Choice is nil if there is none. Then
+// remarks says which entries were passed over, and why.
 func (o *Oracle) tuned(p results.Point) (s grid.Spec, remarks string, err error) {
 	declined, strange := "", ""
 	for _, m := range o.book.LookupFor(o.Objective, o.Info.Key, o.Cache, p) {
@@ -50,17 +50,15 @@ func (o *Oracle) names() (names []string) {
 	return names
 }
 
-// unfollowed is what a choice's reason says of entries that mean nothing to this
-// program.
+// unfollowed marks, in the reason of a choice, entries that this program does not understand.
 const unfollowed = " cannot be used: "
 
 func passedOver(m wisdom.Match, err error) string {
 	return fmt.Sprintf("; the tuned entry for %v%s%v", m.Point, unfollowed, err)
 }
 
-// unknownKnob finds a setting of an entry for which there is a knob neither here,
-// where l is what was made of it, nor at its own point, which may have others, nor
-// anywhere on devices of this kind.
+// unknownKnob returns an error if an entry sets a knob that nothing knows: neither l, its layout at
+// this point, nor its layout at its own point, nor any device of this kind.
 func (o *Oracle) unknownKnob(m wisdom.Match, l *tuner.Layout) error {
 	known := l.Settings()
 	for _, k := range o.Device.Vocabulary() {
@@ -87,7 +85,7 @@ func (o *Oracle) unknownKnob(m wisdom.Match, l *tuner.Layout) error {
 	return nil
 }
 
-// why says what a choice rests on.
+// why says in words what the choice of m rests on.
 func (o *Oracle) why(m wisdom.Match) string {
 	at, more := "the fastest", "was %.1f %% slower"
 	if m.Objective == results.OfEnergy {
@@ -111,5 +109,5 @@ func (o *Oracle) why(m wisdom.Match) string {
 	return at
 }
 
-// staleMark begins what a reason says of versions that have changed since.
+// staleMark begins the part of a reason that lists versions which have changed since.
 const staleMark = "; stale: "

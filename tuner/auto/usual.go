@@ -9,11 +9,10 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// fallback is what auto stands for where nothing else is known: what libraries do.
+// fallback is what auto chooses where nothing else is known: what libraries do.
 const fallback = "cudnnstyle"
 
-// usual is the first that can run of what mostly is the fastest at such points, or the
-// fastest of them in a race.
+// usual chooses the first technique of Usual that can run, or the fastest of them in a race.
 func (o *Oracle) usual(p results.Point, remarks string) (grid.Spec, error) {
 	var can []contender
 	for _, name := range Usual(o.Info.Key, p) {
@@ -22,7 +21,7 @@ func (o *Oracle) usual(p results.Point, remarks string) (grid.Spec, error) {
 		if err != nil {
 			return s, err
 		}
-		if l.Reason == "" || name == fallback { // whose own record says why it cannot run
+		if l.Reason == "" || name == fallback { // if the fallback cannot run, its record says why
 			can = append(can, contender{spec: s})
 			continue
 		}
@@ -36,9 +35,9 @@ func (o *Oracle) usual(p results.Point, remarks string) (grid.Spec, error) {
 	return o.choose(p, can[0].spec, results.Choice{Match: Default, Why: "no tuned entry at or near this point" + remarks}), nil
 }
 
-// Usual lists what auto tries, in this order, where no wisdom speaks of p and the device has no
-// model of it: what recorded layers say is mostly the fastest, with its own settings. Linear
-// recurrences are scanned, and other layers are persistent.
+// Usual lists the techniques that auto tries, in this order and with their defaults, where neither
+// wisdom nor a cost model covers p. They are mostly the fastest in recorded runs: scan for linear
+// recurrences, persistent for other layers. The device's key has no effect so far.
 func Usual(_ string, p results.Point) []string {
 	var names []string
 	if c := cell.Lookup(p.Cell); c != nil {

@@ -8,32 +8,30 @@ import (
 	"rnnbench/results"
 )
 
-// A race starts with the arms that may win by what is expected of them, and drops
-// arms after each round, so that rounds are for those that still may.
+// A race starts with the arms that are expected to be fast enough to win. It drops arms after each
+// round, so that later rounds measure only arms that may still win.
 //
-// What it believes of an arm is its score so far, drawn towards what is expected
-// the more the less is known: a fast arm survives a disturbed sample, and a lucky
-// one does not make a slow arm fast. By that belief so many arms go on that a race
-// takes a fifth of the samples that all arms in all rounds would, at most. After
-// some rounds an arm leaves as well that is not faster than the leader, as far as
-// can be told, by more than near: which of such two wins does not matter, unless
-// it is to be preferred among equals.
+// The belief about an arm is its score so far, drawn towards its expectation. The fewer samples
+// there are, the stronger the pull: a fast arm survives a disturbed sample, and a lucky sample does
+// not make a slow arm fast. A quota by belief keeps a race within a fifth of the samples that all
+// arms in all rounds would take. After some rounds, arms also leave that are surely not faster than
+// the leader by more than near. Which of two such arms wins does not matter, unless one is preferred
+// among equals.
 //
-// The incumbent starts, and is not subject to the quota: it is to be beaten.
+// The incumbent always starts and is exempt from the quota, since others have to beat it.
 
 const (
-	unlikely = 0.15   // how much longer than the best an arm may be expected to take and start, a log
+	unlikely = 0.15   // an arm starts if its Expected is at most this much above the least
 	share    = 1. / 5 // of the samples that all arms in all rounds would take
-	few      = 8      // arms that start whatever is expected
+	few      = 8      // most promising arms, which always start
 	least    = 4      // arms that go on while they cannot be told apart
-	decisive = 8      // rounds before arms can be
-	sure     = 2      // standard errors by which they are
+	decisive = 8      // rounds before arms can be told apart
+	sure     = 2      // standard errors by which arms are told apart
 	near     = 0.03   // share within which one arm is as good as another
 )
 
-// quota is how many of n arms, of which so many started, go on after a round of
-// so many. It falls as 1/round, by which what a fast arm loses to disturbed
-// samples is made up for by the rounds that those near it are given.
+// quota is how many of n arms, of which started ran in the first round, go on after that round of
+// rounds. It falls as 1/round, so that a fast arm with disturbed samples stays long enough to recover.
 func quota(n, started, round, rounds int) int {
 	harmonic := 0.0
 	for r := 1; r < rounds; r++ {
@@ -43,8 +41,7 @@ func quota(n, started, round, rounds int) int {
 	return max(least, int(each/float64(round)))
 }
 
-// passOver has arms leave that are not expected to win, but for the most promising
-// few.
+// passOver drops arms that are not expected to win, except the most promising few.
 func (s *state) passOver() error {
 	order := slices.Clone(s.live)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.arms[a].Expected, s.arms[b].Expected) })
@@ -61,7 +58,7 @@ func (s *state) passOver() error {
 	return nil
 }
 
-// race drops what cannot win any more and reports whether it is over.
+// race drops arms that can no longer win and reports whether the race is over.
 func (s *state) race() (bool, error) {
 	if len(s.live) == 0 {
 		return true, nil
@@ -86,7 +83,7 @@ func (s *state) race() (bool, error) {
 	return s.done >= s.o.Rounds || len(s.live) == 1 && s.done >= decisive, nil
 }
 
-// allowance is the share by which arm i may be slower than the leader and win.
+// allowance is the share by which arm i may be slower than the leader and still win.
 func (s *state) allowance(i, leader int) float64 {
 	switch {
 	case i == s.o.Incumbent:
@@ -97,10 +94,10 @@ func (s *state) allowance(i, leader int) float64 {
 	return 0
 }
 
-// A belief is what is thought of an arm: the log of its seconds.
+// A belief is the estimate of the log of an arm's seconds.
 type belief struct{ mean, variance float64 }
 
-// beliefs are those of the arms that are left, by their numbers.
+// beliefs returns the beliefs of the live arms, by number.
 func (s *state) beliefs() map[int]belief {
 	var samples [][]float64
 	var beyond []float64
@@ -108,12 +105,12 @@ func (s *state) beliefs() map[int]belief {
 		samples = append(samples, s.samples[i])
 		beyond = append(beyond, math.Log(Score(s.samples[i]))-s.arms[i].Expected)
 	}
-	level := median(beyond) // what the fastest is expected to take
+	level := median(beyond) // log of the seconds that the fastest should take
 	sigma := noise(samples)
 	of := make(map[int]belief, len(s.live))
 	for k, i := range s.live {
 		a := s.arms[i]
-		v := 1.4 * sigma * sigma / float64(len(samples[k])) // of a score: half of the samples count
+		v := 1.4 * sigma * sigma / float64(len(samples[k])) // variance of a score, which uses half of the samples
 		weight := 1.0
 		if a.Doubt > 0 {
 			weight = a.Doubt * a.Doubt / (a.Doubt*a.Doubt + v)
@@ -134,8 +131,7 @@ func (s *state) ratio(a, b int) results.Stats {
 	return st
 }
 
-// prefer orders arms that are as fast: first the incumbent, then less memory,
-// then what is simpler.
+// prefer orders equally fast arms: first the incumbent, then less memory, then the simpler one.
 func (s *state) prefer(a, b int) int {
 	for _, d := range []int64{
 		rank(b == s.o.Incumbent) - rank(a == s.o.Incumbent),

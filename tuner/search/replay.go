@@ -7,13 +7,12 @@ import (
 	"rnnbench/results"
 )
 
-// A Replay is a bench of recorded samples. It hands out each arm's samples in
-// their order, and again from the first where there are no more.
+// A Replay is a bench of recorded samples. It returns each arm's samples in order, and starts again
+// from the first after the last.
 type Replay struct {
-	Records []*results.Record // one for each arm; what is not ok is out
+	Records []*results.Record // one for each arm; records that are not ok are out
 
-	// Time is what the samples drawn so far took, in seconds, with what came
-	// before an arm's first one.
+	// Time is the seconds that the samples drawn so far took, with each arm's setup.
 	Time float64
 	next []int
 }
@@ -33,7 +32,7 @@ func (r *Replay) Measure(_ context.Context, arm int, limit float64) (float64, er
 	}
 	s := samples[n%len(samples)]
 	r.next[arm]++
-	if n == 0 && limit > 0 && s > limit { // a rough sample, which the warm-up gives
+	if n == 0 && limit > 0 && s > limit { // a rough sample, which the warm-up gave
 		return s, nil
 	}
 	r.Time += rec.Cost.Measure / float64(len(samples))
@@ -43,7 +42,7 @@ func (r *Replay) Measure(_ context.Context, arm int, limit float64) (float64, er
 // Leave implements Bench.
 func (*Replay) Leave(int, Reason) error { return nil }
 
-// All is what recording all samples took, in seconds.
+// All is the seconds that recording all samples took.
 func (r *Replay) All() float64 {
 	sum := 0.0
 	for _, rec := range r.Records {
@@ -52,8 +51,7 @@ func (r *Replay) All() float64 {
 	return sum
 }
 
-// Samples are those of a record's statistics; none where it is not ok, or was not
-// checked against the reference.
+// Samples returns a record's wall times in seconds per run; nil where it is not ok or was not verified.
 func Samples(rec *results.Record) []float64 {
 	if rec.Status != results.OK || rec.Samples == nil || rec.Verify == nil || !rec.Verify.OK {
 		return nil

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// result names the winner of those that stayed to the end.
+// result names the winner among the finalists.
 //
-// The fastest is the one with the least score. Arms within the share Tie of it
-// are its equals, of which the preferred one wins; an incumbent wins within the
-// share Margin.
+// The fastest is the arm with the least score. Arms within the share Tie of it are its equals, of
+// which the preferred one wins. An incumbent wins within the share Margin.
 func (s *state) result() *Result {
 	scores, medians := s.judge()
 	r := &Result{Winner: -1, Second: -1, Fastest: -1, Medians: medians, Samples: s.samples, Left: s.left, Evaluations: s.evals, Rounds: s.done}
@@ -36,10 +35,9 @@ func (s *state) result() *Result {
 	return r
 }
 
-// judge gives every arm its score, by which all are compared, and its median, which
-// is for people: 0 where nothing is known of it. What was measured before has but a
-// score, which is put in the seconds of today: as much longer as the champion has
-// become slower since, if it ran again.
+// judge gives every arm its score, by which arms are compared, and its median, which is reported;
+// 0: unknown. An arm of an earlier search has only its Known score. It is multiplied by how much
+// slower the champion is today, if the champion ran again.
 func (s *state) judge() (scores, medians []float64) {
 	today := 1.0
 	if s.champion >= 0 && len(s.samples[s.champion]) > 0 {
@@ -54,8 +52,8 @@ func (s *state) judge() (scores, medians []float64) {
 	return scores, medians
 }
 
-// finalists are the arms that may win: those that ran to the end, in the same
-// rounds, and what is known from before.
+// finalists returns the arms that may win: those that ran in all rounds, and known ones that were not
+// beaten.
 func (s *state) finalists() (final []int) {
 	for i, a := range s.arms {
 		ran := (s.left[i] == Finished || s.left[i] == Spent) && len(s.samples[i]) > 0
@@ -66,8 +64,8 @@ func (s *state) finalists() (final []int) {
 	return final
 }
 
-// behind is how much longer arm a took than b, a share: round by round, or by their
-// scores where they had no rounds together.
+// behind is how much longer arm a took than b, as a share: the median over common rounds, or by
+// their scores where they have none.
 func (s *state) behind(a, b int, scores []float64) float64 {
 	if ratio := s.ratio(a, b); ratio.N > 0 {
 		return ratio.Median - 1
@@ -78,11 +76,10 @@ func (s *state) behind(a, b int, scores []float64) float64 {
 	return 0
 }
 
-// runnerUp finds the fastest of the others and what cannot be told from the
-// winner. An arm that left after a few rounds, which say little where there is noise,
-// is second only if all others did.
+// runnerUp finds the fastest of the others, and the arms that cannot be told from the winner. An arm
+// that left after a few rounds is second only if all others did, since few samples tell little.
 func (s *state) runnerUp(r *Result, final []int, scores []float64) {
-	least, known := 0.0, false // of the second
+	least, known := 0.0, false // of the second: its lead, and whether it stayed
 	for i, score := range scores {
 		if i == r.Winner || score == 0 {
 			continue

@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// Score is what samples of one arm come to: the mean of the faster half, 0 where
-// there is none.
+// Score is the mean of the faster half of an arm's samples; 0: there are none.
 //
-// Noise makes runs longer, often by much: of a machine that others use as well
-// the slower half tells more of them than of the arm. Of the scores tried, this
-// one names the same winner most often when the same points are recorded again,
-// or by either half of the rounds (docs/performance.md, Tuning).
+// Noise makes runs longer, often by much. On a shared machine the slower half tells more of other
+// programs than of the arm. Of the scores tried, this one agrees best with itself: it most often
+// names the same winner in repeated recordings and in either half of the rounds
+// (docs/performance.md, Tuning).
 func Score(samples []float64) float64 {
 	if len(samples) == 0 {
 		return 0
@@ -24,7 +23,7 @@ func Score(samples []float64) float64 {
 	return sum / float64(len(fast))
 }
 
-// median of samples, 0 if there is none.
+// median is the median of samples; 0: there are none.
 func median(samples []float64) float64 {
 	n := len(samples)
 	if n == 0 {
@@ -34,9 +33,8 @@ func median(samples []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// noise is how far a sample of several arms is from the score of its arm, as a
-// share: a standard deviation, but for the few that are far off. Where each arm
-// has a single sample it is a usual one.
+// noise is the standard deviation of samples from the scores of their arms, as a share. It is
+// estimated by the median, so outliers do not count. It is a usual value where each arm has one sample.
 func noise(samples [][]float64) float64 {
 	const usual = 0.1
 	var off []float64

@@ -1,7 +1,7 @@
 // Package search finds the fastest of several candidates with few measurements.
 //
-// It knows candidates by number and asks a Bench for one sample after another.
-// It therefore runs on recorded samples as it does on a device.
+// It knows candidates only by number and asks a Bench for one sample after another. So it can run on
+// recorded samples as well as on a device.
 package search
 
 import (
@@ -15,17 +15,17 @@ import (
 
 // A Bench takes samples.
 type Bench interface {
-	// Measure takes one sample of an arm and returns the seconds of one run.
-	// Beyond limit, where it is not 0, the arm is out of the race, so that a
-	// rough sample will do. An error that wraps ErrOut says that the arm
-	// declines, breaks or is wrong; any other ends the search.
+	// Measure takes one sample of an arm and returns the seconds (or joules) of one run. An arm
+	// slower than limit is out of the race, so a rough sample will do; limit 0: none. An error
+	// that wraps ErrOut says that the arm declined, failed or is wrong. Any other error ends the search.
 	Measure(ctx context.Context, arm int, limit float64) (float64, error)
 
-	// Leave says that an arm is measured no more, and why.
+	// Leave is called when an arm will not be measured again, with the reason. It is not called
+	// for Out.
 	Leave(arm int, why Reason) error
 }
 
-// A Planner is a bench that is told the arms in the order in which they start.
+// A Planner is a bench that is told the order in which arms start.
 type Planner interface {
 	Plan(order []int)
 }
@@ -38,28 +38,27 @@ type Reason string
 
 // What ends the measuring of an arm.
 const (
-	Finished Reason = "finished" // the search is over and it was still in it
+	Finished Reason = "finished" // it stayed until the search was over
 	Slower   Reason = "slower"   // others were faster
-	Bounded  Reason = "bounded"  // it cannot be as fast as others were, and never ran
-	Unlikely Reason = "unlikely" // it is expected to be slower than others, and never ran
-	Spent    Reason = "spent"    // so is the budget
+	Bounded  Reason = "bounded"  // its bound is slower than the best; it never ran
+	Unlikely Reason = "unlikely" // it was expected to be slower than others; it never ran
+	Spent    Reason = "spent"    // the budget was spent
 	Out      Reason = "out"      // it cannot be measured
 )
 
 // An Arm is a candidate.
 type Arm struct {
-	Bound  float64 // seconds that a run takes at least; 0: unknown
-	Memory int64   // bytes; of equals, the one with less is preferred
-	Rank   int     // and then the lower one, which is simpler
+	Bound  float64 // least seconds of a run; 0: unknown
+	Memory int64   // bytes; among equals, less is preferred
+	Rank   int     // among equals with equal memory, the lower rank is preferred: it is simpler
 
-	Predicted float64 // seconds of a run by a cost model; 0: unknown. The first round is in this order
+	Predicted float64 // seconds of a run by a cost model, which orders the first round; 0: unknown
 
-	Known  float64 // seconds of a run, the score of before; 0: not measured yet
-	Beaten bool    // it is known and lost when it was measured
+	Known  float64 // score from an earlier search, in seconds; 0: not measured yet
+	Beaten bool    // it lost that earlier search
 
-	// Expected is how much longer than the fastest it should take, as a log, by what
-	// was seen at other points, and Doubt the standard deviation of that; 0: nothing
-	// is expected.
+	// Expected is the log of its time over the fastest one's, as expected from other points, and
+	// Doubt is the standard deviation of Expected; 0: no expectation.
 	Expected, Doubt float64
 }
 
@@ -72,34 +71,35 @@ type Options struct {
 	Seed      uint64
 	Rounds    int         // samples of an arm that stays to the end
 	MaxEvals  int         // samples in all; 0: any number
-	Dropped   int         // candidates that are no arms: each leaves its share of the samples to them
-	Spent     func() bool // whether the time is; nil: there is enough
-	Tie       float64     // share by which tied candidates may differ
-	Incumbent int         // arm that wins unless it is beaten by Margin; -1: none
+	Dropped   int         // candidates that are no arms; their share of the samples goes to the arms
+	Spent     func() bool // whether the time is spent; nil: never
+	Tie       float64     // share by which equals may differ
+	Incumbent int         // arm that wins unless one is faster by Margin; -1: none
 	Margin    float64     // a share
 }
 
-// A Result is what came of a search.
+// A Result is the outcome of a search. Arms are given by number.
 type Result struct {
 	Winner int // -1: no arm can be measured
-	Second int // the fastest of the others, of those that stayed if any did; -1: there is none
-	// Lead is how much longer Second takes, a share, from samples of the same
-	// rounds, or from the scores where it ran in none. Lo and Hi are the ends of its interval, where there are rounds
-	// enough for one.
+	Second int // the fastest of the others, preferably one that stayed; -1: there is none
+	// Lead is how much longer Second takes than Winner, as a share, from samples of the same rounds,
+	// or from the scores where they share no rounds. Lo and Hi are its interval; nil: too few rounds.
 	Lead   float64
 	Lo, Hi *float64
 
-	// Behind is how much longer the incumbent took than the fastest, a share, from
-	// samples of the same rounds, or from the scores; 0 where there is none.
+	// Behind is how much longer the incumbent takes than Fastest, computed like Lead; 0: there is no
+	// incumbent, or it is the fastest.
 	Behind float64
 
-	Fastest int   // by the score alone; the winner or one of its equals
-	Ties    []int // others that cannot be told from the winner
+	Fastest int   // the arm with the least score: the winner or one of its equals
+	Ties    []int // other arms that cannot be told from the winner
 	Kept    bool  // the incumbent won and was not the fastest
 
-	Medians     []float64 // of every arm; the score of before in the seconds of today where it did not run, 0 where there is none
+	// Medians has the median of each arm. An arm that did not run has its Known score, scaled to
+	// today's speed; 0: unknown.
+	Medians     []float64
 	Samples     [][]float64
-	Left        []Reason // why each was measured no more
+	Left        []Reason // why measuring each arm ended
 	Evaluations int      // samples taken
 	Rounds      int
 	Complete    bool // false: the budget was spent first
@@ -132,24 +132,24 @@ func Run(ctx context.Context, arms []Arm, b Bench, o Options) (*Result, error) {
 	return r, nil
 }
 
-// A state is a search that is under way.
+// A state is a running search.
 type state struct {
 	arms  []Arm
 	bench Bench
 	o     Options
 	rng   *rand.Rand
 
-	champion int // of those that were measured before; -1: none
+	champion int // the fastest arm of earlier searches; -1: none
 	started  int // arms in the first round
 	live     []int
-	samples  [][]float64 // by arm; those in live have as many as there were rounds
-	left     []Reason    // by arm; "": in live, or measured before
+	samples  [][]float64 // by arm; live arms have one per round
+	left     []Reason    // by arm; "": live, or measured before
 	evals    int
 	done     int // rounds
 }
 
-// enter lets into the race what is new and, to compare with, the fastest of what
-// is known: medians of other days are no rivals of today's.
+// enter makes the new arms live and, to compare with, the fastest known one. Medians of another day
+// cannot be compared with today's.
 func (s *state) enter() {
 	s.champion = -1
 	for i, a := range s.arms {
@@ -166,8 +166,8 @@ func (s *state) enter() {
 	s.started = len(s.live)
 }
 
-// draw keeps a random part of the arms: as many as the evaluations are enough
-// for, or a fifth. Which ones does not depend on what is known already.
+// draw keeps random arms: as many as the evaluations suffice for, or a fifth. The draw does not
+// depend on what is known already.
 func (s *state) draw() {
 	n := (len(s.arms) + 4) / 5
 	if s.o.MaxEvals > 0 {
@@ -183,13 +183,13 @@ func (s *state) draw() {
 	})
 }
 
-// rounds takes samples in turns until sift, which drops arms after each round,
-// says that it is enough. It reports whether that was within the budget.
+// rounds takes samples in turns. After each round sift drops arms and reports whether to stop.
+// rounds returns false if the budget was spent first.
 func (s *state) rounds(ctx context.Context, sift func() (bool, error)) (bool, error) {
 	for len(s.live) > 0 {
 		order := slices.Clone(s.live)
 		s.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		if s.done == 0 { // a good limit from the start
+		if s.done == 0 { // the most promising first, so that the limit is low from the start
 			first := func(i int) float64 {
 				if i == s.o.Incumbent || i == s.champion {
 					return -1
@@ -224,14 +224,14 @@ func (s *state) rounds(ctx context.Context, sift func() (bool, error)) (bool, er
 	return true, s.leave(Finished, slices.Clone(s.live)...)
 }
 
-// predicted orders arms by what a cost model expects; what is unknown comes last.
+// predicted orders arms by predicted time; arms without a prediction come last.
 func (s *state) predicted(a, b int) int {
 	x, y := s.arms[a].Predicted, s.arms[b].Predicted
 	return cmp.Or(cmp.Compare(rank(x == 0), rank(y == 0)), cmp.Compare(x, y))
 }
 
-// hopeless is how many times as long as the best so far the first sample of an arm
-// may be before a rough one will do.
+// hopeless is the limit of an arm's first sample as a multiple of the best median so far. Beyond it a
+// rough sample will do.
 const hopeless = 2
 
 // sample takes one sample of arm i.
@@ -256,7 +256,7 @@ func (s *state) sample(ctx context.Context, i int) error {
 	return nil
 }
 
-// best is the least median of the arms that are in the race, 0 if none has one.
+// best is the least median of the live arms; 0: none has samples.
 func (s *state) best() float64 {
 	best := 0.0
 	for _, i := range s.live {

@@ -22,8 +22,8 @@ import (
 // File is the name of the book in a user's configuration folder.
 const File = "wisdom.toml"
 
-// Path finds the book: where the flag says, or else the variable
-// RNNBENCH_WISDOM, or else in the user's configuration folder.
+// Path is the book's path: the flag, or else the variable RNNBENCH_WISDOM, or else File in the
+// user's configuration folder.
 func Path(flag string) (string, error) {
 	for _, path := range []string{flag, os.Getenv("RNNBENCH_WISDOM")} {
 		if path != "" {
@@ -43,7 +43,7 @@ type document struct {
 	Entry  []entry `toml:"entry"`
 }
 
-// entry is an Entry as the file has it.
+// entry is an Entry in the form of the file.
 type entry struct {
 	Device    string `toml:"device"`
 	Cache     string `toml:"cache"`
@@ -143,7 +143,7 @@ func (f *entry) check() error {
 	return nil
 }
 
-// Read reads a book; a file that is not there is an empty one.
+// Read reads a book. A missing file is an empty book.
 func Read(path string) (*Book, error) {
 	data, err := tomlfile.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -184,7 +184,7 @@ func Parse(data []byte, name string) (*Book, error) {
 			return nil, fmt.Errorf("wisdom: %s: entry %d: %w", name, i+1, err)
 		}
 		e := fromFile(f)
-		q := question{e.Device, e.Cache, e.Objective, e.Point} // as Entry.same compares
+		q := question{e.Device, e.Cache, e.Objective, e.Point} // the fields that Entry.same compares
 		if asked[q] {
 			return nil, fmt.Errorf("wisdom: %s: entry %d has the same point as an earlier entry: remove one of them", name, i+1)
 		}
@@ -194,7 +194,7 @@ func Parse(data []byte, name string) (*Book, error) {
 	return b, nil
 }
 
-// explain says where a file goes wrong, in one line.
+// explain describes a decoding error with its place in the file, in one line.
 func explain(err error) string {
 	var wrong *toml.DecodeError
 	var unknown tomlfile.UnknownError
@@ -208,8 +208,7 @@ func explain(err error) string {
 	return ": " + strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "toml: ")), " ")
 }
 
-// Format writes the text of a book, sorted, so that two that say the same are
-// the same.
+// Format returns the text of a book. Entries are sorted, so equal books have equal texts.
 func (b *Book) Format() ([]byte, error) {
 	sorted := slices.Clone(b.Entries)
 	slices.SortFunc(sorted, func(x, y Entry) int {
@@ -243,8 +242,8 @@ func order(e Entry) string {
 	return key.String()
 }
 
-// Write replaces the file at path, whose folder it makes: a reader sees all of
-// the old one or all of the new one.
+// Write replaces the file at path atomically: a reader sees the whole old or the whole new file. It
+// creates the folder.
 func (b *Book) Write(path string) error {
 	text, err := b.Format()
 	if err != nil {
@@ -259,9 +258,8 @@ func (b *Book) Write(path string) error {
 	return nil
 }
 
-// Update changes the book at path, and nobody else does between its reading and
-// its writing. Change reports whether there is anything to write. The book is
-// returned as it is then.
+// Update changes the book at path under a lock, so no other process writes in between. change reports
+// whether to write the book. Update returns the changed book.
 func Update(path string, change func(*Book) bool) (*Book, error) {
 	if err := makeFolder(path); err != nil {
 		return nil, err
@@ -281,9 +279,8 @@ func Update(path string, change func(*Book) bool) (*Book, error) {
 	return b, err
 }
 
-// Keep puts entries into the book at path, which b was read from, and has b be
-// what that holds then. What others have put there since stays, but for older
-// entries on the same points.
+// Keep puts entries into the book at path, from which b was read, and sets b to the new content.
+// Entries that others wrote there since then stay, unless they are the same and older.
 func (b *Book) Keep(path string, entries ...Entry) error {
 	now, err := Update(path, func(now *Book) bool {
 		for _, e := range entries {
@@ -300,7 +297,7 @@ func (b *Book) Keep(path string, entries ...Entry) error {
 	return err
 }
 
-// Writable reports why a book could not be written to path, before there is one.
+// Writable returns an error if a book could not be written to path. It creates the folder.
 func Writable(path string) error {
 	if err := makeFolder(path); err != nil {
 		return err
@@ -311,7 +308,7 @@ func Writable(path string) error {
 	return nil
 }
 
-// makeFolder makes the folder that a book is to be in.
+// makeFolder creates the folder of the book at path.
 func makeFolder(path string) error {
 	to, err := files.Resolve(path)
 	if err == nil {

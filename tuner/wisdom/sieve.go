@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A Sieve says which entries are to go: those of which any of it holds.
+// A Sieve says which entries to remove: those that meet any of its conditions.
 type Sieve struct {
 	Device     string
-	Older      time.Duration // than so much
+	Older      time.Duration // older than this; 0: ignored
 	Stale      bool          // found by another version
 	Incomplete bool          // the search ran out of budget
 }
 
-// Sift removes entries from a book of a program of that version, and returns them.
+// Sift removes entries from b and returns them. tool is the version of the program, for Stale.
 func (v Sieve) Sift(b *Book, tool string) (removed []Entry) {
 	b.Entries = slices.DeleteFunc(b.Entries, func(e Entry) bool {
 		out := v.Stale && len(e.Stale(tool, nil)) > 0 || v.Incomplete && !e.Complete || v.Device != "" && e.Device == v.Device ||

@@ -1,9 +1,8 @@
 // Package wisdom stores what tuning found: the fastest technique, with its knob
 // settings, at each point on each device.
 //
-// A Book of wisdom is a TOML file that people can read, merge and send to others
-// with the same device. The package knows techniques and devices only by name.
-// The caller finds out whether a setting can run.
+// A Book is stored as a TOML file that people can read, merge and send to others with the same device.
+// The package knows techniques and devices only by name. Callers check whether a setting can run.
 package wisdom
 
 import (
@@ -24,21 +23,21 @@ type Book struct {
 	Entries []Entry
 }
 
-// An Entry is what won at one point. Times are in seconds.
+// An Entry is the winner at one point. Times are in seconds.
 type Entry struct {
-	Device    string // as of records
+	Device    string // key, as in records
 	Cache     string // "hot" or "cold"
 	Point     results.Point
-	Objective string // what is least: "" for time, or results.OfEnergy
+	Objective string // what was minimised: "" for time, or results.OfEnergy
 
 	Impl     string
-	Knobs    map[string]int // complete: of the technique and of the device
+	Knobs    map[string]int // all knobs of the technique and the device
 	Seconds  float64        // median of a run
 	Joules   float64        // of a run, where energy is the objective; else 0
 	RunnerUp string         // the fastest of the others, as --impl spells it; "": there was none
-	Lead     float64        // how much longer that takes, a share
+	Lead     float64        // how much longer RunnerUp takes, as a share
 	Tried    int            // candidates that were measured
-	Complete bool           // the budget was not spent before
+	Complete bool           // the search ended within its budget
 	By       string         // how it was found: "" by tuning, ByRace
 
 	Tool      string            // version of the program
@@ -47,16 +46,15 @@ type Entry struct {
 	Time      time.Time
 }
 
-// ByRace marks an entry that a short race of a few candidates found. It speaks of its own
-// point alone.
+// ByRace marks an entry that a short race of a few candidates found. It counts only at its own point.
 const ByRace = "race"
 
-// same reports whether two entries answer the same question.
+// same reports whether two entries have the same device, cache, point and objective.
 func (e *Entry) same(o *Entry) bool {
 	return e.Device == o.Device && e.Cache == o.Cache && e.Point == o.Point && e.Objective == o.Objective
 }
 
-// on is the entry on the point of e; nil: there is none.
+// on returns the entry that is the same as e; nil: there is none.
 func (b *Book) on(e *Entry) *Entry {
 	i := slices.IndexFunc(b.Entries, func(o Entry) bool { return o.same(e) })
 	if i < 0 {
@@ -65,8 +63,8 @@ func (b *Book) on(e *Entry) *Entry {
 	return &b.Entries[i]
 }
 
-// Stale says in what e was found with other versions than those given, as
-// "driver 550.1, now 560.2"; none: in nothing. Of libraries those given count.
+// Stale lists the versions that changed since e was found, such as "driver 550.1, now 560.2". Only
+// the given libraries are compared.
 func (e *Entry) Stale(tool string, libraries map[string]string) []string {
 	var list []string
 	differ := func(what, was, is string) {
@@ -86,7 +84,7 @@ func (e *Entry) Stale(tool string, libraries map[string]string) []string {
 	return list
 }
 
-// Put adds e in place of what the book said of the same point.
+// Put adds e, or replaces the entry that is the same.
 func (b *Book) Put(e Entry) {
 	if o := b.on(&e); o != nil {
 		*o = e
@@ -95,8 +93,8 @@ func (b *Book) Put(e Entry) {
 	b.Entries = append(b.Entries, e)
 }
 
-// Merge takes in the entries of another book; of two on the same point the newer
-// stays. It returns how many came in and how many of them replaced one.
+// Merge adds the entries of another book. Of two same entries the newer stays. It returns how many
+// entries were taken, and how many of them replaced one.
 func (b *Book) Merge(other *Book) (taken, replaced int) {
 	for _, e := range other.Entries {
 		o := b.on(&e)
@@ -114,29 +112,28 @@ func (b *Book) Merge(other *Book) (taken, replaced int) {
 
 // How a lookup found an entry.
 const (
-	Exact   = "exact"   // it is of this very point
-	Nearest = "nearest" // it is of the nearest shape
+	Exact   = "exact"   // the entry has the very point
+	Nearest = "nearest" // the entry has a near shape
 )
 
-// A Match is an entry that speaks of a point, or of one near it.
+// A Match is an entry of the point asked for, or of one near it.
 type Match struct {
 	Entry
 	Kind     string  // Exact or Nearest
 	Distance float64 // in octaves, summed over the sizes
 }
 
-// farthest is how many octaves away a shape may be to be a guide: four times the
-// hidden size, or twice that and half the batch.
+// farthest is the largest distance in octaves at which an entry counts: four times the hidden size,
+// or twice the hidden size and half the batch.
 const farthest = 2
 
-// Lookup lists what is the fastest at a point on a device, from the nearest. Only
-// shapes count of the same cell, pass, precision and form of input and output:
-// the rest are other questions.
+// Lookup lists the entries for a point on a device, the nearest first. Only entries with the same
+// cell, pass, precision and form of input and output count.
 func (b *Book) Lookup(device, cache string, p results.Point) []Match {
 	return b.LookupFor("", device, cache, p)
 }
 
-// LookupFor is Lookup by an objective: what is tuned for another does not answer.
+// LookupFor is Lookup for an objective. Entries tuned for another objective do not count.
 func (b *Book) LookupFor(objective, device, cache string, p results.Point) []Match {
 	var list []Match
 	for _, e := range b.Entries {
@@ -163,9 +160,8 @@ func (b *Book) LookupFor(objective, device, cache string, p results.Point) []Mat
 	return list
 }
 
-// Distance is how far two shapes are from each other, in octaves: the sum over
-// hidden, batch, steps and layers, and half of that for what matters less, the
-// proportion of inputs and outputs to hidden units.
+// Distance is how far two shapes are apart, in octaves: the sum over hidden, batch, steps and layers,
+// plus half the sum over the ratios of inputs and outputs to hidden units, which matter less.
 func Distance(p, q results.Point) float64 {
 	octaves := func(a, b float64) float64 { return math.Abs(math.Log2(a / b)) }
 	d := octaves(float64(p.Hidden), float64(q.Hidden)) + octaves(float64(p.Batch), float64(q.Batch)) +
