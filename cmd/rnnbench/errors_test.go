@@ -224,7 +224,7 @@ func TestUsageErrors(t *testing.T) {
 		{"submit kubernetes --group a=2:gpu --image i --claim c -- sweep --preset quick", `--group: "gpu" is not KEY=VALUE`},
 		{"submit status", "submit status takes the folder of one submission"},
 		{"submit status nothere", "nothere is not the folder of a submission"},
-		{"sweep --shard 1,2/3", "1,2/3 lists shards, but this is no job of an array"},
+		{"sweep --shard 1,2/3", "1,2/3 lists shards, but this is not a job of an array"},
 		{"sweep --shard 1/2 --submitted-version v0", "the job was submitted by rnnbench v0, but node "},
 		{"version now", "version takes flags only"},
 	} {

@@ -7,15 +7,14 @@ import (
 	"rnnbench/plots/table"
 )
 
-// Beside sets what makes techniques fast or slow at one point side by side; nil where fewer than
-// two of them run.
+// Beside compares what makes techniques fast or slow at one point; nil where fewer than two run.
 func Beside(all []*Explanation) *table.Table {
 	t := &table.Table{Title: "Side by side", Columns: []table.Column{
 		{Name: "impl", Key: "impl"}, {Name: "operations", Key: "ops", Right: true}, {Name: "FLOPs", Key: "flops_executed", Right: true}, {Name: "bytes", Key: "bytes", Right: true},
 		{Name: "streams", Key: "streams", Right: true}, {Name: "critical path", Key: "critical_ops", Right: true}, {Name: "parallel", Key: "parallelism", Right: true},
 	}, Notes: []string{
-		"each operation takes time to begin, and bytes that no cache holds take time to move",
-		"critical path: operations that must run one after the other; parallel: how much faster a run could be if all others ran beside them",
+		"each operation takes time to start, and each byte outside the caches takes time to move",
+		"critical path: operations that must run one after the other; parallel: the speed-up if all other operations ran beside them",
 	}}
 	for _, e := range all {
 		if e.Declined != nil {

@@ -8,14 +8,14 @@ import (
 	"rnnbench/tuner"
 )
 
-// A Call is what one call moves besides its run, in values of four bytes.
+// A Call is what one call moves besides its run, in bytes; values have four bytes.
 type Call struct {
 	Written int64 `json:"written_bytes"` // of input, by the host
 	Read    int64 `json:"read_bytes"`    // of output, by the host
-	Kept    int64 `json:"kept_bytes"`    // of states, which the run copies to where the next one begins
+	Kept    int64 `json:"kept_bytes"`    // of states, which the run copies to where the next run starts
 }
 
-// callOf is that of l, nil where a run is a whole sequence.
+// callOf describes a call of l; nil where a run is a whole sequence.
 func callOf(l *tuner.Layout) *Call {
 	p := l.Problem
 	if p.Calls == 0 {
@@ -28,7 +28,7 @@ func callOf(l *tuner.Layout) *Call {
 	}
 }
 
-// notes say what c is.
+// notes describes c in words.
 func (c *Call) notes() []string {
 	if c == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package explain says what is known of a layout without running it: operations,
-// bounds, and, where the device chooses among kernels, which runs and why.
+// Package explain describes a layout without running it: its operations and bounds and, where the
+// device chooses among kernels, which kernel runs and why.
 package explain
 
 import (
@@ -13,7 +13,7 @@ import (
 	"rnnbench/tuner"
 )
 
-// An Explanation is what is known of a layout without running it.
+// An Explanation describes a layout without running it.
 type Explanation struct {
 	Point       results.Point `json:"point"`
 	Impl        string        `json:"impl"`
@@ -40,8 +40,8 @@ type Explanation struct {
 	Call     *Call              `json:"call"`    // null: a run is a whole sequence
 	Kernels  []results.Kernel   `json:"kernels"` // null: the device does not say
 	Choices  []Choice           `json:"choices"`
-	Expected *results.Predicted `json:"expected"` // of a run's persistent kernels
-	Floor    *Floor             `json:"floor"`    // null: the machine is unknown, or nothing runs many steps at once
+	Expected *results.Predicted `json:"expected"` // time of a run's persistent kernels
+	Floor    *Floor             `json:"floor"`    // null: the machine is unknown, or no operation runs many steps
 	Passes   []Pass             `json:"passes"`
 }
 
@@ -53,13 +53,13 @@ type Kind struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// A Choice is that of the kernel for a layer, or for several that are alike.
+// A Choice is the choice of a kernel for a layer, or for Count equal layers.
 type Choice struct {
 	Layer  string   `json:"layer"`
 	Count  int      `json:"count"`
 	Steps  int      `json:"steps"`
 	Runs   Option   `json:"runs"`
-	Others []Option `json:"others"` // the fastest expected first, then those that knobs rule out; those that do not fit come last
+	Others []Option `json:"others"` // the fastest predicted first, then those that knobs rule out, last those that do not fit
 }
 
 // An Option is a kernel variant that could run a layer, in its best configuration.
@@ -69,20 +69,20 @@ type Option struct {
 	Group    *string  `json:"group"`  // the blocks that share one copy of the weights; null: it does not fit
 	Source   *string  `json:"source"` // the file of its kernel, and the function in it
 	Config   *string  `json:"config"` // null: it does not fit
-	Cycles   *float64 `json:"cycles"` // expected of a step; null: no model knows it
+	Cycles   *float64 `json:"cycles"` // predicted for a step; null: no model covers it
 	Step     *float64 `json:"step_s"`
-	Start    *float64 `json:"start_s"` // of the kernel besides its steps
-	Floor    *float64 `json:"floor_s"` // of the exchange of a step
-	Why      *string  `json:"why"`     // null: expected time alone decides
+	Start    *float64 `json:"start_s"` // predicted for the kernel besides its steps
+	Floor    *float64 `json:"floor_s"` // of a step's exchange
+	Why      *string  `json:"why"`     // null: the predicted time alone decides
 }
 
-// A Pass is what one step of lowering found.
+// A Pass is what one pass of lowering found.
 type Pass struct {
 	Name  string   `json:"name"`
 	Found []string `json:"found"`
 }
 
-// New explains l on d, whose limits bound its time.
+// New explains l on d. limits are d's measured rates.
 func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, error) {
 	e := &Explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []Kind{}, Choices: []Choice{}, Passes: []Pass{}}
 	if l.Reason != "" {
@@ -111,7 +111,7 @@ func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, 
 	return e, e.choose(l, d)
 }
 
-// choose adds what d says of its kernels, if it chooses among some.
+// choose adds d's kernels and choices, if d can explain them.
 func (e *Explanation) choose(l *tuner.Layout, d device.Device) error {
 	x, ok := d.(device.Explainer)
 	if !ok {
@@ -147,7 +147,7 @@ func option(o device.Option) Option {
 	return Option{Variant: o.Variant, Exchange: o.Exchange, Group: known(o.Group), Source: known(o.Source), Config: known(o.Config), Cycles: known(o.Cycles), Step: known(o.Step), Start: known(o.Start), Floor: known(o.Floor), Why: known(o.Why)}
 }
 
-// known is v, or nil where it is the zero that stands for what is unknown.
+// known is a pointer to v, or nil where v is zero, which stands for unknown.
 func known[T comparable](v T) *T {
 	var none T
 	if v == none {

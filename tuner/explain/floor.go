@@ -8,24 +8,24 @@ import (
 	"rnnbench/tuner"
 )
 
-// A Floor is the least time of a run, with what it is made of.
+// A Floor is the least time of a run, with its parts.
 type Floor struct {
 	Seconds float64     `json:"seconds"`
 	Bound   string      `json:"bound"`
 	Parts   []FloorPart `json:"parts"`
-	Error   *float64    `json:"error"` // relative, of the machine's model where it was fitted; null: not recorded
+	Error   *float64    `json:"error"` // relative error of the machine's model where it was fitted; null: not recorded
 }
 
-// A FloorPart is one thing that a run does at least.
+// A FloorPart is the least time of one kind of work.
 type FloorPart struct {
 	Name    string   `json:"name"`
 	Seconds float64  `json:"seconds"`
 	Count   float64  `json:"count"` // exchanges, operations, bytes or launches
 	Each    *float64 `json:"each_s"`
-	Rate    *float64 `json:"per_s"` // null: each tells
+	Rate    *float64 `json:"per_s"` // null where each_s is known
 }
 
-// AddFloor adds the floor of l on m; nil: nothing is known of the machine.
+// AddFloor adds the floor of l on m; m is nil if the machine is unknown.
 func (e *Explanation) AddFloor(m *model.Machine, l *tuner.Layout) error {
 	if e.Declined != nil {
 		return nil
@@ -45,7 +45,7 @@ func (e *Explanation) AddFloor(m *model.Machine, l *tuner.Layout) error {
 	return nil
 }
 
-// notes say what f is and what it is made of.
+// notes describes f and its parts in words.
 func (f *Floor) notes() []string {
 	if f == nil {
 		return nil
@@ -57,7 +57,7 @@ func (f *Floor) notes() []string {
 	return notes
 }
 
-// text says what p is, such as "exchange: 100 steps of 300 ns take 30.0 µs".
+// text describes p in words, such as "exchange: 100 steps of 300 ns take 30.0 µs".
 func (p FloorPart) text() string {
 	took := quantity.SI(p.Seconds, "s")
 	switch {

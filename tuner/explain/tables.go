@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots/table"
 )
 
-// Tables are e for people, but for passes.
+// Tables returns e as tables, all but the passes.
 func (e *Explanation) Tables(title string, notes []string) []*table.Table {
 	if e.Declined != nil {
 		return e.choices()
@@ -21,7 +21,7 @@ func (e *Explanation) Tables(title string, notes []string) []*table.Table {
 	return append(all, e.choices()...)
 }
 
-// operations is the table of what the schedule does.
+// operations is the table of the schedule's operations.
 func (e *Explanation) operations(title string, notes []string) *table.Table {
 	t := &table.Table{Title: title, Columns: []table.Column{
 		{Name: "operation", Key: "op"}, {Name: "count", Key: "count", Right: true}, {Name: "FLOPs", Key: "flops", Right: true},
@@ -51,13 +51,13 @@ func (e *Explanation) operations(title string, notes []string) *table.Table {
 			quantity.SI(*e.AtPeak, "s"), quantity.SI(*e.Peak, "FLOP/s"), quantity.SI(*e.AtCopy, "s"), quantity.SI(*e.Copy, "B/s")))
 	}
 	t.Notes = append(t.Notes, notes...)
-	if len(e.Kernels) == 0 { // else it is told with them
+	if len(e.Kernels) == 0 { // else the kernels' table has it
 		t.Notes = append(t.Notes, e.Floor.notes()...)
 	}
 	return t
 }
 
-// kernels is the table of what a run launches.
+// kernels is the table of the kernels that a run launches.
 func (e *Explanation) kernels() *table.Table {
 	t := &table.Table{Title: "Kernels of one run", Columns: []table.Column{
 		{Name: "kernel", Key: "name"}, {Name: "variant", Key: "variant"}, {Name: "launches", Key: "launches", Right: true},
@@ -82,7 +82,7 @@ func (e *Explanation) kernels() *table.Table {
 	return t
 }
 
-// times are what a run is expected to take, and takes at least.
+// times says how long a run is predicted to take, and how long it takes at least.
 func (e *Explanation) times() (notes []string) {
 	if p := e.Expected; p != nil {
 		within := "the error of its fit was not recorded for all variants that run"
@@ -94,7 +94,7 @@ func (e *Explanation) times() (notes []string) {
 	return append(notes, e.Floor.notes()...)
 }
 
-// parts says which steps make up the predicted time; "" if they do not.
+// parts says which steps make up the predicted time; "" if they do not add up to it.
 func (e *Explanation) parts() string {
 	var words []string
 	steps, start := 0.0, 0.0
@@ -116,7 +116,7 @@ func (e *Explanation) parts() string {
 	return fmt.Sprintf(" (%s, and %s to start and end)", strings.Join(words, ", "), quantity.SI(start, "s"))
 }
 
-// choices are the tables of which kernel runs each layer.
+// choices returns, for each choice, the table of the variants that could run the layer.
 func (e *Explanation) choices() []*table.Table {
 	var all []*table.Table
 	for _, c := range e.Choices {
@@ -147,7 +147,7 @@ func (e *Explanation) choices() []*table.Table {
 			add(o, o.outcome(c.Runs))
 		}
 		t.Notes = append(t.Notes, "group: the blocks that share one copy of the weights, a cluster or spread over the GPU",
-			"cycles, step and floor are those of one step; floor is what the exchange of states takes at least")
+			"cycles, step and floor are of one step; floor is the least time of the exchange of states")
 		if c.Runs.Source != nil {
 			t.Notes = append(t.Notes, fmt.Sprintf("source of %s: %s; Go writes the entry that calls it", c.Runs.Variant, *c.Runs.Source))
 		}
@@ -178,7 +178,7 @@ func (o Option) outcome(runs Option) string {
 	return ""
 }
 
-// PassTable is what each pass found.
+// PassTable lists what each pass found.
 func (e *Explanation) PassTable() *table.Table {
 	t := &table.Table{Title: "Passes that lower the schedule", Columns: []table.Column{{Name: "pass", Key: "pass"}, {Name: "found", Key: "found"}}}
 	for _, p := range e.Passes {
@@ -220,7 +220,7 @@ func seconds(s *float64) table.Cell {
 	return table.Number(*s, quantity.SI(*s, "s"))
 }
 
-// extent spells a geometry without the dimensions behind it that are 1.
+// extent spells a geometry without trailing dimensions of 1.
 func extent(e *[3]int) string {
 	switch {
 	case e == nil:

@@ -7,8 +7,8 @@ import (
 	"rnnbench/tuner"
 )
 
-// calling guesses the seconds that it takes to check and time the calls of a technique, a run
-// of which takes that long, in so many rounds.
+// calling guesses the seconds to check and time a technique's calls. A run takes run seconds, and
+// reference says that the reference has to be computed.
 func (x *Estimator) calling(run, rounds float64, problem rnn.Problem, reference bool) float64 {
 	m := &x.Measure
 	const handover = 20e-6 // writing an input, waking workers, reading an output
@@ -19,7 +19,7 @@ func (x *Estimator) calling(run, rounds float64, problem rnn.Problem, reference 
 	}
 	t += math.Max(m.Warmup.Seconds(), run)
 	if m.Verify {
-		t += 2 * call * float64(tuner.CallsChecked(problem)) // and what is read of each
+		t += 2 * call * float64(tuner.CallsChecked(problem)) // the call and the check of its output
 		if reference {
 			t += math.Min(float64(rnn.ReferenceFLOPs(problem.Sequence(), problem.Batch)), 4e9) / 2e9
 		}

@@ -13,30 +13,30 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// A Division is a plan dealt out to shards. It depends on the plan and the number of
-// shards alone: every machine comes to the same one, whatever its speed and memory.
+// A Division divides a plan among shards. It depends only on the plan and the number of shards, so
+// every machine computes the same division, whatever its speed and memory.
 type Division struct {
 	whole   Plan
 	control results.Point
-	trained bool                  // all of the plan is trained, so that the control belongs to no shard
+	trained bool                  // the whole plan is trained; then the control belongs to no shard
 	shard   map[results.Point]int // of each place, from 0
-	Seconds []float64             // estimate of each shard, with the control point
+	Seconds []float64             // estimate for each shard, with the control point
 	Points  []int                 // of each shard, without it
 }
 
-// A place is the points that stay together in one shard, and the seconds that they take.
+// A place is a group of points that stay together in one shard, with the seconds that they take.
 type place struct {
 	at                      results.Point
 	points                  int
-	swept, trained, control float64 // control is of its pass alone, where all is trained
+	swept, trained, control float64 // control: to measure the pass of what is trained
 }
 
 func (x *place) seconds() float64 { return x.swept + x.trained }
 
-// Divide deals the points of p out to n shards that take about equally long: the longest
-// points first, each to the shard with the least so far. Points that differ in streams
-// alone are rivals and stay together, and so are a network that is trained and its pass. The
-// point of median length is the control: of those that are swept, if there are any.
+// Divide divides the points of p among n shards that take about equally long. The longest points come
+// first, each to the shard with the least time so far. Points that differ only in streams are rivals
+// and stay together, and so do a trained network and its pass. The control is the point of median
+// time, among swept points if there are any.
 func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 	if p.Records() == 0 {
 		return nil, fmt.Errorf("%s: there is nothing to divide", p.Summary)
@@ -80,7 +80,7 @@ func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 	return d, nil
 }
 
-// places are the places of a plan, in its order.
+// places returns the places of a plan, in its order.
 func (p Plan) places(gpu bool) ([]*place, error) {
 	var all []*place
 	of := map[results.Point]*place{}
@@ -109,8 +109,8 @@ func (p Plan) places(gpu bool) ([]*place, error) {
 	return all, nil
 }
 
-// Shard is the part of the plan that shard s measures: the control point, and then its own
-// points. Name is that of the run that all shards together are.
+// Shard is the part of the plan that shard s measures: the control point, and then its own points.
+// name is the name of the run that all shards form together.
 func (d *Division) Shard(s results.Shard, name string) Plan {
 	s.Own, s.Trained = d.Points[s.Index-1], d.trained
 	s.Tune = d.whole.Kind != "" && len(d.whole.Networks()) == 0
@@ -122,7 +122,7 @@ func (d *Division) Shard(s results.Shard, name string) Plan {
 		return at.Place() == d.control && (part.Training == nil || d.trained)
 	}
 	control := d.pick(isControl)
-	for i := range control { // the pass of a network stands for it
+	for i := range control { // of a network, only its pass is measured
 		control[i].Training, control[i].before = nil, nil
 	}
 	q.Parts = append(control, d.pick(func(part *Part, at results.Point) bool {
@@ -135,7 +135,7 @@ func (d *Division) Shard(s results.Shard, name string) Plan {
 	return q
 }
 
-// pick is the parts of the whole plan with the points that are wanted.
+// pick returns the parts of the whole plan with only the wanted points.
 func (d *Division) pick(want func(*Part, results.Point) bool) []Part {
 	var list []Part
 	networks := 0
@@ -157,19 +157,19 @@ func (d *Division) pick(want func(*Part, results.Point) bool) []Part {
 	return list
 }
 
-// Control is the part of a shard's plan that is another shard's, and Own the rest.
+// Control is the part of a shard's plan that belongs to another shard. Own is the rest.
 func (p Plan) Control() Plan {
 	p.Parts, p.control = p.Parts[:p.control], 0
 	return p
 }
 
-// Own is the plan without the control point, unless that is its own.
+// Own is the plan without the control point, unless that belongs to this shard.
 func (p Plan) Own() Plan {
 	p.Parts, p.control = p.Parts[p.control:], 0
 	return p
 }
 
-// Share says what part of the plan shard s is, for a dry run.
+// Share says in words how large a part of the plan shard s is.
 func (d *Division) Share(s results.Shard) string {
 	sum := 0.0
 	for _, t := range d.Seconds {
@@ -183,7 +183,7 @@ func (d *Division) Share(s results.Shard) string {
 
 // rough estimates the seconds that a run of a problem takes, without laying it out.
 func rough(p rnn.Problem, gpu bool) float64 {
-	rate, perOp := 200e9, 0.5e-6 // of a few processors, and below of a GPU
+	rate, perOp := 200e9, 0.5e-6 // of a few processors
 	if gpu {
 		rate, perOp = 5e12, 3e-6
 	}
@@ -203,7 +203,7 @@ func sweeping(p rnn.Problem, techniques int, gpu bool) float64 {
 	return math.Max(t, 1e-3)
 }
 
-// training estimates the seconds that a network is trained.
+// training estimates the seconds of training a network.
 func training(p rnn.Problem, until results.TrainingPlan, gpu bool) float64 {
 	const unknown = 1000 // iterations until a loss is reached
 	n := until.Iterations

@@ -227,7 +227,7 @@ func TestOneOf(t *testing.T) {
 		t.Errorf("%v, %v", s, err)
 	}
 	for _, c := range []struct{ list, index, count, want string }{
-		{"3,7/16", "", "", "this is no job of an array: name one shard, such as 3/16"},
+		{"3,7/16", "", "", "this is not a job of an array: name one shard, such as 3/16"},
 		{"3,7/16", "0", "3", "lists 2 shards, but the array has 3 jobs"},
 		{"3,7/5", "1", "2", "the shard must be from 1 to 5"},
 		{"3,x/5", "1", "2", "is not a shard"},

@@ -14,27 +14,27 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A Forecast says what measuring a plan will be like.
+// A Forecast says what a plan will measure, with how much memory and time.
 type Forecast struct {
 	Entries []Entry
 	Whole   bool    // every point was laid out
 	Seconds float64 // estimate of all
 }
 
-// An entry is one technique at one point. What was not laid out has no memory.
+// An Entry is one technique at one point.
 type Entry struct {
 	Point          results.Point
 	Spec           grid.Spec
-	Memory         int64 // need; 0: not known
+	Memory         int64 // bytes needed; 0: not laid out
 	Ops            int
 	Seconds        float64 // estimate
-	Code, Declined string  // why it is skipped; "": it is not
+	Code, Declined string  // reason code and reason why it is skipped; "": it is not
 }
 
-// Known reports whether it was laid out, or would be in vain.
+// Known reports whether e was laid out or declined.
 func (e *Entry) Known() bool { return e.Ops > 0 || e.Declined != "" }
 
-// Largest is the entry that needs most memory of those that are not skipped.
+// Largest is the entry that needs most memory, skipped ones left out.
 func (f *Forecast) Largest() (largest Entry) {
 	for _, e := range f.Entries {
 		if e.Declined == "" && e.Memory > largest.Memory {
@@ -44,8 +44,7 @@ func (f *Forecast) Largest() (largest Entry) {
 	return largest
 }
 
-// Within is how many records a budget is enough for, in the order of the plan,
-// skipped ones included.
+// Within is how many records a budget suffices for, in the order of the plan, skipped ones included.
 func (f *Forecast) Within(budget time.Duration) int {
 	left := budget.Seconds()
 	for i, e := range f.Entries {
@@ -56,7 +55,7 @@ func (f *Forecast) Within(budget time.Duration) int {
 	return len(f.Entries)
 }
 
-// Records are the entries as records of what would become of them.
+// Records returns the entries as records, either ok or skipped, without measurements.
 func (f *Forecast) Records() []*results.Record {
 	var list []*results.Record
 	for _, e := range f.Entries {
@@ -72,26 +71,26 @@ func (f *Forecast) Records() []*results.Record {
 // An Estimator lays plans out ahead of measuring them.
 type Estimator struct {
 	Device  device.Info
-	Limits  device.Limits // what is not known is guessed
+	Limits  device.Limits // unknown rates are guessed
 	Free    int64         // memory that a technique may take; 0: unknown
 	Measure config.Measure
 
-	// LayOut lays out one entry. Only mistakes of the user's are errors.
+	// LayOut lays out one entry. Errors are mistakes of the user.
 	LayOut func(results.Point, grid.Spec) (*tuner.Layout, error)
 }
 
-// Forecast lays out what the plan names, for as long as limit allows (0: any
-// time), and estimates how long measuring takes. Two techniques whose settings
-// come to the same are refused: one's records would take the place of the
-// other's. Before each, tell is told how many are done.
+// Forecast lays out the plan's entries and estimates how long measuring takes. After limit (0: none)
+// it lays out only techniques that it has not seen yet. Two techniques with the same settings at a
+// point are an error, since one's records would replace the other's. tell is called before each
+// entry with the number of entries done.
 func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, tell func(done int)) (*Forecast, error) {
 	f := &Forecast{Whole: true}
 	start := time.Now()
-	first := map[string]bool{} // labels that were laid out once
+	first := map[string]bool{} // labels that were laid out at least once
 	for _, q := range p.Parts {
 		for _, at := range q.Points {
 			labels := map[string]string{} // by the key of their records
-			reference := true             // the first technique at a point waits for the reference
+			reference := true             // the first technique at a point includes the time of the reference
 			for _, s := range q.Specs {
 				if err := ctx.Err(); err != nil {
 					return nil, err
@@ -146,8 +145,8 @@ func (x *Estimator) estimate(l *tuner.Layout, reference bool) float64 {
 	return x.measuring(x.once(l), l.Problem, reference) + float64(l.Need())/2e9
 }
 
-// training guesses the seconds that training a layout takes: that a loss is reached is not
-// foreseen.
+// training guesses the seconds that training a layout takes. It ignores that a loss may be reached
+// earlier.
 func (x *Estimator) training(l *tuner.Layout, t results.TrainingPlan) float64 {
 	s := float64(t.Iterations) * x.once(l)
 	if t.Time > 0 && (t.Iterations == 0 || t.Time < s) {
@@ -171,8 +170,8 @@ func (x *Estimator) once(l *tuner.Layout) float64 {
 	return run + math.Max(float64(l.Schedule.FLOPs())/(0.5*flops), float64(l.Schedule.Traffic())/(4*copyRate))
 }
 
-// measuring guesses the seconds that it takes to check and time a technique, a run of
-// which takes that long.
+// measuring guesses the seconds to check and time a technique. A run takes run seconds, and reference
+// says that the reference has to be computed.
 func (x *Estimator) measuring(run float64, problem rnn.Problem, reference bool) float64 {
 	m := &x.Measure
 	rounds := float64(m.Rounds+m.MaxRounds) / 2

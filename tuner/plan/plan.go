@@ -1,4 +1,4 @@
-// Package plan says what a sweep or a tune measures, and what measuring it will take.
+// Package plan says what a sweep or a tune measures, and forecasts its time and memory.
 package plan
 
 import (
@@ -19,22 +19,22 @@ type Part struct {
 	Specs  []grid.Spec
 
 	Training *results.TrainingPlan // nil: it is swept
-	before   []int                 // networks of the whole plan before those of each point; nil: the plan is whole
+	before   []int                 // for each point, how many networks of the whole plan come before its own; nil: the plan is whole
 }
 
-// A Plan is what is to be measured.
+// A Plan says what to measure: every technique of each part at every point of that part.
 type Plan struct {
 	Parts   []Part
 	Summary string
-	Kind    string // of what is done with it, where that is not a sweep
-	Aside   bool   // its run is not one that commands without a run are to take
+	Kind    string // what the plan is for; "": a sweep
+	Aside   bool   // commands that are given no run ignore this plan's run
 
-	Shard   *results.Shard // the part of a larger plan that this is; nil: it is whole
-	whole   string         // hash of that plan
-	control int            // parts, the first ones, that are another shard's
+	Shard   *results.Shard // which part of a larger plan this is; nil: it is whole
+	whole   string         // hash of the larger plan
+	control int            // how many of the first parts belong to another shard
 }
 
-// A Target is what a plan is made for.
+// A Target is the device and the words that a plan is made for.
 type Target struct {
 	Device     device.Info
 	Vocabulary grid.Vocabulary
@@ -42,7 +42,7 @@ type Target struct {
 	Decide func(results.Point, grid.Spec) (grid.Spec, error)
 }
 
-// New makes a plan of a request.
+// New makes a plan from a request.
 func New(r grid.Request, t Target) (Plan, error) {
 	g, err := grid.New(r, t.Vocabulary)
 	if err != nil {
@@ -80,8 +80,8 @@ func New(r grid.Request, t Target) (Plan, error) {
 	return p, err
 }
 
-// Decided is the plan with each spec that leaves the technique open replaced, at each point, by what
-// decide says. A run is named by p itself: elsewhere the same plan may come to other techniques.
+// Decided is the plan in which decide has replaced the specs that leave the technique open, at each
+// point. A run keeps the hash of p itself, since decide may choose other techniques elsewhere.
 func (p Plan) Decided(decide func(results.Point, grid.Spec) (grid.Spec, error)) (Plan, error) {
 	q := p
 	q.Parts, q.control = nil, 0
@@ -116,7 +116,7 @@ func sameSpec(a, b grid.Spec) bool {
 	return a.Label == b.Label && a.String() == b.String() && a.Choice == b.Choice
 }
 
-// Points counts the points without techniques.
+// Points counts the points of all parts.
 func (p Plan) Points() (n int) {
 	for _, q := range p.Parts {
 		n += len(q.Points)
@@ -124,7 +124,7 @@ func (p Plan) Points() (n int) {
 	return n
 }
 
-// Records counts the points with techniques: each is to become a record.
+// Records counts the records that the plan will make: one for each technique at each point.
 func (p Plan) Records() (n int) {
 	for _, q := range p.Parts {
 		n += len(q.Points) * len(q.Specs)
@@ -156,7 +156,7 @@ func (p Plan) Labels() []string {
 	return list
 }
 
-// Each calls do with every point and its techniques, until it fails.
+// Each calls do with every point and its techniques. It stops at the first error and returns it.
 func (p Plan) Each(do func(results.Point, []grid.Spec) error) error {
 	for _, q := range p.Parts {
 		for _, at := range q.Points {
@@ -168,7 +168,7 @@ func (p Plan) Each(do func(results.Point, []grid.Spec) error) error {
 	return nil
 }
 
-// Tasks is the plan in a sweep's words.
+// Tasks is the plan as a list of a sweep's tasks.
 func (p Plan) Tasks() []tuner.Task {
 	var list []tuner.Task
 	for _, q := range p.Parts {
@@ -179,8 +179,8 @@ func (p Plan) Tasks() []tuner.Task {
 	return list
 }
 
-// Hash names the plan: the same points and techniques have the same one. Shards have that
-// of the whole plan.
+// Hash is the hash of the plan: the same points and techniques have the same hash. Shards have that of
+// the whole plan.
 func (p Plan) Hash() string {
 	if p.Shard != nil {
 		return p.whole
@@ -189,7 +189,7 @@ func (p Plan) Hash() string {
 	for _, q := range p.Parts {
 		list = append(list, grid.Hash(q.Points, q.Specs))
 		if q.Training != nil && p.Kind == "" {
-			list = append(list, "train "+q.Training.Data+" "+q.Training.Optimizer) // it may go on for longer
+			list = append(list, "train "+q.Training.Data+" "+q.Training.Optimizer) // limits do not count: training may continue
 		}
 	}
 	if p.Kind != "" {
@@ -201,12 +201,12 @@ func (p Plan) Hash() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(list, " "))))[:16]
 }
 
-// Manifest is what the manifest of the plan's run says of it.
+// Manifest is the plan's part of its run's manifest.
 func (p Plan) Manifest() results.Plan {
 	return results.Plan{Hash: p.Hash(), Points: p.Points(), Records: p.Records(), Summary: p.Summary, Shard: p.Shard}
 }
 
-// Mismatch says in what way a run is not one of the plan on device d; "": it is one.
+// Mismatch says why a run with manifest m is not a run of this plan on device d; "": it is one.
 func (p Plan) Mismatch(m results.Manifest, d results.Device) string {
 	switch {
 	case m.Plan.Hash == p.Hash():

@@ -8,7 +8,7 @@ import (
 	"rnnbench/results"
 )
 
-// mostShards is the largest number of shards: schedulers take fewer.
+// mostShards is the largest number of shards. Schedulers allow fewer.
 const mostShards = 100_000
 
 // ParseShard reads a shard such as 3/16.
@@ -22,7 +22,7 @@ func ParseShard(s string) (results.Shard, error) {
 	return shard(i, n, s)
 }
 
-// shard checks the numbers of a shard.
+// shard makes a shard of checked numbers; what names the source in errors.
 func shard(i, n int, what string) (results.Shard, error) {
 	switch {
 	case n < 1 || n > mostShards:
@@ -33,8 +33,8 @@ func shard(i, n int, what string) (results.Shard, error) {
 	return results.Shard{Index: i, Count: n}, nil
 }
 
-// OneOf reads a list of shards such as 3,7,9/16 and takes the one at this job's place in its
-// array: of a retry, whose array is shorter than the plan's.
+// OneOf reads a list of shards such as 3,7,9/16 and returns the one at this job's place in its array.
+// Retries use it: their array is shorter than the plan's. env returns an environment variable.
 func OneOf(s string, env func(string) string) (results.Shard, error) {
 	list, count, _ := strings.Cut(s, "/")
 	all := strings.Split(list, ",")
@@ -43,7 +43,7 @@ func OneOf(s string, env func(string) string) (results.Shard, error) {
 	case err != nil:
 		return results.Shard{}, err
 	case from == "":
-		return results.Shard{}, fmt.Errorf("%s lists shards, but this is no job of an array: name one shard, such as %s/%s", s, all[0], count)
+		return results.Shard{}, fmt.Errorf("%s lists shards, but this is not a job of an array: name one shard, such as %s/%s", s, all[0], count)
 	case place.Count != len(all):
 		return results.Shard{}, fmt.Errorf("%s lists %d shards, but the array has %d jobs", s, len(all), place.Count)
 	}
@@ -57,11 +57,11 @@ const (
 	slurmFirst      = "SLURM_ARRAY_TASK_MIN"
 	slurmStep       = "SLURM_ARRAY_TASK_STEP"
 	kubernetesTask  = "JOB_COMPLETION_INDEX"
-	kubernetesCount = "JOB_COMPLETIONS" // which the manifest has to set
+	kubernetesCount = "JOB_COMPLETIONS" // the job's manifest has to set it
 )
 
-// FromScheduler reads the shard from the variables that a scheduler sets for a job of an
-// array, and names the one that decided. Outside such a job, from is "".
+// FromScheduler reads the shard from the variables that a scheduler sets for a job of an array. from
+// names the variable that it found; it is "" outside such a job.
 func FromScheduler(env func(string) string) (s results.Shard, from string, err error) {
 	number := func(name string, usual int) int {
 		text := env(name)

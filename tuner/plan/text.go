@@ -12,7 +12,7 @@ import (
 	"rnnbench/results"
 )
 
-// Line says what will be measured, in one line.
+// Line says in one line what will be measured and how long it takes.
 func (f *Forecast) Line(summary string) string {
 	skipped := map[string]int{}
 	n := 0
@@ -37,7 +37,7 @@ func (f *Forecast) Line(summary string) string {
 	return s + "; about " + quantity.Duration(f.Seconds)
 }
 
-// kindOfSkip is what a reason code says is at fault, in a word.
+// kindOfSkip names the cause in a reason code in one word.
 func kindOfSkip(code string) string {
 	if kind, ok := strings.CutPrefix(code, "unsupported_"); ok {
 		return kind
@@ -48,7 +48,7 @@ func kindOfSkip(code string) string {
 	return "unsupported"
 }
 
-// Budget says how far a budget reaches.
+// Budget says how many records a budget covers.
 func (f *Forecast) Budget(budget time.Duration) string {
 	n := f.Within(budget)
 	if n == len(f.Entries) {
@@ -57,7 +57,7 @@ func (f *Forecast) Budget(budget time.Duration) string {
 	return fmt.Sprintf("budget: %v covers about the first %d of %d records", budget, n, len(f.Entries))
 }
 
-// Lines are what a dry run says, where so much memory is free; 0: unknown.
+// Lines is what a dry run prints. free is the available memory in bytes; 0: unknown.
 func (f *Forecast) Lines(summary string, budget time.Duration, free int64) []string {
 	list := []string{f.Line(summary)}
 	if budget > 0 {
@@ -69,7 +69,7 @@ func (f *Forecast) Lines(summary string, budget time.Duration, free int64) []str
 	return append(list, table.SkipLines(f.Records())...)
 }
 
-// memoryLine says what the largest entry needs of what is free.
+// memoryLine says how much memory the largest entry e needs and how much is available.
 func memoryLine(e Entry, free int64) string {
 	may := "free memory is unknown"
 	if free > 0 {

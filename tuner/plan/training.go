@@ -8,7 +8,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A Network is one that a plan trains: a technique at a point.
+// A Network is a network that a plan trains: a technique at a point.
 type Network struct {
 	Point    results.Point
 	Spec     grid.Spec
@@ -16,12 +16,12 @@ type Network struct {
 	Number   int // in the whole plan, from 1; it names the checkpoint
 }
 
-// Trained is the plan with all of it trained.
+// Trained is the plan with every part trained until t.
 func (p Plan) Trained(t results.TrainingPlan) Plan {
 	return p.train(t, func(Part) bool { return true })
 }
 
-// Until is the plan with other limits of what it trains.
+// Until is the plan with limits t for the parts that it trains.
 func (p Plan) Until(t results.TrainingPlan) Plan {
 	return p.train(t, func(q Part) bool { return q.Training != nil })
 }
@@ -36,13 +36,13 @@ func (p Plan) train(t results.TrainingPlan, want func(Part) bool) Plan {
 	return p
 }
 
-// Sweeps is the plan without what is trained.
+// Sweeps is the plan without the parts that are trained.
 func (p Plan) Sweeps() Plan {
 	p.Parts = slices.DeleteFunc(slices.Clone(p.Parts), func(q Part) bool { return q.Training != nil })
 	return p
 }
 
-// Networks lists what is trained.
+// Networks lists the networks that the plan trains.
 func (p Plan) Networks() []Network {
 	var list []Network
 	for _, q := range p.Parts {
@@ -62,7 +62,7 @@ func (p Plan) Networks() []Network {
 	return list
 }
 
-// Latest is the newest of records that is one of n; nil: there is none.
+// Latest is the newest record of n among recs; nil: there is none.
 func (n Network) Latest(recs []results.Record) *results.Record {
 	var last *results.Record
 	for i := range recs {
@@ -78,8 +78,8 @@ func (n Network) Latest(recs []results.Record) *results.Record {
 	return last
 }
 
-// Finished reports whether the newest record of n says that training need not go on. What
-// broke may be tried again.
+// Finished reports whether n's newest record, last, says that training need not continue. Failed
+// training may be tried again.
 func (n Network) Finished(last *results.Record) bool {
 	if last == nil || last.Training == nil {
 		return false

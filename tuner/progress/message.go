@@ -11,8 +11,8 @@ import (
 	"rnnbench/tuner"
 )
 
-// A Message is one line of --progress json. Keys that say nothing are left out;
-// docs/notebook/progress.md tells what they mean.
+// A Message is one line of --progress json. Empty keys are left out. docs/notebook/progress.md explains
+// the keys.
 type Message struct {
 	Event   string         `json:"event"`
 	Elapsed float64        `json:"elapsed_s"`
@@ -33,7 +33,7 @@ type Message struct {
 	RunnerUp   string   `json:"runner_up,omitempty"`
 	Lead       *float64 `json:"lead,omitempty"`
 	Candidates int      `json:"candidates,omitempty"`
-	Dropped    int      `json:"dropped,omitempty"` // of them, by prediction
+	Dropped    int      `json:"dropped,omitempty"` // candidates dropped by prediction
 	Samples    int      `json:"bursts,omitempty"`
 
 	Text string `json:"text,omitempty"`
@@ -52,7 +52,7 @@ func (s Sender) Send(m Message) {
 	m.Elapsed = time.Since(s.Start).Seconds()
 	line, err := json.Marshal(m)
 	if err != nil {
-		line = fmt.Appendf(nil, `{"event":"error","text":%q}`, err) // a number that JSON has no word for
+		line = fmt.Appendf(nil, `{"event":"error","text":%q}`, err) // a number that JSON cannot express
 	}
 	_, _ = s.W.Write(append(line, '\n'))
 }
@@ -66,7 +66,7 @@ func (s Sender) Text(text string) {
 	s.Send(Message{Event: event, Text: text})
 }
 
-// message begins one with where a sweep or tune is.
+// message starts a message with how far the sweep or tune is.
 func (g *Progress) message(event string) Message {
 	done := g.done
 	if g.points > 0 {
@@ -79,7 +79,7 @@ func (g *Progress) message(event string) Message {
 	return m
 }
 
-// sendEvent sends what a sweep tells, of rounds no more than a few in a second.
+// sendEvent sends an event of a sweep. It sends rounds at most five times a second.
 func (g *Progress) sendEvent(e tuner.Event) {
 	if e.Phase == tuner.Measuring && time.Since(g.drawn) < 200*time.Millisecond {
 		return

@@ -1,5 +1,5 @@
-// Package progress shows how far a sweep or a tune is: on a terminal one line that is
-// written again, elsewhere a line per finished point, or a JSON object for each event.
+// Package progress shows how far a sweep or a tune is. On a terminal it rewrites one line. Elsewhere
+// it prints a line for each finished point, or a JSON object for each event.
 package progress
 
 import (
@@ -20,46 +20,46 @@ import (
 	"rnnbench/tuner/tuning"
 )
 
-// Moment is how long a user is left without a word.
+// Moment is how long a command may take before it shows progress.
 const Moment = 250 * time.Millisecond
 
-// A Progress shows how far a sweep is. It writes between samples only, when the sweep
-// tells of something, so that it is never part of a sample.
+// A Progress shows how far a sweep is. It writes only on events of the sweep, which come between
+// samples, so writing is never part of a sample.
 type Progress struct {
 	Options
-	expected map[string]float64 // seconds, by entry; empty: not known
-	names    map[string]string  // labels that say more than the technique's, by entry
-	shared   []string           // words of all points
+	expected map[string]float64 // estimated seconds by entry; empty: not known
+	names    map[string]string  // labels with the technique that auto chose, by entry
+	shared   []string           // words that all points share
 	skips    quantity.Skips
 	all      float64 // sum of expected
 	start    time.Time
 
-	mu    sync.Mutex // the sweep and an interrupt write
+	mu    sync.Mutex // the sweep and an interrupt both write
 	done  int
-	spent float64 // of all
+	spent float64 // sum of expected of the finished entries
 	drawn time.Time
 	shown bool   // a line is on the terminal
 	last  string // the newest result
 
-	points, at int           // of a tune, and how many are done; its candidates are not counted
-	here       results.Point // at which leader is the fastest so far
-	leader     string
-	best       float64 // its seconds
+	points, at int           // points of a tune, and how many are done; 0: a sweep
+	here       results.Point // the point of leader
+	leader     string        // the fastest so far
+	best       float64       // leader's seconds
 }
 
 // Options say where progress is shown, and how.
 type Options struct {
 	W       io.Writer
-	Rewrite bool // W is a terminal, on which a line is written again
+	Rewrite bool // W is a terminal, on which one line is rewritten
 	Width   int  // of W
 	JSON    bool // a message for each event instead of text
 	To      Sender
-	Total   int // points with techniques, or points
-	// Outcome says what came of a record; nil: its time and rate.
+	Total   int // records of a sweep, or points of a tune
+	// Outcome describes a finished record; nil: by its time and rate.
 	Outcome func(*results.Record) string
 }
 
-// New shows the progress of what f forecasts; nil: not known.
+// New makes the progress of a sweep. f is its forecast; nil: none.
 func New(o Options, f *plan.Forecast) *Progress {
 	if o.Outcome == nil {
 		o.Outcome = Outcome
@@ -81,11 +81,11 @@ func New(o Options, f *plan.Forecast) *Progress {
 		g.share(e.Point)
 		g.all += seconds
 	}
-	g.all *= float64(o.Total) / float64(max(1, len(f.Entries))) // of a resumed run part is done
+	g.all *= float64(o.Total) / float64(max(1, len(f.Entries))) // a resumed run is partly done
 	return g
 }
 
-// Tune has g show a tune of q, whose points are counted and not its candidates.
+// Tune makes g show a tune of q: it counts points instead of candidates.
 func (g *Progress) Tune(q plan.Plan) {
 	g.points = q.Points()
 	for _, part := range q.Parts {
@@ -95,8 +95,7 @@ func (g *Progress) Tune(q plan.Plan) {
 	}
 }
 
-// withChoice is a spec's label with what was chosen for it, where the user did not
-// name it.
+// withChoice is a spec's label, with the technique chosen for it if the user left it open.
 func withChoice(s grid.Spec) string {
 	if s.Choice == nil {
 		return s.Label
@@ -106,7 +105,7 @@ func withChoice(s grid.Spec) string {
 
 func entryKey(p results.Point, label string) string { return fmt.Sprintf("%+v|%s", p, label) }
 
-// Watch is told what the sweep is doing.
+// Watch receives the sweep's events.
 func (g *Progress) Watch(e tuner.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -124,13 +123,13 @@ func (g *Progress) Watch(e tuner.Event) {
 	if e.Phase == tuner.Done {
 		g.skips.Add(e.Record, "")
 		if s := e.Record.Status; s == results.Skipped {
-			return // counted, and told in the end
+			return // Close reports skipped ones
 		} else if !g.Rewrite {
-			if g.points == 0 || s != results.OK { // of a tune, a line per point
+			if g.points == 0 || s != results.OK { // a tune prints a line per point instead
 				fmt.Fprintf(g.W, "%s %v %s  %s\n", g.count(g.done), e.Point, name, g.last)
 			}
 			return
-		} else if s != results.OK { // stays on the screen
+		} else if s != results.OK { // this line stays on the screen
 			g.clear()
 			fmt.Fprintf(g.W, "%v %s  %s\n", e.Point, name, g.last)
 		}
@@ -155,10 +154,10 @@ func (g *Progress) Watch(e tuner.Event) {
 	if !g.room(s) {
 		s = line("")
 	}
-	g.draw(s) // what comes last is cut where that is still too much
+	g.draw(s) // which cuts a line that is still too long
 }
 
-// share keeps the words that p has, too.
+// share keeps the shared words that p has too.
 func (g *Progress) share(p results.Point) {
 	words := strings.Fields(p.String())
 	if g.shared == nil {
@@ -168,7 +167,7 @@ func (g *Progress) share(p results.Point) {
 	g.shared = slices.DeleteFunc(g.shared, func(w string) bool { return !slices.Contains(words, w) })
 }
 
-// own spells what tells p from the other points.
+// own spells the words of p that other points do not share.
 func (g *Progress) own(p results.Point) string {
 	words := strings.Fields(p.String())
 	if own := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(g.shared, w) }); len(own) > 0 {
@@ -177,7 +176,7 @@ func (g *Progress) own(p results.Point) string {
 	return strings.Join(words, " ")
 }
 
-// name is what the technique of an event is called.
+// name is the displayed name of an event's technique.
 func (g *Progress) name(e tuner.Event) string {
 	if s, ok := g.names[entryKey(e.Point, e.Label)]; ok {
 		return s
@@ -185,9 +184,9 @@ func (g *Progress) name(e tuner.Event) string {
 	return e.Label
 }
 
-// follow keeps the fastest of the point that a sweep is at.
+// follow keeps the fastest record of the sweep's current point.
 func (g *Progress) follow(r *results.Record) {
-	if g.points > 0 { // tells itself
+	if g.points > 0 { // a tune calls Lead
 		return
 	}
 	if r.Point != g.here {
@@ -198,7 +197,7 @@ func (g *Progress) follow(r *results.Record) {
 	}
 }
 
-// leads says which technique is the fastest so far.
+// leads names the fastest technique so far.
 func (g *Progress) leads() string {
 	if g.leader == "" {
 		return ""
@@ -206,7 +205,7 @@ func (g *Progress) leads() string {
 	return fmt.Sprintf("  leads: %s %s", g.leader, quantity.SI(g.best, "s"))
 }
 
-// Lead is told of the candidate of a tune that is the fastest so far.
+// Lead receives each new fastest candidate of a tune.
 func (g *Progress) Lead(p results.Point, label string, seconds float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -218,13 +217,13 @@ func (g *Progress) Lead(p results.Point, label string, seconds float64) {
 	}
 }
 
-// seconds is what a run of the winner takes.
+// seconds is the time of a run of the winner.
 func seconds(v *tuner.Verdict) float64 {
 	t, _ := v.Cost()
 	return t
 }
 
-// cost is the time of a run of the winner, and the energy where that was tuned for.
+// cost is the time of a run of the winner, and its energy if energy was the objective.
 func cost(v *tuner.Verdict) string {
 	t, joules := v.Cost()
 	text := quantity.SI(t, "s")
@@ -234,7 +233,7 @@ func cost(v *tuner.Verdict) string {
 	return text
 }
 
-// Tuned is told of a verdict.
+// Tuned receives the verdict of each point of a tune.
 func (g *Progress) Tuned(v *tuner.Verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -277,7 +276,7 @@ func (g *Progress) count(n int) string {
 	return fmt.Sprintf("[%*d/%d]", len(fmt.Sprint(g.Total)), n, g.Total)
 }
 
-// eta says how long the rest takes.
+// eta says in words how long the rest takes; "": unknown.
 func (g *Progress) eta() string {
 	left, ok := g.left()
 	switch {
@@ -289,8 +288,8 @@ func (g *Progress) eta() string {
 	return "  ETA " + quantity.Duration(left)
 }
 
-// left extrapolates from what was expected of the points that are done, or, of a
-// tune, from their number. It is in seconds.
+// left is the remaining time in seconds. It extrapolates from the estimates of finished records or,
+// in a tune, from the number of finished points. It is false if unknown.
 func (g *Progress) left() (float64, bool) {
 	elapsed := time.Since(g.start).Seconds()
 	switch {
@@ -304,7 +303,7 @@ func (g *Progress) left() (float64, bool) {
 	return elapsed / g.spent * max(0, g.all-g.spent), true
 }
 
-// margin is for the ^C that a terminal echoes.
+// margin leaves room for the ^C that a terminal echoes.
 const margin = 4
 
 // room reports whether a line fits the terminal.
@@ -339,8 +338,7 @@ func (g *Progress) Say(line string) {
 	fmt.Fprintln(g.W, safe.Text(line))
 }
 
-// Close leaves a clean line. A log says what was skipped; on a terminal the table
-// does.
+// Close clears the line. A log then lists what was skipped; on a terminal the table of results does.
 func (g *Progress) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -353,7 +351,7 @@ func (g *Progress) Close() {
 	}
 }
 
-// Outcome says what came of a point in a few words.
+// Outcome describes a record in a few words: its time and rate, or its status and reason.
 func Outcome(r *results.Record) string {
 	if r.Status != results.OK {
 		s := string(r.Status)
@@ -373,7 +371,7 @@ func Outcome(r *results.Record) string {
 	return s + "  " + quantity.SI(r.FLOPS(), "FLOP/s")
 }
 
-// LaidOut tells of a dry run how many entries were laid out.
+// LaidOut shows how many entries a dry run has laid out.
 func (g *Progress) LaidOut(done int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

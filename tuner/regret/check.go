@@ -14,22 +14,22 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// turns are how many rounds two winners run against each other.
+// turns is how many rounds two winners run against each other.
 const turns = 40
 
-// near is how much slower a winner may be to count as near.
+// near is how much slower a winner may be and still count as near, as a share.
 const near = 0.02
 
-// A Check says how far the winners of a search are from those of measuring every candidate.
+// A Check compares the winners of a search with those found by measuring every candidate.
 type Check struct {
 	rows    [][]table.Cell
-	ratios  []results.Stats // of the times of both winners, round by round
+	ratios  []results.Stats // of the winners' times, round by round: the search's over the other's
 	seconds []float64       // that the search took at each point
-	cut     int             // points at which the budget ended the measuring of every candidate
+	cut     int             // points at which the budget ended before every candidate was measured
 }
 
-// Measure has t search at a point, measures every candidate there, and has both winners run in turns. It returns the
-// verdict of the search. Candidates that both measure are measured by each.
+// Measure searches at a point by t, measures every candidate there, and runs both winners in turns. It
+// returns the verdict of the search. The two measurements share no records.
 func (c *Check) Measure(ctx context.Context, t *tuner.Tune, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
 	start := time.Now()
 	found, err := t.Tune(ctx, at, specs, results.Impl{})
@@ -37,7 +37,7 @@ func (c *Check) Measure(ctx context.Context, t *tuner.Tune, at results.Point, sp
 		return found, err
 	}
 	took := time.Since(start).Seconds()
-	// Its own tune: what the search expects of candidates from other points may not keep any from being measured.
+	// It is a new tune without a prior, which could keep candidates from being measured.
 	every := &tuner.Tune{Sweep: t.Sweep, Depth: t.Depth, Search: t.Search, Leader: t.Leader}
 	every.Search.Strategy, every.Search.MaxEvals = "exhaustive", 0
 	start = time.Now()
@@ -54,8 +54,8 @@ func (c *Check) Measure(ctx context.Context, t *tuner.Tune, at results.Point, sp
 	return found, nil
 }
 
-// inTurns is how many times as long as b a takes in each round, where both run in turns. It has no rounds where one of them
-// failed.
+// inTurns runs a and b in turns and summarises the ratio of a's to b's time in each round. ratio.N is 0
+// if one of them failed.
 func inTurns(ctx context.Context, t *tuner.Tune, a, b *results.Record) (ratio results.Stats, err error) {
 	if a.Key() == b.Key() {
 		one := 1.0
@@ -91,7 +91,8 @@ func inTurns(ctx context.Context, t *tuner.Tune, a, b *results.Record) (ratio re
 	return ratio, nil
 }
 
-// add adds a point: what the search found in how many seconds, and what was found by measuring every candidate.
+// add adds a point: found is the search's verdict after took seconds, all the verdict after measuring
+// every candidate for whole seconds.
 func (c *Check) add(found, all *tuner.Verdict, took, whole float64, ratio results.Stats) {
 	c.seconds = append(c.seconds, took)
 	measured := fmt.Sprint(all.Timed())

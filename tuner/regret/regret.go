@@ -1,5 +1,5 @@
-// Package regret says how much slower a technique chosen ahead is than the fastest:
-// what wisdom says of a point, or what is usual there, beside what was measured.
+// Package regret computes regret: how much slower auto's choice at a point, by wisdom or by default,
+// is than the fastest measured technique.
 package regret
 
 import (
@@ -16,22 +16,22 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// Matches of a choice of which no wisdom speaks; package auto makes them.
+// Grounds of choices without wisdom. Package auto defines the same words.
 const (
 	predicted = "predicted"
 	raced     = "raced"
 	usual     = "default"
 )
 
-// A List is how far the choice is from the fastest at each of some points.
+// A List holds the regret at several points.
 type List struct {
 	rows    [][]table.Cell
 	shares  map[string][]float64 // by match
-	apart   bool                 // at some point, regret is not about the ratio of the times
+	apart   bool                 // at some point, the regret and the ratio of the times differ by over 0.05
 	unknown int                  // points at which the choice was not measured
 }
 
-// add adds what the choice is at a point, and what was the fastest there.
+// add adds a point: its choice, the record pick of that choice, the fastest record and the regret.
 func (g *List) add(p results.Point, choice *results.Choice, pick, best *results.Record, share float64) {
 	if g.shares == nil {
 		g.shares = map[string][]float64{}
@@ -69,7 +69,7 @@ func (g *List) Table() *table.Table {
 	return t
 }
 
-// summary says how large shares are.
+// summary summarises shares in words.
 func summary(shares []float64) string {
 	logs, worst := 0.0, 0.0
 	for _, s := range shares {
@@ -78,8 +78,8 @@ func summary(shares []float64) string {
 	return fmt.Sprintf("geometric mean %.2f %% over %s, worst %.1f %%", 100*math.Expm1(logs/float64(len(shares))), quantity.Plural(len(shares), "point"), 100*worst)
 }
 
-// Measure has t find the fastest of specs at a point, beside the choice there, which
-// was laid out as l. The wisdom is not changed by that.
+// Measure finds the fastest of specs at a point by t and adds the regret of choice, which was laid out
+// as l. It does not change the wisdom.
 func (g *List) Measure(ctx context.Context, t *tuner.Tune, at results.Point, specs []grid.Spec, choice grid.Spec, l *tuner.Layout) (*tuner.Verdict, error) {
 	was := results.Record{Point: at, Device: t.Device.Info().Key, Impl: results.Impl{Name: choice.Name}}
 	if l.Reason == "" {
@@ -90,7 +90,7 @@ func (g *List) Measure(ctx context.Context, t *tuner.Tune, at results.Point, spe
 		return v, err
 	}
 	i := slices.IndexFunc(v.Records, func(r *results.Record) bool { return r != nil && r.Key() == was.Key() })
-	if i < 0 || v.Medians[i] == 0 { // it cannot run here, or was not begun
+	if i < 0 || v.Medians[i] == 0 { // it cannot run here, or was not started
 		g.unknown++
 		return v, nil
 	}
@@ -98,18 +98,16 @@ func (g *List) Measure(ctx context.Context, t *tuner.Tune, at results.Point, spe
 	return v, nil
 }
 
-// A Policy is how the choice comes about.
+// A Policy says how auto chooses at recorded points.
 type Policy struct {
 	Book *wisdom.Book
 	// Allowed reports whether a technique of the book may be the choice.
 	Allowed func(name string) bool
-	// Usual lists what is tried, in this order, at a point of which the book does
-	// not speak.
+	// Usual lists the techniques that are tried, in this order, at a point without an entry.
 	Usual func(device string, p results.Point) []string
 }
 
-// Recorded adds how far the choice at a recorded point is from the fastest of the
-// records.
+// Recorded adds the regret of the choice among the records of one point.
 func (g *List) Recorded(p Policy, group []*results.Record) {
 	pick, choice := p.find(group)
 	if pick == nil {
@@ -126,7 +124,7 @@ func (g *List) Recorded(p Policy, group []*results.Record) {
 	g.add(pick.Point, choice, pick, best, far[slices.Index(group, pick)])
 }
 
-// find finds the record of the choice; nil: there is none.
+// find returns the record of the choice, and the choice; nil: it was not measured.
 func (p Policy) find(group []*results.Record) (*results.Record, *results.Choice) {
 	first := group[0]
 	for _, m := range p.Book.Lookup(first.Device, first.Mode.Cache, first.Point) {
@@ -152,8 +150,8 @@ func (p Policy) find(group []*results.Record) (*results.Record, *results.Choice)
 	return nil, nil
 }
 
-// refused reports whether the choice would have been another, since r cannot run: not
-// just a tuner that found others faster.
+// refused reports whether r cannot run, so that auto would have chosen another technique. A record
+// that a tuner skipped as slow does not count.
 func refused(r *results.Record) bool {
 	return r.Status == results.Skipped && r.ReasonCode != nil && *r.ReasonCode != results.ReasonBound && *r.ReasonCode != results.ReasonUnlikely
 }

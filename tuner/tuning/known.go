@@ -10,10 +10,10 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// A Memory is what earlier runs know that holds here and now.
+// A Memory holds the records of earlier runs that are valid in the current environment.
 type Memory struct {
 	Measure     config.Measure
-	RetryFailed bool // what failed is not known
+	RetryFailed bool // failed records do not count as known
 	Objective   string
 	Device      string
 	Libraries   map[string]string
@@ -23,7 +23,7 @@ type Memory struct {
 	known map[string]*results.Record
 }
 
-// add takes in records that were measured in the same way, the newest of each key.
+// add adds records that were measured in the same way. It keeps the newest of each key.
 func (y *Memory) add(recs []results.Record) {
 	if y.known == nil {
 		y.known = map[string]*results.Record{}
@@ -42,7 +42,7 @@ func (y *Memory) add(recs []results.Record) {
 	}
 }
 
-// Read takes in the records of one run, whatever its environment.
+// Read adds the records of one run, whatever its environment.
 func (y *Memory) Read(run string) error {
 	_, recs, _, err := results.Read(run)
 	if err == nil {
@@ -51,8 +51,8 @@ func (y *Memory) Read(run string) error {
 	return err
 }
 
-// ReadAll takes in the records of all runs in a folder that were made in the same
-// environment.
+// ReadAll adds the records of all runs in dir that were made in the same environment. It ignores
+// runs that cannot be read.
 func (y *Memory) ReadAll(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil { // there are no runs yet
@@ -71,11 +71,11 @@ func (y *Memory) ReadAll(dir string) {
 	}
 }
 
-// Records are what is known, by key.
+// Records returns the known records by key.
 func (y *Memory) Records() map[string]*results.Record { return y.known }
 
-// holds reports whether what a run measured holds here and now: the device, its
-// libraries and the program are the same.
+// holds reports whether a run's records are valid here: the device, its libraries and the program are
+// the same.
 func (y *Memory) holds(m results.Manifest) bool {
 	if len(m.Devices) == 0 || m.Devices[0].Key != y.Device {
 		return false

@@ -13,17 +13,17 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// A Replay searches among the records of runs, with no device.
+// A Replay searches among the records of runs, without a device.
 type Replay struct {
 	Sets   []results.Set // the runs
-	Book   *wisdom.Book  // takes in what is found
+	Book   *wisdom.Book  // gets the entries found
 	Search search.Options
 
 	Winners Winners
 	Found   []wisdom.Entry
 }
 
-// Do searches at each point of the records.
+// Do searches at each point of recs.
 func (y *Replay) Do(ctx context.Context, recs []results.Record) error {
 	var all []*tuner.Replay
 	priors := map[string]*tuner.Prior{} // by device and cache
@@ -65,7 +65,7 @@ func Recorded(recs []results.Record) (list *Winners, candidates int) {
 	return list, candidates
 }
 
-// Unverified counts records that have times of answers that were not checked.
+// Unverified counts timed records whose answers were not checked.
 func Unverified(recs []results.Record) (n int) {
 	for i := range recs {
 		if r := &recs[i]; r.Status == results.OK && r.Verify == nil {
@@ -75,7 +75,7 @@ func Unverified(recs []results.Record) (n int) {
 	return n
 }
 
-// quality says how good a strategy is on the records of all points.
+// quality says in words how good a strategy is on the records of all points.
 func quality(all []*tuner.Replay, strategy string) string {
 	const near = 0.03
 	within, worst, logs, time, whole := 0, 0.0, 0.0, 0.0, 0.0
@@ -92,13 +92,13 @@ func quality(all []*tuner.Replay, strategy string) string {
 		100*math.Expm1(logs/float64(len(all))), 100*worst)
 }
 
-// setOf finds the run that a record is of.
+// setOf finds the run of a record.
 func setOf(sets []results.Set, r *results.Record) *results.Set {
 	i := slices.IndexFunc(sets, func(s results.Set) bool { return s.Manifest.Run == r.Run })
 	return &sets[max(i, 0)]
 }
 
-// peakOf is the peak of a device as a run measured it, 0 if it did not.
+// peakOf is the device's peak in FLOP/s that a run measured; 0: it did not.
 func peakOf(s *results.Set, device string) float64 {
 	for _, d := range s.Manifest.Devices {
 		if d.Key == device && d.Peak != nil {
@@ -108,7 +108,7 @@ func peakOf(s *results.Set, device string) float64 {
 	return 0
 }
 
-// versionsOf are those of the program and the device that a run is of.
+// versionsOf returns the versions of a run's program and of a device's libraries.
 func versionsOf(s *results.Set, device string) (tool string, libraries map[string]string) {
 	for _, d := range s.Manifest.Devices {
 		if d.Key == device {

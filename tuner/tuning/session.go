@@ -1,4 +1,4 @@
-// Package tuning tunes many points: live, with what earlier runs know, or among the
+// Package tuning tunes many points: on a device, with the records of earlier runs, or only among the
 // records of runs.
 package tuning
 
@@ -14,8 +14,8 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// A Session tunes the points of a plan one after the other and keeps what it finds
-// at once: records in a run, winners in the run's manifest and in the wisdom.
+// A Session tunes the points of a plan one after another. It saves what it finds at once: records in a
+// run, winners in the run's manifest and in the wisdom.
 type Session struct {
 	Tune   *tuner.Tune
 	Plan   plan.Plan
@@ -23,18 +23,17 @@ type Session struct {
 	Known  map[string]*results.Record
 
 	Book      *wisdom.Book
-	Path      string            // of the book; "": it is not kept
-	Beside    string            // file for the winners of this session alone; "": none
-	Cache     string            // as the book says it
+	Path      string            // of the book; "": it is not saved
+	Beside    string            // second file, for the winners of this session only; "": none
+	Cache     string            // "hot" or "cold", for the book's entries
 	Tool      string            // version of the program
-	Libraries map[string]string // versions of what the device computes with
+	Libraries map[string]string // versions of the device's libraries
 
-	// Begin makes the run's folder, or opens the one to resume.
+	// Begin creates the run's folder, or opens the run to resume.
 	Begin func() (*results.Run, error)
-	// Instead, where set, has Tune find something else at a point, of which the
-	// book is to know nothing.
+	// Instead, where set, replaces tuning at each point. Its winners do not go into the book.
 	Instead func(context.Context, results.Point, []grid.Spec) (*tuner.Verdict, error)
-	// Tuned is told of each verdict.
+	// Tuned receives each verdict.
 	Tuned func(*tuner.Verdict)
 
 	Run     *results.Run // nil: nothing was measured yet
@@ -44,7 +43,7 @@ type Session struct {
 	chosen  []results.Winner // of the points tuned so far
 }
 
-// Do tunes every point. What was found before an error stays.
+// Do tunes every point. Results found before an error stay saved.
 func (s *Session) Do(ctx context.Context) error {
 	start := time.Now()
 	s.Tune.Recall = func(key string) *results.Record { return s.Known[key] }
@@ -89,15 +88,15 @@ func (s *Session) point(ctx context.Context, at results.Point, specs []grid.Spec
 	return s.keep(v)
 }
 
-// Open begins the run, whether something is measured or not.
+// Open starts the run even if nothing will be measured.
 func (s *Session) Open() (err error) {
 	s.Run, err = s.Begin()
 	return err
 }
 
-// append keeps a record. The first one makes the run: where everything is known
-// already there is none. A winner of before that ran again beside what is new
-// has its record in a resumed run already.
+// append saves a record. The first one starts the run, so there is no run if everything is known
+// already. It leaves out an old winner that ran again for comparison, if the resumed run has its
+// record.
 func (s *Session) append(r *results.Record) error {
 	if s.Run == nil {
 		if err := s.Open(); err != nil {
@@ -110,8 +109,7 @@ func (s *Session) append(r *results.Record) error {
 	return s.Run.Append(r)
 }
 
-// keep writes the winner into the book at once, so that nothing can take it
-// back.
+// keep writes the winner into the book at once, so that an interruption cannot lose it.
 func (s *Session) keep(v *tuner.Verdict) error {
 	e := v.Entry(s.Cache, s.Tool, s.Libraries)
 	if s.Beside != "" {
@@ -129,7 +127,7 @@ func (s *Session) keep(v *tuner.Verdict) error {
 	return nil
 }
 
-// won notes the winner in the run's manifest, if there is a run: reports name it.
+// won adds the winner to the run's manifest, which reports read, if there is a run.
 func (s *Session) won(v *tuner.Verdict) error {
 	if w := v.WinnerRecord(); w != nil {
 		run := w.Run
@@ -153,8 +151,8 @@ func (s *Session) won(v *tuner.Verdict) error {
 	})
 }
 
-// Candidates lists how many candidates each point has, without measuring. Before each
-// point, tell is told how many are done.
+// Candidates lists how many candidates each point has, without measuring. tell is called before each
+// point with the number of points done.
 func (s *Session) Candidates(ctx context.Context, tell func(done int)) (*Winners, error) {
 	list := &Winners{}
 	err := s.Plan.Each(func(at results.Point, specs []grid.Spec) error {

@@ -16,34 +16,34 @@ type Winners struct {
 	Records []results.Record // of the winners
 	Samples int              // that were taken
 	Untimed int              // points at which the budget was spent before a candidate was timed
-	Cut     int              // points at which it was spent later
+	Cut     int              // points at which it was spent after a candidate was timed
 	Notes   []string
 
 	rows          [][]table.Cell
-	behind        bool // a runner-up that ties has the shorter median
-	replayed      bool // the rows have what only a replay knows
-	planned       bool // or only what a dry run knows
-	energy        bool // was the objective
+	behind        bool // some runner-up that ties has the shorter median
+	replayed      bool // rows have the columns of a replay
+	planned       bool // rows have only the columns of a dry run
+	energy        bool // energy was the objective
 	dropped       bool // the model dropped candidates of a dry run
 	rivals, clear int  // points with a runner-up, and those where the lead is clear
 }
 
-// Behind explains a runner-up that is slower by less than nothing.
+// Behind is the note that explains a runner-up with a negative lead.
 const Behind = "negative: the runner-up ties; the winner has the faster best half of samples, needs less memory, or won before"
 
 // Points counts the rows.
 func (w *Winners) Points() int { return len(w.rows) }
 
-// Tuned counts the points at which a candidate was timed, or none can run.
+// Tuned counts the points at which a candidate was timed or none can run.
 func (w *Winners) Tuned() int { return len(w.rows) - w.Untimed }
 
-// Complete reports whether no budget was spent.
+// Complete reports whether the budget was never spent.
 func (w *Winners) Complete() bool { return w.Cut+w.Untimed == 0 }
 
-// TimedNothing is what is said of a point, or of all, where nothing was timed.
+// TimedNothing is the text for a point, or for all points, where nothing was timed.
 const TimedNothing = "budget exhausted before a candidate was timed"
 
-// Noise says how many winners are clear, where most of them are noisy.
+// Noise says how many winners are clear, if most of them are noisy.
 func (w *Winners) Noise() string {
 	s := quantity.Standing{Winners: w.rivals, Clear: w.clear, Timed: len(w.Records)}
 	for i := range w.Records {
@@ -54,7 +54,7 @@ func (w *Winners) Noise() string {
 	return s.Headline()
 }
 
-// Plan adds a point of which the candidates are known and no more.
+// Plan adds a point of a dry run.
 func (w *Winners) Plan(p results.Point, candidates, same, dropped int) {
 	w.planned = true
 	w.dropped = w.dropped || dropped > 0
@@ -66,7 +66,7 @@ func (w *Winners) Add(v *tuner.Verdict) {
 	w.rows = append(w.rows, w.row(v))
 }
 
-// AddReplay adds a verdict with what recording everything would have given.
+// AddReplay adds the verdict of a replay, with its regret and share of the recording time.
 func (w *Winners) AddReplay(r *tuner.Replay) {
 	w.replayed = true
 	row := w.row(&r.Verdict)
@@ -77,7 +77,7 @@ func (w *Winners) AddReplay(r *tuner.Replay) {
 	w.rows = append(w.rows, append(row, table.Number(r.Regret(), quantity.Percent(r.Regret())), table.Number(r.Time/r.All, quantity.Percent(r.Time/r.All))))
 }
 
-// row is a verdict as a row.
+// row makes a row of a verdict.
 func (w *Winners) row(v *tuner.Verdict) []table.Cell {
 	w.Samples += v.Evaluations
 	switch {
@@ -116,12 +116,12 @@ func (w *Winners) row(v *tuner.Verdict) []table.Cell {
 	return row
 }
 
-// tied names those that cannot be told from the winner; data have their number.
+// tied names the candidates that cannot be told from the winner. Its value is their number.
 func tied(v *tuner.Verdict) table.Cell {
 	return table.Cell{Text: strings.Join(v.TieLabels(), ", "), Value: len(v.Ties)}
 }
 
-// remark says what is special about a verdict.
+// remark says in words what is special about a verdict.
 func remark(v *tuner.Verdict) string {
 	var words []string
 	if !v.Complete {
