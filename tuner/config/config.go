@@ -19,7 +19,7 @@ import (
 // Version is the version of the file.
 const Version = 1
 
-// A Config is what is in force after everything was resolved.
+// A Config holds the resolved settings.
 type Config struct {
 	Label   string
 	Devices []string
@@ -31,11 +31,11 @@ type Config struct {
 
 // A Key is one setting.
 type Key struct {
-	Name    string // as a flag without its hyphens
+	Name    string // of the flag, without leading hyphens
 	Table   string // of the file; "" for the top
 	Doc     string
 	Default string
-	Choices []string // none: anything that reads
+	Choices []string // none: any valid value
 	List    bool     // may be given several times
 }
 
@@ -92,7 +92,7 @@ func Keys() []Key {
 		{Name: "verify", Doc: "check each answer before timing it"},
 		{Name: "on-error", Doc: "what to do after a failed point"},
 		{Name: "threads", Doc: "CPU threads; 0: all"},
-		{Name: "energy", Doc: "count the energy of each technique as well, in seconds more"},
+		{Name: "energy", Doc: "also count the energy of each technique, which takes some seconds"},
 		{Name: "isolate", Doc: "measure in a worker process; auto: GPUs only"},
 	} {
 		k.Table, k.Default, k.Choices = "measure", fmt.Sprint(d.value(k.Name)), choicesOf(k.Name)
@@ -117,7 +117,7 @@ func keyNamed(name string) (Key, error) {
 	return Key{}, fmt.Errorf("unknown setting %q", name)
 }
 
-// choicesOf lists the words that a setting takes.
+// choicesOf lists the words that a setting accepts; nil: it takes other values.
 func choicesOf(name string) []string {
 	switch name {
 	case "effort":
@@ -136,8 +136,8 @@ func choicesOf(name string) []string {
 	return nil
 }
 
-// A Layer is what one source sets; what it leaves open is decided by the layers
-// below. The zero Layer sets nothing.
+// A Layer holds the settings of one source. Weaker layers decide what it leaves open. The zero Layer
+// sets nothing.
 type Layer struct {
 	values  map[string][]string // by the name of the flag
 	zips    []grid.Zip
@@ -148,8 +148,8 @@ type Layer struct {
 // maxLabel is the length of the longest label of a run, in bytes.
 const maxLabel = 100
 
-// Set sets one setting to a value, or a list to several. It replaces what the
-// layer said of it before. The error does not name the setting.
+// Set sets one setting to a value, or a list to several. It replaces the layer's earlier value. The
+// error does not name the setting.
 func (l *Layer) Set(name string, values ...string) error {
 	k, err := keyNamed(name)
 	if err != nil {
@@ -210,9 +210,8 @@ func (l *Layer) Set(name string, values ...string) error {
 	return nil
 }
 
-// FromEnv reads the variables named RNNBENCH_… of an environment as os.Environ
-// gives it. An empty variable sets nothing. Warnings tell of variables that look
-// as if they were meant for it.
+// FromEnv reads the variables named RNNBENCH_… of an environment in the form of os.Environ. An empty
+// variable sets nothing. Warnings name unknown variables with that prefix.
 func FromEnv(environ []string) (Layer, []string, error) {
 	var l Layer
 	var warnings []string
@@ -300,7 +299,7 @@ func Resolve(layers ...Layer) (Config, error) {
 	return c, nil
 }
 
-// applyGrid puts l on top of what weaker layers made of g.
+// applyGrid puts l's settings on top of g, which holds those of weaker layers.
 func (l *Layer) applyGrid(g *grid.Request) {
 	list := func(name string, into *[]string) {
 		if v, ok := l.values[name]; ok {
@@ -348,7 +347,7 @@ func (l *Layer) applyGrid(g *grid.Request) {
 	}
 }
 
-// everyPointSets reports whether an axis has no room besides points.
+// everyPointSets reports whether every point sets the axis.
 func everyPointSets(points []string, axis string) bool {
 	for _, text := range points {
 		p, err := grid.ParsePoint(text)

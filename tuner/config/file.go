@@ -16,8 +16,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// document is the file. Values are as TOML has them; Layer.Set reads them, so
-// that a file and a flag mean the same.
+// document is the file. It keeps the values of TOML, and Layer.Set reads them, so a file and a flag
+// mean the same.
 type document struct {
 	Version any       `toml:"version" json:"version"`
 	Label   any       `toml:"label,omitempty" json:"label,omitempty"`
@@ -33,7 +33,7 @@ type document struct {
 	Rival   []rival   `toml:"rival,omitempty" json:"rival,omitempty"`
 }
 
-// A table is checked against Keys.
+// A table is a table of settings, checked against Keys.
 type table map[string]any
 
 type zip struct {
@@ -54,8 +54,8 @@ func ReadFile(path string) (Layer, error) {
 	return Parse(data, path)
 }
 
-// Parse reads the text of a configuration file; name is for messages. Every
-// mistake is reported with its line.
+// Parse reads the text of a configuration file; name is for messages. The error lists every mistake
+// with its line.
 func Parse(data []byte, name string) (Layer, error) {
 	var l Layer
 	s := source{name: name, data: data}
@@ -155,7 +155,7 @@ func (z zip) parse() (grid.Zip, error) {
 	return parsed, nil
 }
 
-// texts spells a value or a list of values as flags would.
+// texts converts a value or a list of values to the texts that a flag would have.
 func texts(v any) ([]string, error) {
 	switch v := v.(type) {
 	case string:
@@ -188,7 +188,7 @@ func texts(v any) ([]string, error) {
 	return nil, errors.New("wrong type: write a string, a number or a list of them")
 }
 
-// A source is the text of a file and what is wrong with it.
+// A source is the text of a file and the mistakes in it.
 type source struct {
 	name  string
 	data  []byte
@@ -203,7 +203,7 @@ type mistake struct {
 	text string
 }
 
-// locate finds the keys of the text.
+// locate finds the place of each key in the text.
 func (s *source) locate() {
 	s.at = map[string]place{}
 	lines := tomlfile.NewLines(s.data)
@@ -241,7 +241,7 @@ func (s *source) locate() {
 	}
 }
 
-// report notes what is wrong with the key at path.
+// report adds a mistake at the key of path.
 func (s *source) report(path string, err error) {
 	where, ok := s.at[path]
 	for at := path; !ok && strings.Contains(at, "."); {
@@ -254,10 +254,10 @@ func (s *source) report(path string, err error) {
 	s.wrong = append(s.wrong, mistake{where, path + ": " + err.Error()})
 }
 
-// reportUnknown notes a key that means nothing.
+// reportUnknown adds a mistake for an unknown key.
 func (s *source) reportUnknown(path string) { s.report(path, errors.New(unknownKey(path))) }
 
-// unknownKey says that unknown key and which was probably meant.
+// unknownKey is the message for an unknown key. It suggests the key that was probably meant.
 func unknownKey(path string) string {
 	tableOf, last := "", path
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {
@@ -290,7 +290,7 @@ func unknownKey(path string) string {
 	return "unknown key"
 }
 
-// explain turns an error of the decoder into one with its place.
+// explain turns an error of the decoder into one with its place in the file.
 func (s *source) explain(err error) error {
 	var missing tomlfile.UnknownError
 	var wrong *toml.DecodeError
@@ -303,7 +303,7 @@ func (s *source) explain(err error) error {
 	case errors.As(err, &wrong):
 		line, column := wrong.Position()
 		text := strings.TrimPrefix(wrong.Error(), "toml: ")
-		text, _, _ = strings.Cut(text, " into ") // what follows is for Go programmers
+		text, _, _ = strings.Cut(text, " into ") // the rest names Go types
 		if key := strings.Join(wrong.Key(), "."); key != "" && !strings.HasSuffix(text, " is already defined") {
 			text = key + ": wrong type: " + text
 		}
@@ -353,7 +353,7 @@ func (s *source) verdict() error {
 			continue
 		}
 		start := min(max(m.column-1, 0), len(line))
-		indent := strings.Map(func(r rune) rune { // tabs stay, so that the marks stand below the key
+		indent := strings.Map(func(r rune) rune { // keep tabs, so that the marks stand below the key
 			if r == '\t' {
 				return r
 			}
@@ -365,7 +365,7 @@ func (s *source) verdict() error {
 	return errors.New(b.String())
 }
 
-// document returns c as a file has it.
+// document converts c to the form of the file.
 func (c Config) document() document {
 	d := document{Version: Version, Axes: table{}, Measure: table{}, Output: table{"dir": c.Dir}}
 	if c.Label != "" {

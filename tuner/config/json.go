@@ -7,7 +7,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// FromJSON reads the configuration that a manifest keeps.
+// FromJSON reads the configuration in a manifest, without its output folder.
 func FromJSON(data json.RawMessage) (Layer, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -15,7 +15,7 @@ func FromJSON(data json.RawMessage) (Layer, error) {
 	if err := d.Decode(&tree); err != nil {
 		return Layer{}, err
 	}
-	delete(tree, "output") // where the run was is not where it has to be
+	delete(tree, "output") // the run may have moved
 	text, err := toml.Marshal(plain(tree))
 	if err != nil {
 		return Layer{}, err
@@ -23,7 +23,7 @@ func FromJSON(data json.RawMessage) (Layer, error) {
 	return Parse(text, "the run's configuration")
 }
 
-// plain turns JSON's numbers into those of TOML.
+// plain converts JSON's numbers to TOML's.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

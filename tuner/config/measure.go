@@ -13,13 +13,13 @@ import (
 
 // Measure says how points are measured.
 type Measure struct {
-	Effort       string        // "quick", "normal" or "rigorous": where the rest starts from
+	Effort       string        // "quick", "normal" or "rigorous": sets the defaults of the next seven
 	Rounds       int           // samples of each technique
-	MaxRounds    int           // maximum samples, where the interval is too wide
+	MaxRounds    int           // maximum samples, taken while the interval is too wide
 	Warmup       time.Duration // time to run before the first sample
 	MinTime      time.Duration // minimum length of a sample
 	MinIters     int           // minimum runs in a sample
-	TargetCI     float64       // half-width of the interval of the median over the median; 0: any
+	TargetCI     float64       // target half-width of the median's interval, as a share of the median; 0: any
 	PointTimeout time.Duration // for one technique at one point; 0: none
 	Budget       time.Duration // for everything; 0: none
 	Order        string        // "interleaved", "random" or "sequential"
@@ -33,7 +33,7 @@ type Measure struct {
 	Energy       bool          // count the energy of each technique as well
 }
 
-// Default is how points are measured where nothing else is said.
+// Default returns the default settings.
 func Default() Measure {
 	return Measure{
 		Effort: "normal", Rounds: 10, MaxRounds: 30, Warmup: 100 * time.Millisecond, MinTime: 20 * time.Millisecond, MinIters: 3,
@@ -42,7 +42,7 @@ func Default() Measure {
 	}
 }
 
-// apply sets what an effort stands for and leaves the rest.
+// apply sets the settings that an effort stands for and leaves the others.
 func (m *Measure) apply(effort string) {
 	m.Effort = effort
 	d := Default()
@@ -117,7 +117,7 @@ func (m *Measure) set(name, text string) error {
 	return err
 }
 
-// value returns the setting that a flag names as a file has it.
+// value returns the setting that a flag names, in the form of the file.
 func (m *Measure) value(name string) any {
 	switch name {
 	case "effort":

@@ -1,6 +1,6 @@
 package config
 
-// Once are the settings of runs that are checked and not timed: each program runs once.
+// Once returns m for runs that are checked and not timed: each program runs once.
 func (m Measure) Once() Measure {
 	m.Verify = true
 	m.Rounds, m.MaxRounds, m.MinIters = 1, 1, 1

@@ -10,15 +10,15 @@ import (
 	"rnnbench/internal/tomlfile"
 )
 
-// A Rival is a program from elsewhere that may run as a technique.
+// A Rival is another program that may run as a technique.
 type Rival struct {
 	Name    string
-	Command []string // program and arguments, as from the folder where rnnbench runs
-	Devices []string // that it is to run on; none: as it says
-	Vary    []string // knobs whose values experiments compare; none: all that it has
+	Command []string // program and arguments; relative paths start where rnnbench runs
+	Devices []string // devices to run it on; none: those that it supports
+	Vary    []string // knobs whose values experiments compare; none: all its knobs
 }
 
-// rival is a [[rival]] of a file.
+// rival is a [[rival]] table of a file.
 type rival struct {
 	Name    any `toml:"name" json:"name"`
 	Command any `toml:"command" json:"command"`
@@ -43,7 +43,7 @@ func (r rival) parse() (Rival, error) {
 	out.Name = name
 	var err error
 	if out.Command, err = texts(r.Command); err != nil || out.Command[0] == "" || len(out.Command) > mostWords {
-		return out, fmt.Errorf("the command of %s is missing or no list of words: write command = [\"python3\", \"rivals/pytorch.py\"]", name)
+		return out, fmt.Errorf("the command of %s is missing or not a list of words: write command = [\"python3\", \"rivals/pytorch.py\"]", name)
 	}
 	if r.Devices != nil {
 		if out.Devices, err = texts(r.Devices); err != nil {
@@ -71,7 +71,7 @@ func (l *Layer) addRivals(list []rival, s *source) {
 		switch {
 		case err != nil:
 		case slices.ContainsFunc(l.rivals, func(o Rival) bool { return o.Name == parsed.Name }):
-			err = fmt.Errorf("%s is there twice: remove one", parsed.Name)
+			err = fmt.Errorf("two rivals are named %s: remove one", parsed.Name)
 		case len(l.rivals) == mostRivals:
 			err = fmt.Errorf("there are more than %d rivals", mostRivals)
 		}
@@ -83,7 +83,7 @@ func (l *Layer) addRivals(list []rival, s *source) {
 	}
 }
 
-// ReadRivals reads a file that has rivals alone.
+// ReadRivals reads a file that may only have [[rival]] tables, at least one.
 func ReadRivals(path string) (Layer, error) {
 	data, err := tomlfile.ReadFile(path)
 	if err != nil {
@@ -94,15 +94,15 @@ func ReadRivals(path string) (Layer, error) {
 	case err != nil:
 		return l, err
 	case len(l.values) > 0 || l.zips != nil || l.exclude != nil:
-		return l, fmt.Errorf("config: %s: a file of --rival has [[rival]] tables alone: read other settings with --config", path)
+		return l, fmt.Errorf("config: %s: a file for --rival may only have [[rival]] tables: read other settings with --config", path)
 	case len(l.rivals) == 0:
 		return l, fmt.Errorf("config: %s: it has no [[rival]]", path)
 	}
 	return l, nil
 }
 
-// merge puts the rivals of a stronger layer before those of weaker ones. A name
-// is that of the strongest.
+// merge puts the rivals of a stronger layer before those of weaker ones. Of two with one name it keeps
+// the stronger layer's.
 func merge(stronger, weaker []Rival) []Rival {
 	out := slices.Clone(stronger)
 	for _, r := range weaker {
@@ -113,7 +113,7 @@ func merge(stronger, weaker []Rival) []Rival {
 	return out
 }
 
-// documents are rivals as a file has them.
+// documents converts rivals to the form of the file.
 func documents(rivals []Rival) []rival {
 	var out []rival
 	for _, r := range rivals {

@@ -70,7 +70,7 @@ func TestRivalMistakes(t *testing.T) {
 		{"name = 'a'", "the command of a is missing"},
 		{"name = 'a'\ncommand = []", "the command of a is missing"},
 		{"name = 'a'\ncommand = 'x'\ndevices = 'tpu'", `devices: "tpu" is unknown: write cpu, cuda or cuda:0`},
-		{"name = 'a'\ncommand = 'x'\n[[rival]]\nname = 'a'\ncommand = 'y'", "a is there twice"},
+		{"name = 'a'\ncommand = 'x'\n[[rival]]\nname = 'a'\ncommand = 'y'", "two rivals are named a"},
 		{"name = 'a'\ncommand = 'x'\ncwd = '/'", "unknown key"},
 	} {
 		if _, err := Parse([]byte("version = 1\n[[rival]]\n"+c.text+"\n"), "f"); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -83,7 +83,7 @@ func TestRivalMistakes(t *testing.T) {
 func TestReadRivals(t *testing.T) {
 	for text, want := range map[string]string{
 		twoRivals:                     "",
-		twoRivals + "[axes]\nsteps=1": "has [[rival]] tables alone",
+		twoRivals + "[axes]\nsteps=1": "may only have [[rival]] tables",
 		"version = 1\n":               "it has no [[rival]]",
 	} {
 		file := filepath.Join(t.TempDir(), "rival.toml")

@@ -1,5 +1,5 @@
-// Package filter selects records by conditions, as a grid has them, and by
-// expressions of benchstat.
+// Package filter selects records by the conditions of package grid and by filter expressions of
+// benchstat.
 package filter
 
 import (
@@ -22,8 +22,8 @@ import (
 // A Filter says whether a record is selected.
 type Filter func(*results.Record) (bool, error)
 
-// New makes a filter of conditions, all of which hold, and of an expression; "": of
-// none. They may name what occurs in recs.
+// New makes a filter that selects records for which all conditions and the expression hold; "": no
+// expression. Conditions may also name cells and techniques that occur only in recs.
 func New(where []string, expression string, recs []results.Record) (Filter, error) {
 	var filter *benchproc.Filter
 	if expression != "" {
@@ -32,7 +32,7 @@ func New(where []string, expression string, recs []results.Record) (Filter, erro
 			return nil, fmt.Errorf("--filter: %w", err)
 		}
 	}
-	var at *results.Record // which record a condition is about
+	var at *results.Record // the record that conditions are evaluated for
 	v := vocabulary(recs)
 	v.Derive = func(p results.Point, _ grid.Spec, key string) (float64, error) {
 		switch key {
@@ -44,7 +44,7 @@ func New(where []string, expression string, recs []results.Record) (Filter, erro
 		problem, err := tuner.Problem(p)
 		return float64(problem.FLOPs()), err
 	}
-	first := impl.All()[0].Name() // a grid has a technique; records' own need not be words of a spec
+	first := impl.All()[0].Name() // a grid needs some technique; names in records may be no valid spec
 	g, err := grid.New(grid.Request{Where: where, Impl: []string{first}}, v)
 	if err != nil {
 		return nil, err
@@ -78,8 +78,7 @@ func (f Filter) Choose(recs []results.Record) ([]results.Record, error) {
 	return kept, nil
 }
 
-// vocabulary is the words that conditions may have: the program's own, and those of
-// recs.
+// vocabulary is the words that conditions may use: the program's own, and those of recs.
 func vocabulary(recs []results.Record) grid.Vocabulary {
 	v := grid.Vocabulary{Passes: rnn.Passes(), Precisions: rnn.Precisions()}
 	for _, c := range cell.All() {
@@ -104,7 +103,7 @@ func vocabulary(recs []results.Record) grid.Vocabulary {
 	return v
 }
 
-// benchmark is r as benchstat sees it: axes and knobs are parts of its name.
+// benchmark converts r to a benchmark of benchstat, with axes and knobs as parts of its name.
 func benchmark(r *results.Record) *benchfmt.Result {
 	name := "RNN"
 	seen := map[string]bool{}

@@ -9,27 +9,28 @@ import (
 	"rnnbench/results"
 )
 
-// A Vocabulary is what a grid may speak of. The package itself knows no cell, no
-// technique and no device.
+// A Vocabulary holds the names that a grid may use. The package itself knows no cell, technique or
+// device.
 type Vocabulary struct {
 	Cells, Passes, Precisions, Directions, Impls []string // names in order; nil: any name
-	All                                          []string // of Impls, those that "all" stands for; nil: each
+	All                                          []string // the part of Impls that "all" stands for; nil: all
 
-	// Lengths returns what --lengths is in a point: it reads files. Nil: what it says.
+	// Lengths turns the text of --lengths into that of a point. It may read files. Nil: the text
+	// stays as it is.
 	Lengths func(text string) (string, error)
 
-	// Derive returns "flops", "mem" (bytes) or "intensity" (operations per
-	// byte) for conditions. flops depends on the point alone and comes with a
-	// zero Spec. Nil: such conditions are refused.
+	// Derive returns the value of key for conditions: "flops", "mem" (bytes) or "intensity"
+	// (FLOP/byte). For flops, which depends on the point alone, the Spec is zero. Nil: such
+	// conditions are refused.
 	Derive func(p results.Point, s Spec, key string) (float64, error)
 }
 
 // An Axis is one direction of a grid.
 type Axis struct {
 	Name    string
-	Letter  string // short name in points; "" where there is none
+	Letter  string // short name in points; "": none
 	Doc     string
-	Zero    string // word for the size 0; "" where 0 is no size
+	Zero    string // word for the size 0; "": 0 is not allowed
 	Default string
 	Words   bool // values are words and not sizes
 }
@@ -41,7 +42,7 @@ func Axes() []Axis {
 		{Name: "pass", Doc: "pass to run", Default: "forward", Words: true},
 		{Name: "precision", Doc: "precision of the matrix products", Default: "fp32", Words: true},
 		{Name: "onehot", Doc: "one-hot input: one symbol per time step (true or false)", Default: "false", Words: true},
-		{Name: "direction", Doc: "steps that layers read first: forward, the first; reverse, the last; both, both ways side by side; alternate, in turn, beginning with reverse", Default: "forward", Words: true},
+		{Name: "direction", Doc: "order in which layers read the steps: forward; reverse; both: both ways side by side; alternate: layers in turns, beginning with reverse", Default: "forward", Words: true},
 		{Name: "layers", Letter: "L", Doc: "stacked layers", Default: "1"},
 		{Name: "input", Letter: "I", Doc: "input features; hidden: the hidden size", Zero: "hidden", Default: "hidden"},
 		{Name: "output", Letter: "O", Doc: "classes of the softmax output layer; none: no output layer", Zero: "none", Default: "none"},
@@ -49,20 +50,21 @@ func Axes() []Axis {
 		{Name: "batch", Letter: "B", Doc: "sequences per batch", Default: "32"},
 		{Name: "steps", Letter: "T", Doc: "time steps per sequence", Default: "50"},
 		{Name: "lengths", Doc: "steps of each sequence: full; uniform:50%, drawn with that mean (uniform:50%@7: by seed 7); a list such as 2*3+5+9; or a file of one length a line", Default: "full", Words: true},
-		{Name: "history", Doc: "time steps of the previous minibatch that training also goes back through; none: new steps only", Zero: "none", Default: "none"},
+		{Name: "history", Doc: "steps of the previous minibatch through which training also propagates back; none: new steps only", Zero: "none", Default: "none"},
 		{Name: "calls", Doc: "calls of --steps each (default 1), timed one by one with states kept on the device; none: whole sequences", Zero: "none", Default: "none"},
 		{Name: "symbols", Doc: "rows of an embedding table, one for each symbol of the input; none: no embedding", Zero: "none", Default: "none"},
-		{Name: "embedding", Doc: "input features that the embedding gives", Zero: "none", Default: "none"},
+		{Name: "embedding", Doc: "input features of each symbol's embedding", Zero: "none", Default: "none"},
 		{Name: "groups", Doc: "groups of output classes, each with its own softmax; none: one softmax", Zero: "none", Default: "none"},
 		{Name: "heads", Doc: "heads that divide the units of a layer; the recurrent product does not mix them; none: one head", Zero: "none", Default: "none"},
-		{Name: "projection", Doc: "values that a layer makes of its units, fewer than these; none: its output is the units", Zero: "none", Default: "none"},
+		{Name: "projection", Doc: "size to which a projection narrows each layer's output, below hidden; none: no projection", Zero: "none", Default: "none"},
 		{Name: "resets", Doc: "percentage of the time steps at which a sequence begins anew, with states of 0, such as 3%; none: never", Zero: "none", Default: "none"},
 		{Name: "weighted", Doc: "loss with a weight for each time step (true or false)", Default: "false", Words: true},
 		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
 	}
 }
 
-// DefaultAt is what a is where axes, by name, do not set it: a call has one step.
+// DefaultAt is a's default, given the values of the other axes by name. With calls, the default of
+// steps is 1.
 func (a Axis) DefaultAt(axes map[string]string) string {
 	if calls := axes["calls"]; a.Name == "steps" && calls != "" && calls != "none" && calls != "0" {
 		return "1"
@@ -94,7 +96,7 @@ type value struct {
 	word string
 }
 
-// parse reads values of a, with duplicates.
+// parse reads values of a and keeps duplicates.
 func (a Axis) parse(text string, v Vocabulary) ([]value, error) {
 	var list []value
 	if !a.Words {
@@ -132,7 +134,7 @@ func (a Axis) parse(text string, v Vocabulary) ([]value, error) {
 	return list, nil
 }
 
-// read is what a word of a is in a point.
+// read turns a word of a into its form in a point.
 func (a Axis) read(word string, words []string, v Vocabulary) (string, error) {
 	switch {
 	case a.Name != "lengths":
@@ -145,7 +147,7 @@ func (a Axis) read(word string, words []string, v Vocabulary) (string, error) {
 	return v.Lengths(word)
 }
 
-// vocabulary is what a word of a may be; nil: anything.
+// vocabulary lists the words of a; nil: any word.
 func (a Axis) vocabulary(v Vocabulary) []string {
 	switch a.Name {
 	case "cell":
@@ -231,8 +233,8 @@ func word(p results.Point, name string) string {
 	return fmt.Sprint(p.OneHot)
 }
 
-// CheckAxis reports whether text is right for the axis called name, as far as
-// that can be told without a vocabulary.
+// CheckAxis returns an error if text is wrong for the axis called name. Without a vocabulary it
+// cannot check names.
 func CheckAxis(name, text string) error {
 	a, err := axisNamed(name)
 	if err != nil {
@@ -242,8 +244,8 @@ func CheckAxis(name, text string) error {
 	return err
 }
 
-// ParsePoint reads an exact point, "H=1024,B=32,T=100", as the values of the
-// axes that it names, by letter or in full.
+// ParsePoint reads an exact point such as "H=1024,B=32,T=100". It returns the values by the full name
+// of each axis; text may name axes by letter or in full.
 func ParsePoint(text string) (map[string]string, error) {
 	point := map[string]string{}
 	for part := range strings.SplitSeq(text, ",") {

@@ -13,8 +13,8 @@ import (
 // A Condition is one comparison, such as hidden<=2048 or impl!=naive.
 type Condition struct {
 	key, op string
-	word    string  // of cell, pass, precision, onehot and impl
-	number  float64 // of the others
+	word    string  // the value of axes of words and of impl
+	number  float64 // the value of all other keys
 }
 
 // derived lists the keys of conditions that are neither axes nor impl.
@@ -114,7 +114,7 @@ func (c Condition) String() string {
 	return c.key + c.op + strconv.FormatFloat(c.number, 'g', -1, 64)
 }
 
-// ofTechnique reports whether c depends on more than the point.
+// ofTechnique reports whether c depends on the technique too, not on the point alone.
 func (c Condition) ofTechnique() bool {
 	return c.key == "impl" || c.key == "mem" || c.key == "intensity"
 }

@@ -1,9 +1,8 @@
 // Package grid turns a request into the points and techniques to measure.
 //
-// A request has sizes and words on axes, exact points, presets, conditions and
-// techniques, in one grammar for flags and files. The package knows cells,
-// techniques and devices only by the names that it is given, and does not know
-// how a point is measured.
+// A request has sizes and words on axes, exact points, presets, conditions and techniques, in one
+// grammar for flags and files. The package knows cells, techniques and devices only by the names
+// that it is given. It does not know how a point is measured.
 package grid
 
 import (
@@ -16,23 +15,23 @@ import (
 	"rnnbench/results"
 )
 
-// A Request is a grid as flags and files spell it.
+// A Request is a grid in the words of flags and files.
 //
-// Without presets and points the grid is the product of all axes. With presets
-// it is their points, where an axis in Axes replaces the preset's. Each exact
-// point is one point more for every value of the axes that it leaves out.
+// Without presets and points the grid is the product of all axes. A preset adds its own points, where
+// an axis in Axes replaces the preset's. An exact point adds one point for each value of the axes
+// that it leaves out.
 type Request struct {
 	Axes     map[string]string // values by the name of the axis
 	Zips     []Zip
 	Points   []string
 	Presets  []string
-	Where    []string   // conditions, all of which hold
-	Exclude  [][]string // each a list of conditions that do not hold together
+	Where    []string   // conditions, all of which must hold
+	Exclude  [][]string // rules: a point that meets all conditions of one is excluded
 	Impl     []string   // lists of specs; none: all techniques
 	SkipImpl []string
 }
 
-// A Grid is a request that was understood.
+// A Grid is a parsed request.
 type Grid struct {
 	words   Vocabulary
 	blocks  []block
@@ -51,7 +50,7 @@ type dimension struct {
 	rows [][]value
 }
 
-// New reads a request.
+// New parses a request.
 func New(r Request, v Vocabulary) (*Grid, error) {
 	g := &Grid{words: v, plain: len(r.Presets) == 0 && len(r.Points) == 0}
 	for _, name := range slices.Sorted(maps.Keys(r.Axes)) {
@@ -121,7 +120,7 @@ func New(r Request, v Vocabulary) (*Grid, error) {
 
 // addPoints adds the exact points of r.
 func (g *Grid) addPoints(r Request, zipped map[string]bool) error {
-	useless := maps.Clone(r.Axes) // set, and set again by every point
+	useless := maps.Clone(r.Axes) // axes that every point sets too
 	for _, text := range r.Points {
 		point, err := ParsePoint(text)
 		if err != nil {
@@ -154,8 +153,8 @@ func (g *Grid) addPoints(r Request, zipped map[string]bool) error {
 	return nil
 }
 
-// add adds the product of axes, with defaults for those that are not given; nil
-// stands for the request's own.
+// add adds the product of axes, with defaults for missing ones; nil stands for the request's axes.
+// origin begins error messages, and zipped names the axes in zips.
 func (g *Grid) add(r Request, axes map[string]string, origin string, zipped map[string]bool) error {
 	if axes == nil {
 		axes = r.Axes
@@ -211,8 +210,8 @@ func (g *Grid) add(r Request, axes map[string]string, origin string, zipped map[
 	return nil
 }
 
-// parseConditions reads conditions and checks their words. A technique that only
-// --skip-impl removed is still a word.
+// parseConditions reads conditions and checks their words. Techniques that --skip-impl removed are
+// still valid words.
 func parseConditions(flag string, texts []string, v Vocabulary, specs []Spec) ([]Condition, error) {
 	var list []Condition
 	for _, text := range texts {
@@ -251,8 +250,8 @@ func parseConditions(flag string, texts []string, v Vocabulary, specs []Spec) ([
 // Specs returns the techniques in the order asked for, each with a label.
 func (g *Grid) Specs() []Spec { return slices.Clone(g.specs) }
 
-// Points returns the points that at least one technique is to run, each once,
-// the last axes changing fastest.
+// Points returns the points that at least one technique is to run, each once. The last axes change
+// fastest.
 func (g *Grid) Points() ([]results.Point, error) {
 	var kept []results.Point
 	for _, p := range g.shapes() {
@@ -276,7 +275,7 @@ func (g *Grid) Points() ([]results.Point, error) {
 	return kept, nil
 }
 
-// Wants reports whether no condition keeps s from running p.
+// Wants reports whether the conditions and rules let s run p.
 func (g *Grid) Wants(p results.Point, s Spec) (bool, error) {
 	ok, err := all(g.where, p, s, g.words)
 	if !ok || err != nil {
@@ -291,12 +290,12 @@ func (g *Grid) Wants(p results.Point, s Spec) (bool, error) {
 	return true, nil
 }
 
-// ofTechnique reports whether a condition depends on more than the point.
+// ofTechnique reports whether a condition depends on the technique too, not on the point alone.
 func (g *Grid) ofTechnique() bool {
 	return slices.ContainsFunc(append(slices.Concat(g.exclude...), g.where...), Condition.ofTechnique)
 }
 
-// filters names what can leave points out.
+// filters names the conditions that can leave points out.
 func (g *Grid) filters() string {
 	var parts []string
 	for _, c := range g.where {
@@ -311,7 +310,7 @@ func (g *Grid) filters() string {
 	return "all are excluded by " + strings.Join(parts, ", ")
 }
 
-// shapes lists the points before conditions.
+// shapes lists the points before conditions apply.
 func (g *Grid) shapes() []results.Point {
 	var list []results.Point
 	for _, b := range g.blocks {
@@ -386,7 +385,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Hash names a plan: the same points and techniques have the same one.
+// Hash is the hash of a plan: the same points and techniques have the same hash.
 func Hash(points []results.Point, specs []Spec) string {
 	h := sha256.New()
 	for _, p := range points {

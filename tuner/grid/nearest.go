@@ -21,10 +21,10 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
-// distance is Levenshtein's, in bytes.
+// distance is the Levenshtein distance in bytes.
 func distance(a, b string) int {
 	if len(a)+len(b) > 200 {
-		return len(a) + len(b) // not misspelt: something else
+		return len(a) + len(b) // too long to be a misspelling
 	}
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -45,7 +45,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Unknown says that word is not among words, and which was probably meant: the nearest, or one of
+// Unknown returns the error for a word that is not among words. It suggests the nearest word, or
 // those that contain it.
 func Unknown(kind, word string, words []string) error {
 	if near := Nearest(word, words); near != "" {
@@ -60,7 +60,7 @@ func Unknown(kind, word string, words []string) error {
 	return fmt.Errorf("unknown %s %q: choose among %s", kind, word, strings.Join(words, ", "))
 }
 
-// containing are the words that have word, of three letters or more, within; nil: there are none.
+// containing lists the words that contain word; nil: none, or word has fewer than three letters.
 func containing(word string, words []string) []string {
 	if len(word) < 3 {
 		return nil
@@ -77,7 +77,7 @@ func containing(word string, words []string) []string {
 // maxName is the length of the longest label or name that fits into tables and figures.
 const maxName = 64
 
-// known reports whether word is among words; without words any plain one is.
+// known returns an error if word is not among words. If words is nil, any plain name is right.
 func known(kind, word string, words []string) error {
 	if words != nil {
 		if slices.Contains(words, word) {

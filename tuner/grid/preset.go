@@ -20,7 +20,7 @@ func Presets() []Preset {
 	return slices.Concat(ownPresets(), productionPresets(), deepBench(), papers(), oneDNN())
 }
 
-// ownPresets are of this program.
+// ownPresets returns the presets that are of this program alone.
 func ownPresets() []Preset {
 	return []Preset{
 		{
@@ -31,7 +31,7 @@ func ownPresets() []Preset {
 	}
 }
 
-// deepBench are the shapes of Baidu's DeepBench.
+// deepBench returns the shapes of Baidu's DeepBench.
 func deepBench() []Preset {
 	return []Preset{
 		{
@@ -71,7 +71,7 @@ func deepBench() []Preset {
 	}
 }
 
-// papers are the shapes of the papers that are reproduced.
+// papers returns the shapes of the papers that are reproduced.
 func papers() []Preset {
 	return []Preset{
 		{
@@ -100,7 +100,7 @@ func papers() []Preset {
 	}
 }
 
-// oneDNN are the shapes of oneDNN's benchmark driver.
+// oneDNN returns the shapes of oneDNN's benchmark driver.
 func oneDNN() []Preset {
 	return []Preset{
 		{
@@ -148,8 +148,8 @@ func blocks(pass string, rows []row) []map[string]string {
 	return list
 }
 
-// hwang divides 1024 new frames among 1 to 1024 sequences; as many old ones are
-// looked back at.
+// hwang divides 1024 new frames among 1 to 1024 sequences. The history has as many steps as each
+// sequence.
 func hwang() []map[string]string {
 	var list []map[string]string
 	add := func(cell, onehot, input, hidden, output string) {

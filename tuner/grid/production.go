@@ -1,6 +1,6 @@
 package grid
 
-// productionPresets are layers of programs that people run, as their repositories configure them.
+// productionPresets returns layers of programs that people run, as their repositories configure them.
 func productionPresets() []Preset {
 	const source = "the configurations of Dorado, NeMo, pyannote.audio, deepspeech.pytorch, EnCodec, RNNoise, LPCNet, TorchRL, RecurrentGemma, Silero VAD and xLSTM, read in November 2026"
 	return []Preset{
@@ -15,8 +15,8 @@ func productionPresets() []Preset {
 	}
 }
 
-// production are the layers: hidden, batch and steps are those of basecallers, long and longer the steps of language models, units and
-// frames those of a recogniser of speech.
+// production returns the layers. hidden, batch and steps are of basecallers, long and longer are steps
+// of language models, units and frames are of a speech recogniser.
 func production(hidden, batch, steps, long, longer, units, frames string) []map[string]string {
 	layer := func(cell, hidden, layers, batch, steps, precision string, more ...string) map[string]string {
 		block := map[string]string{"cell": cell, "pass": "forward", "hidden": hidden, "layers": layers, "batch": batch, "steps": steps, "precision": precision}

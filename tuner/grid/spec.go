@@ -13,14 +13,14 @@ import (
 // A Spec is a technique with the knobs that the user set.
 type Spec struct {
 	Name  string
-	Label string // for legends
+	Label string // for tables and legends
 	Knobs knob.Params
 
 	Choice *results.Choice // how it was chosen; nil: by the user
 }
 
-// ParseSpec reads [label=]name[:knob=value...]. The label is "" where none is
-// given.
+// ParseSpec reads [label=]name[:knob=value...]. The name must be among impls; nil: any name. The label
+// is "" where none is given.
 func ParseSpec(text string, impls []string) (Spec, error) {
 	rest := strings.TrimSpace(text)
 	label := ""
@@ -52,8 +52,8 @@ func (s Spec) String() string {
 	return s.Name + ":" + s.Knobs.String()
 }
 
-// isA reports whether s is o's technique with at least o's settings: those of a
-// record are complete.
+// isA reports whether s is o's technique with at least o's settings. s may have more, since records
+// have all settings.
 func (s Spec) isA(o Spec) bool {
 	for k, v := range o.Knobs {
 		if w, ok := s.Knobs[k]; !ok || w != v {
@@ -63,8 +63,8 @@ func (s Spec) isA(o Spec) bool {
 	return s.Name == o.Name
 }
 
-// parseSpecs reads lists of specs, in which "all" stands for some of impls,
-// leaves out those to skip, and labels the rest.
+// parseSpecs reads lists of specs, in which "all" stands for the names of all. It leaves out those to
+// skip, and labels the rest.
 func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 	var specs []Spec
 	add := func(s Spec) error {
@@ -72,7 +72,7 @@ func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 		switch {
 		case i < 0:
 			specs = append(specs, s)
-		case specs[i].Label == "": // all, say, and then one of them by a label
+		case specs[i].Label == "": // named before without a label, for instance by all
 			specs[i].Label = s.Label
 		case s.Label != "" && s.Label != specs[i].Label:
 			return fmt.Errorf("--impl: %s is labelled both %q and %q: remove one of them", s, specs[i].Label, s.Label)
@@ -86,7 +86,7 @@ func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 	for _, w := range words {
 		if w == "all" {
 			for _, name := range all {
-				_ = add(Spec{Name: name, Knobs: knob.Params{}}) // which has no label
+				_ = add(Spec{Name: name, Knobs: knob.Params{}}) // without a label it cannot fail
 			}
 			continue
 		}
@@ -113,7 +113,7 @@ func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 	labels := map[string]bool{}
 	for i := range specs {
 		s := &specs[i]
-		if s.Label == "" { // with the knobs, or one program would pass for another
+		if s.Label == "" { // with the knobs, to tell settings of one technique apart
 			s.Label = s.String()
 		}
 		if labels[s.Label] {

@@ -10,11 +10,10 @@ import (
 // MaxSize is the largest size of an axis.
 const MaxSize = 1 << 30
 
-// MaxPoints bounds the values of an axis and the points of a grid: more than
-// anybody can wait for.
+// MaxPoints bounds the values of an axis and the points of a grid. Nobody could wait for so many.
 const MaxPoints = 1_000_000
 
-// Values is a list of sizes as it was written:
+// Values is a list of sizes in the form in which it was written:
 //
 //	values = term {"," term}
 //	term   = size | size ":" size ":" size | size ":" size ":x" factor
@@ -27,7 +26,7 @@ type Values struct{ terms []term }
 // A term is one size (step and factor 0) or a range.
 type term struct{ from, to, step, factor int }
 
-// ParseValues reads sizes. zero is a word for 0, where 0 means something.
+// ParseValues reads sizes. zero is the word for 0; "": 0 is not allowed.
 func ParseValues(s, zero string) (Values, error) {
 	var v Values
 	total := 0

@@ -9,7 +9,7 @@ import (
 // A Zip runs axes in lock-step instead of multiplying them.
 type Zip struct {
 	Axes []string
-	Rows [][]string // values, an axis a column; nil: those of the axes themselves
+	Rows [][]string // values, one column per axis; nil: the values of the axes themselves
 }
 
 // ParseZip reads "hidden,batch".
@@ -41,7 +41,7 @@ func (z Zip) check() error {
 	return nil
 }
 
-// zip makes a dimension of axes in lock-step.
+// zip makes a dimension in which axes vary in lock-step. given and list are the axes' texts and values.
 func (g *Grid) zip(z Zip, given map[string]string, list map[string][]value) (dimension, error) {
 	d := dimension{axes: z.Axes}
 	if z.Rows != nil {

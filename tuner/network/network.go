@@ -1,5 +1,5 @@
-// Package network trains a network that is given as a graph, with parallel steps and
-// without, and sets both beside the reference.
+// Package network trains a network given as a graph, with parallel steps and without. It checks both
+// ways against the reference and times them.
 package network
 
 import (
@@ -21,11 +21,11 @@ import (
 // A Way is one of the two ways to train a network.
 type Way struct {
 	Name      string
-	Seconds   float64 // of a minibatch
+	Seconds   float64 // per minibatch
 	Deviation rnn.Deviation
 }
 
-// A Result is what came of training.
+// A Result holds the outcome of both ways.
 type Result struct {
 	Name string // of the network
 	Size graph.Size
@@ -40,8 +40,9 @@ type WrongError struct {
 
 func (e *WrongError) Error() string { return fmt.Sprintf("%s is wrong: %v", e.Name, e.Deviation) }
 
-// Train trains g on d step by step and with only loops step by step. It checks both
-// against the reference and times them in turns. It may take so many bytes; 0: any.
+// Train trains g on d, first with everything step by step, then with only loops step by step. It
+// checks both against the reference and times them in turns. free is the memory that it may take, in
+// bytes; 0: any. The error is a *WrongError if an answer is wrong.
 func Train(d device.Device, g *graph.Graph, size graph.Size, seed uint64, free int64) (*Result, error) {
 	size.Train = true
 	networks, err := layBoth(d, g, size, free)
@@ -77,7 +78,7 @@ func Train(d device.Device, g *graph.Graph, size graph.Size, seed uint64, free i
 	return r, nil
 }
 
-// check runs prog once and compares what comes of it with what is wanted.
+// check runs prog once and compares its answer with want.
 func check(n *scc.Network, prog device.Program, in, want graph.Values) (rnn.Deviation, error) {
 	if err := errors.Join(n.Write(prog, in), prog.Prepare()); err != nil {
 		return rnn.Deviation{}, err
@@ -92,7 +93,7 @@ func check(n *scc.Network, prog device.Program, in, want graph.Values) (rnn.Devi
 	return n.Compare(got, want)
 }
 
-// Table sets the two ways, on a device of that model, beside each other.
+// Table shows the two ways side by side. model is the device's model.
 func (r *Result) Table(model string) *table.Table {
 	t := &table.Table{
 		Title: fmt.Sprintf("%s · B=%d T=%d history=%d · %s", r.Name, r.Size.Batch, r.Size.Steps, r.Size.History, model),
@@ -142,8 +143,8 @@ func takeTurns(programs []device.Program) ([]float64, error) {
 	return medians, nil
 }
 
-// layBoth lays g out step by step, and with parallelism between steps, if both fit
-// into memory.
+// layBoth lays g out step by step and with parallelism between steps. It returns an error if both
+// together do not fit in memory.
 func layBoth(d device.Device, g *graph.Graph, size graph.Size, free int64) (networks [2]*scc.Network, err error) {
 	need := g.Footprint(size)
 	fits := func() error {

@@ -10,8 +10,8 @@ import (
 	"rnnbench/plots/quantity"
 )
 
-// Machine finds what the memories and workers of d give each other, as far as it
-// can tell. A device that cannot is one that the program may know; nil: it does not.
+// Machine describes d's memories and workers for the model. If d cannot measure them, it returns
+// the program's own description of d's model; nil: there is none.
 func Machine(d device.Device) (*model.Machine, error) {
 	var h device.Hierarchy
 	if prober, ok := d.(device.Prober); ok {
@@ -27,8 +27,8 @@ func Machine(d device.Device) (*model.Machine, error) {
 	return m, m.Check()
 }
 
-// Moved says if a machine is no longer the one that it was: a host may move the
-// processors of a virtual machine apart, or together.
+// Moved returns a warning if a barrier now takes much longer or shorter than before. A host may move
+// the processors of a virtual machine apart, or together.
 func Moved(before, after *model.Machine) []string {
 	was, is := before.Barrier(), after.Barrier()
 	if is < 1.5*was && was < 1.5*is || was == 0 {
@@ -38,18 +38,18 @@ func Moved(before, after *model.Machine) []string {
 		quantity.SI(was, "s"), quantity.SI(is, "s"))}
 }
 
-// machineOf is a hierarchy in the model's terms: each level of memory one
-// module, the first shared one of which holds the workers.
+// machineOf converts a hierarchy to the model's terms: each memory is a level, and the first shared
+// one holds the workers.
 //
-// Of a private cache three quarters can keep weights, since states and inputs
-// pass through it as well; of a shared one half, since neighbours use it too.
+// Three quarters of a private cache can keep weights, since states and inputs pass through it as
+// well. Half of a shared cache can, since neighbours use it too. The last memory counts whole.
 func machineOf(info device.Info, h device.Hierarchy) *model.Machine {
 	n := float64(info.Workers)
 	m := &model.Machine{
 		Name: info.Model, Source: fmt.Sprintf("measured with %d workers and %s", info.Workers, info.Libraries["simd"]),
 		FLOPS: n * h.Product, Half: h.Half, Pointwise: n * h.Pointwise,
 	}
-	inside := false // a level below holds the workers
+	inside := false // a nearer level holds the workers
 	for i, x := range h.Memories {
 		l := model.Level{Name: x.Name, P: 1, B: x.PerCore, M: 0.75 * float64(x.Bytes)}
 		if x.Shared {

@@ -12,23 +12,23 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// Noise is how much samples of the same work differ.
+// Noise says how much samples of the same work differ.
 type Noise struct {
 	Samples int     `json:"bursts"`
 	Sample  float64 `json:"burst_s"`
-	// Of the samples, relative to the median: half of the interval between the
-	// quartiles, and how far the slowest is above the fastest.
+	// Half the distance of the quartiles, and the distance of the slowest and the fastest sample.
+	// Both are shares of the median.
 	Quartiles float64  `json:"quartiles"`
 	Range     float64  `json:"range"`
-	HalfWidth float64  `json:"ci_of_10"` // of the median of ten samples, as a sweep takes
+	HalfWidth float64  `json:"ci_of_10"` // half-width of the interval of ten samples' median, a share
 	Warnings  []string `json:"warnings"`
 }
 
-// Listen times the same short work, which prog does, again and again.
+// Listen times the same short work, runs of prog, again and again.
 func Listen(ctx context.Context, prog device.Program) (Noise, error) {
 	const count, length = 40, 20 * time.Millisecond
 	runs := 1
-	for { // how many runs a sample takes
+	for { // find how many runs make a sample
 		sample, err := prog.Run(runs)
 		if err != nil {
 			return Noise{}, err
@@ -66,7 +66,7 @@ func (n Noise) Advice() []results.Advice {
 	var list []results.Advice
 	if target := config.Default().TargetCI; n.HalfWidth > target {
 		remedy := "stop other programs and use --effort rigorous"
-		if percent := math.Round(100*n.HalfWidth + 1); percent < 100 { // no more is a target
+		if percent := math.Round(100*n.HalfWidth + 1); percent < 100 { // a target is below 100 %
 			remedy = fmt.Sprintf("stop other programs, use --effort rigorous, or accept --target-ci %.0f%%", percent)
 		}
 		list = append(list, results.Advice{
