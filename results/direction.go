@@ -2,11 +2,11 @@ package results
 
 import "fmt"
 
-// A Direction says in which order layers read the steps. "" is "forward", the direction of all
-// records of before; the word is "forward" wherever it is written.
+// A Direction says in which order layers read the steps. In memory "" stands for "forward", the
+// direction of all records from before this axis. Files say "forward".
 type Direction string
 
-// DirectionOf is the direction of that name.
+// DirectionOf returns the direction called word, unchecked.
 func DirectionOf(word string) Direction {
 	if word == "forward" {
 		return ""
@@ -34,7 +34,7 @@ func (d *Direction) UnmarshalText(text []byte) error {
 	return fmt.Errorf("results: %q is not a direction: write forward, reverse, both or alternate", text)
 }
 
-// Reads is how many layers read the steps: those that run both ways count twice.
+// Reads counts the layers that read the steps. Layers that run both ways count twice.
 func (p Point) Reads() int {
 	if p.Direction == "both" {
 		return 2 * p.Layers

@@ -12,15 +12,14 @@ import (
 	"github.com/klauspost/cpuid/v2"
 )
 
-// An Environment is what else decides how fast a run is. Everything in it is
-// read, nothing is measured or changed. What a system does not tell stays empty
-// or null.
+// An Environment describes the machine and the program, as far as they affect speed. Everything in it
+// is read; nothing is measured or changed. What the system does not tell stays empty or null.
 type Environment struct {
 	Tool      Tool              `json:"tool"`
 	Host      Host              `json:"host"`
 	CPU       CPU               `json:"cpu"`
 	Memory    Memory            `json:"memory"`
-	Variables map[string]string `json:"variables"` // that are set and change speed
+	Variables map[string]string `json:"variables"` // set variables that change speed
 	Timezone  string            `json:"timezone"`
 }
 
@@ -48,7 +47,7 @@ type Host struct {
 	Load      []float64 `json:"load"`      // load averages over 1, 5 and 15 minutes
 }
 
-// CPU is the processor and what is allowed of it.
+// CPU is the processor and how much of it the process may use.
 type CPU struct {
 	Model    string   `json:"model"`
 	Sockets  int      `json:"sockets"`
@@ -56,14 +55,14 @@ type CPU struct {
 	Threads  int      `json:"threads"` // online
 	Features []string `json:"features"`
 	Caches   []Cache  `json:"caches"`
-	Governor string   `json:"governor"`
+	Governor string   `json:"governor"` // of the clock
 	Driver   string   `json:"driver"`   // of the clock
 	MaxClock *float64 `json:"max_hz"`   // as the driver states it
 	Boost    *bool    `json:"boost"`    // the clock may rise above the base clock
-	SMT      *bool    `json:"smt"`      // cores are shared by threads
+	SMT      *bool    `json:"smt"`      // threads share cores
 	Affinity string   `json:"affinity"` // threads this process may use, as a list of ranges
 	Allowed  int      `json:"allowed"`  // number of threads in Affinity
-	Quota    *float64 `json:"quota"`    // processors' worth of time that the control group grants; null: no limit
+	Quota    *float64 `json:"quota"`    // time that the control group grants, in processors; null: no limit
 	MaxProcs int      `json:"gomaxprocs"`
 	NUMA     int      `json:"numa_nodes"`
 	Steal    *float64 `json:"steal"` // fraction of time that a hypervisor took away
@@ -84,11 +83,11 @@ type Memory struct {
 	HugePages string `json:"transparent_hugepages"`
 }
 
-// Options says what Capture may tell and how long it may take.
+// Options says what Capture may read and how long it may take.
 type Options struct {
-	Version      string        // of the tool; empty: as the build says
+	Version      string        // of the tool; empty: the build's
 	HideHostname bool          // leave the host's name out
-	Interval     time.Duration // over which stolen time is observed; 0: since the machine started
+	Interval     time.Duration // for which stolen time is observed; 0: count since the machine started
 }
 
 // Capture describes the machine and the program at this moment.
@@ -107,7 +106,7 @@ func Capture(o Options) Environment {
 	}
 	e.Host.OS, e.Host.Arch = runtime.GOOS, runtime.GOARCH
 	if !o.HideHostname {
-		e.Host.Name, _ = os.Hostname() // unknown is as good as hidden
+		e.Host.Name, _ = os.Hostname() // an unknown name stays empty, as a hidden one
 	}
 	e.CPU = CPU{
 		Model:    strings.TrimSpace(cpuid.CPU.BrandName),
@@ -192,5 +191,4 @@ func variables(environ []string) map[string]string {
 	return set
 }
 
-// Helpers to read the files of /proc and /sys. A file that is not there reads as
-// an empty one.
+// The helpers that read files of /proc and /sys take a missing file for an empty one.

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// askSystem asks the kernel what it does not publish as files.
+// askSystem asks the kernel for what it does not publish as files.
 func (e *Environment) askSystem() {
 	text := func(name string, into *string) {
 		if s, err := unix.Sysctl(name); err == nil && s != "" {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Diff lists what differs between two environments, as "cpu.model: A → B". What
-// changes from minute to minute is left out.
+// Diff lists what differs between two environments, such as "cpu.model: A → B". It leaves out what
+// changes from minute to minute.
 func Diff(a, b Environment) []string {
 	volatile := []string{"host.load", "host.boot", "memory.available", "cpu.steal", "tool.vcs_time"}
 	fa, fb := flatten(a), flatten(b)
@@ -26,7 +26,7 @@ func Diff(a, b Environment) []string {
 	return list
 }
 
-// flatten spells e as names of records and their values; lists stay whole.
+// flatten maps the JSON path of each value in e to its text. Lists stay whole.
 func flatten(e Environment) map[string]string {
 	flat := map[string]string{}
 	var walk func(path string, v any)
@@ -49,7 +49,7 @@ func flatten(e Environment) map[string]string {
 	}
 	data, err := json.Marshal(e)
 	if err != nil {
-		return flat // an environment with NaN: nothing to say of it
+		return flat // e has a NaN and cannot be compared
 	}
 	var tree any
 	if json.Unmarshal(data, &tree) == nil {
@@ -58,8 +58,7 @@ func flatten(e Environment) map[string]string {
 	return flat
 }
 
-// An Advice is something that makes measurements noisy or slow, and what to do
-// about it.
+// An Advice names something that makes measurements noisy or slow, and what to do about it.
 type Advice struct {
 	What   string
 	Remedy string

@@ -10,8 +10,7 @@ import (
 	"github.com/klauspost/cpuid/v2"
 )
 
-// readFiles reads what Linux publishes under /proc and /sys; elsewhere there is
-// nothing to find.
+// readFiles reads what Linux publishes under /proc and /sys. On other systems it finds nothing.
 func (e *Environment) readFiles(root fs.FS) {
 	const cpu = "sys/devices/system/cpu/"
 
@@ -62,7 +61,7 @@ func (e *Environment) readFiles(root fs.FS) {
 	e.Memory.HugePages = chosen(readLineOf(root, "sys/kernel/mm/transparent_hugepage/enabled"))
 }
 
-// readFirst reads the clock and the caches of one thread, which stands for all.
+// readFirst reads the clock and the caches of one thread and takes them for all.
 func (c *CPU) readFirst(root fs.FS, dir string) {
 	c.Governor = readLineOf(root, dir+"cpufreq/scaling_governor")
 	c.Driver = readLineOf(root, dir+"cpufreq/scaling_driver")
@@ -85,7 +84,7 @@ func (c *CPU) readFirst(root fs.FS, dir string) {
 	}
 }
 
-// cachesByCPUID asks the processor itself.
+// cachesByCPUID asks the processor itself for its caches.
 func cachesByCPUID() []Cache {
 	caches := []Cache{}
 	for _, c := range []Cache{
@@ -117,8 +116,8 @@ func container(root fs.FS) string {
 	return ""
 }
 
-// quota is the share of processors that a control group of version 2 or 1
-// grants.
+// quota is the processors' time that a control group of version 2 or 1 grants, in processors; nil: no
+// limit.
 func quota(root fs.FS) *float64 {
 	limit, period, _ := strings.Cut(readLineOf(root, "sys/fs/cgroup/cpu.max"), " ")
 	if limit == "" {
@@ -150,7 +149,7 @@ func loadAverage(root fs.FS) []float64 {
 	return load
 }
 
-// ticks is time of all processors since the machine started.
+// ticks is the time of all processors since the machine started, in clock ticks.
 type ticks struct{ all, steal uint64 }
 
 func processorTime(root fs.FS) ticks {
@@ -170,8 +169,7 @@ func processorTime(root fs.FS) ticks {
 	return t
 }
 
-// stolen is the fraction of the time between two readings that was stolen, or
-// nil where no time was counted.
+// stolen is the fraction of time that was stolen between two readings; nil: no time was counted.
 func stolen(from, to ticks) *float64 {
 	if to.all <= from.all || to.steal < from.steal {
 		return nil
@@ -194,8 +192,7 @@ func readLineOf(root fs.FS, name string) string {
 	return strings.TrimSpace(line)
 }
 
-// keyed reads a file of "key separator value" lines; the first of equal keys
-// counts.
+// keyed reads a file of "key separator value" lines. The first of equal keys counts.
 func keyed(root fs.FS, name, separator string) map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(readText(root, name)) {
@@ -208,8 +205,7 @@ func keyed(root fs.FS, name, separator string) map[string]string {
 	return m
 }
 
-// parseRanges reads "0-3,8" as 0, 1, 2, 3, 8, or as nothing where it is not
-// that.
+// parseRanges reads "0-3,8" as 0, 1, 2, 3, 8; nil: s has another form.
 func parseRanges(s string) []int {
 	var list []int
 	if s == "" {
@@ -248,7 +244,7 @@ func kilobytes(s string) int64 {
 	return v
 }
 
-// flag reads a file that holds one of two words.
+// flag reads a word that means true or false; nil: any other word.
 func flag(s, yes, no string) *bool {
 	if s != yes && s != no {
 		return nil

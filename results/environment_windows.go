@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// askSystem asks the kernel what it does not publish as files.
+// askSystem asks the kernel for what it does not publish as files.
 func (e *Environment) askSystem() {
 	v := windows.RtlGetVersion()
 	e.Host.Kernel = fmt.Sprintf("%d.%d.%d", v.MajorVersion, v.MinorVersion, v.BuildNumber)

@@ -11,8 +11,8 @@ import (
 	"rnnbench/results/files"
 )
 
-// there reports a run whose records are no longer where they were: what is written to a
-// file that was removed is lost.
+// there returns an error if the records file was removed or replaced: what is written to a removed
+// file is lost.
 func (r *Run) there() error {
 	path := filepath.Join(r.dir, recordsFile)
 	now, err := os.Stat(path)
@@ -22,8 +22,8 @@ func (r *Run) there() error {
 	return fmt.Errorf("results: %s was removed or replaced during the run, so new records would be lost: start a new run", path)
 }
 
-// removeStale removes the temporary files of writeAtomically for path that processes
-// left which were killed, those at least so old.
+// removeStale removes the temporary files that killed processes left in writeAtomically for path, if
+// they are at least as old as age.
 func removeStale(path string, age time.Duration) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -36,13 +36,12 @@ func removeStale(path string, age time.Duration) {
 		}
 		name := filepath.Join(filepath.Dir(path), e.Name())
 		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) >= age {
-			_ = os.Remove(name) // it does no harm
+			_ = os.Remove(name) // a file that stays does no harm
 		}
 	}
 }
 
-// writeAtomically replaces the file at path: a reader sees all of the old one or
-// all of the new one.
+// writeAtomically replaces the file at path. A reader sees the whole old or the whole new file.
 func writeAtomically(path string, data []byte) error {
 	temp := fmt.Sprintf("%s.%d-%d.tmp", path, os.Getpid(), time.Now().UnixNano())
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

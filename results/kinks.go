@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// Kinks count the units at which ReLU's gradient is 0 or 1 by rounding alone, once for each
-// layer, step and distinct sequence.
+// Kinks counts units whose ReLU input rounds to zero, so that its gradient may be 0 or 1. Units count
+// once for each layer, step and distinct sequence.
 type Kinks struct {
-	Units int `json:"units"` // that were looked at
-	Near  int `json:"near"`  // of these, where the input of ReLU lies within rounding of 0
-	Other int `json:"other"` // of these, where the answer was granted the gradient that the reference has not
+	Units int `json:"units"` // all units examined
+	Near  int `json:"near"`  // units whose ReLU input lies within rounding of 0
+	Other int `json:"other"` // near units where the answer has the other gradient than the reference
 }
 
-// String says it in one phrase.
+// String describes k in one phrase.
 func (k *Kinks) String() string {
 	share := 100 * float64(k.Near) / math.Max(1, float64(k.Units))
 	s := fmt.Sprintf("%d of %d ReLU inputs (%.2g %%) lie within rounding of 0", k.Near, k.Units, share)

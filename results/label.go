@@ -1,6 +1,6 @@
 package results
 
-// Label names a record's technique with its settings, as --impl takes it.
+// Label names a record's technique in tables: its label or else its name.
 func (r *Record) Label() string {
 	if r.Impl.Label != "" {
 		return r.Impl.Label

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Latency is what calls took, each timed alone: a call begins before its input is written and
-// ends once its output is read. Times are in seconds, over all calls of all rounds.
+// Latency describes the times of calls, each timed alone. A call begins before its input is written
+// and ends once its output is read. Times are in seconds, over all calls of all rounds.
 type Latency struct {
-	Calls int     `json:"calls"` // timed
+	Calls int     `json:"calls"` // timed calls
 	P50   float64 `json:"p50_s"`
 	P90   float64 `json:"p90_s"`
 	P99   float64 `json:"p99_s"`
@@ -19,7 +19,7 @@ type Latency struct {
 	Percentiles []float64 `json:"percentiles_s"` // 0, 1, … 100
 }
 
-// Quantiles are some of a distribution, in seconds.
+// Quantiles holds some quantiles of a distribution, in seconds.
 type Quantiles struct {
 	P50 float64 `json:"p50_s"`
 	P90 float64 `json:"p90_s"`
@@ -27,7 +27,7 @@ type Quantiles struct {
 	Max float64 `json:"max_s"`
 }
 
-// NewLatency summarises the times of calls and of their runs. There is one call at least.
+// NewLatency summarises the times of calls and of their runs. There must be at least one call.
 func NewLatency(wall, run []time.Duration) *Latency {
 	l := &Latency{Calls: len(wall), Run: quantilesOf(run), Percentiles: make([]float64, 101)}
 	sorted := secondsOf(wall)
@@ -38,7 +38,7 @@ func NewLatency(wall, run []time.Duration) *Latency {
 	return l
 }
 
-// MedianOf is the median, in seconds.
+// MedianOf is the median of times in seconds. times must not be empty.
 func MedianOf(times []time.Duration) float64 { return quantile(secondsOf(times), 0.5) }
 
 func quantilesOf(times []time.Duration) Quantiles {
@@ -46,7 +46,7 @@ func quantilesOf(times []time.Duration) Quantiles {
 	return Quantiles{quantile(sorted, 0.5), quantile(sorted, 0.9), quantile(sorted, 0.99), sorted[len(sorted)-1]}
 }
 
-// secondsOf sorts times.
+// secondsOf returns times in seconds, sorted.
 func secondsOf(times []time.Duration) []float64 {
 	out := make([]float64, len(times))
 	for i, t := range times {

@@ -9,11 +9,12 @@ import (
 	"rnnbench/internal/ragged"
 )
 
-// SequenceLengths says how many steps each sequence of a batch has, as rnn.Lengths does: "uniform:50%", or a list such as
-// "2*3+5+9". "" is "full": all steps, as all records of before have them; the word is "full" wherever it is written.
+// SequenceLengths says how many steps each sequence of a batch has, as rnn.Lengths does: "uniform:50%",
+// or a list such as "2*3+5+9". In memory "" stands for "full": all steps, as in all records from
+// before this axis. Files say "full".
 type SequenceLengths string
 
-// SequenceLengthsOf are the lengths of that word.
+// SequenceLengthsOf returns the lengths that word describes, unchecked.
 func SequenceLengthsOf(word string) SequenceLengths {
 	if word == "full" {
 		return ""
@@ -28,7 +29,7 @@ func (l SequenceLengths) String() string {
 	return string(l)
 }
 
-// Short is String, cut where a list is long.
+// Short is String, but cuts long lists.
 func (l SequenceLengths) Short() string {
 	const most = 40
 	if s := l.String(); len(s) <= most {
@@ -38,7 +39,7 @@ func (l SequenceLengths) Short() string {
 	return fmt.Sprintf("%s… (%d more)", l[:cut], strings.Count(string(l[cut:]), "+")+1)
 }
 
-// Mean is the mean length in percent of so many steps: of drawn lengths the mean that they are drawn by.
+// Mean is the mean length in percent of steps. For drawn lengths it is the mean of the distribution.
 func (l SequenceLengths) Mean(steps int) (percent float64, ok bool) {
 	if l == "" {
 		return 100, true
@@ -52,7 +53,7 @@ func (l SequenceLengths) Mean(steps int) (percent float64, ok bool) {
 	return 100 * sum / count / float64(steps), ok && steps > 0
 }
 
-// Steps is how many steps the sequences of a batch have together: of drawn lengths those that are drawn.
+// Steps is how many steps the sequences of a batch have together. For drawn lengths it draws them.
 func (l SequenceLengths) Steps(batch, steps int) (sum float64, ok bool) {
 	switch {
 	case batch < 1 || steps < 1:
@@ -73,10 +74,10 @@ func (l SequenceLengths) Steps(batch, steps int) (sum float64, ok bool) {
 	return sum, true
 }
 
-// mostDrawn bounds what a record has drawn.
+// mostDrawn is the largest batch for which Steps draws lengths.
 const mostDrawn = 1 << 24
 
-// listed is the sum of a list such as "2*3+5+9", and of how many.
+// listed is the sum of a list such as "2*3+5+9", and the number of its lengths.
 func (l SequenceLengths) listed() (sum, count float64, ok bool) {
 	for part := range strings.SplitSeq(string(l), "+") {
 		times, length, many := strings.Cut(part, "*")
@@ -96,7 +97,7 @@ func (l SequenceLengths) listed() (sum, count float64, ok bool) {
 // MarshalText implements encoding.TextMarshaler.
 func (l SequenceLengths) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. What the lengths are is for rnn to read.
+// UnmarshalText implements encoding.TextUnmarshaler. It checks only characters; rnn reads the lengths.
 func (l *SequenceLengths) UnmarshalText(text []byte) error {
 	if strings.ContainsFunc(string(text), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(":%@*+", r)

@@ -22,33 +22,32 @@ type Manifest struct {
 	Environment Environment     `json:"env"`
 	Devices     []Device        `json:"devices"`
 	Plan        Plan            `json:"plan"`
-	Training    *TrainingPlan   `json:"training,omitempty"` // what a run of train learns, and until when; absent: another run
+	Training    *TrainingPlan   `json:"training,omitempty"` // what a run of train trains, and until when; absent: no run of train
 	Winners     []Winner        `json:"winners,omitempty"`  // what a tune chose at each point; absent: no tune
-	Merged      *Merged         `json:"merged,omitempty"`   // the shards that the run is made of; absent: it was measured whole
+	Merged      *Merged         `json:"merged,omitempty"`   // the shards that were merged into the run; absent: it was measured whole
 
-	PID      int            `json:"pid"` // of the process that wrote last
+	PID      int            `json:"pid"` // of the latest process that wrote
 	Started  time.Time      `json:"started"`
 	Resumed  []time.Time    `json:"resumed"`
-	Finished *time.Time     `json:"finished"` // null: running, or it was killed
+	Finished *time.Time     `json:"finished"` // null: the run is running or was killed
 	Exit     *int           `json:"exit"`     // exit status of the process
 	Counts   map[Status]int `json:"counts"`   // newest records by status
 	Load     []float64      `json:"load"`     // load averages at the end, over 1, 5 and 15 minutes
 }
 
-// A Device is what a run measured on, as it described itself.
+// A Device describes the device of a run, in the device's own words.
 type Device struct {
 	Key       string            `json:"key"` // as in Record.Device
 	Name      string            `json:"name"`
 	Peak      *float64          `json:"peak_flops_per_s"`
 	Bandwidth *float64          `json:"peak_bytes_per_s"`
 	Facts     map[string]string `json:"facts"`
-	// Machine is what the device's memories and workers give each other, for
-	// models of its speed; absent: not measured.
+	// Machine describes the device's memories and workers for models of its speed; absent: not
+	// measured.
 	Machine json.RawMessage `json:"machine,omitempty"`
 }
 
-// OtherRivals names the rivals that two devices have in different versions, or with other
-// knobs.
+// OtherRivals names the rivals whose version or knobs differ between two devices.
 func OtherRivals(a, b Device) (names []string) {
 	for fact, was := range a.Facts {
 		name, rival := strings.CutPrefix(fact, RivalFact)
@@ -63,7 +62,7 @@ func OtherRivals(a, b Device) (names []string) {
 // OnGPU reports whether a device's key is that of a GPU.
 func OnGPU(key string) bool { return strings.HasPrefix(key, "cuda-") }
 
-// A Plan is what a run set out to measure.
+// A Plan is what a run was to measure.
 type Plan struct {
 	Hash    string `json:"hash"`    // of the points and techniques; of a shard, of the whole plan
 	Points  int    `json:"points"`  // problems

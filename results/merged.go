@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Merged says which shards a run is made of, and how far their machines differ.
+// Merged says which shards were merged into a run, and how far their machines differ.
 type Merged struct {
-	Shards []Part      `json:"shards"` // that were found, by index
-	Count  int         `json:"count"`  // that there are to be
-	Nodes  []NodeSpeed `json:"nodes"`  // by name
+	Shards []Part      `json:"shards"` // that were found, ordered by index
+	Count  int         `json:"count"`  // of all shards, found or not
+	Nodes  []NodeSpeed `json:"nodes"`  // ordered by name
 }
 
-// A Part is a shard as it was found.
+// A Part is the state of a shard when it was merged.
 type Part struct {
 	Index   int      `json:"index"`
 	Run     string   `json:"run"`
-	State   string   `json:"state"` // one of the words below
+	State   string   `json:"state"` // ShardDone and the like
 	Exit    *int     `json:"exit"`
 	Nodes   []string `json:"nodes"`
 	Done    int      `json:"done"`    // records of the plan; of a tune, points with a winner
-	Planned int      `json:"planned"` // the same, when the shard is complete
+	Planned int      `json:"planned"` // what Done is when the shard is complete
 	Tune    bool     `json:"tune"`
 	Train   bool     `json:"train,omitempty"` // Done and Planned count networks
 	Broken  int      `json:"broken"`          // records that failed, timed out or are incorrect
@@ -31,20 +31,20 @@ type Part struct {
 const (
 	ShardDone       = "done"
 	ShardRunning    = "running"
-	ShardStopped    = "stopped"    // its process ended without a word
+	ShardStopped    = "stopped"    // its process was killed
 	ShardFailed     = "failed"     // its process ended with an error
-	ShardIncomplete = "incomplete" // its process ended early, as by a budget
+	ShardIncomplete = "incomplete" // its process ended early, for instance by a budget
 )
 
-// NodeSpeed is how a machine did at the control point.
+// NodeSpeed is how fast a machine was at the control point.
 type NodeSpeed struct {
 	Name   string   `json:"name"`
-	Shards []int    `json:"shards"` // that measured there
-	Ratio  *float64 `json:"ratio"`  // its time over the median of all machines; null: no control point
-	Noise  *float64 `json:"noise"`  // of the ratio, relative; null: as above
+	Shards []int    `json:"shards"` // that this machine measured
+	Ratio  *float64 `json:"ratio"`  // its time over the median of all machines; null: not measured
+	Noise  *float64 `json:"noise"`  // of Ratio, relative; null: not measured
 }
 
-// leastDifference is the least ratio that is called a difference, less one.
+// leastDifference is how far from 1 a ratio must be at least to count as a difference.
 const leastDifference = 0.02
 
 // Differs reports whether the machine is faster or slower than the others by more than
@@ -67,7 +67,7 @@ func (n NodeSpeed) String() string {
 	return fmt.Sprintf("node %s: %+.1f %% time at the control point, beyond the noise of %.1f %%", n.Name, 100*(*n.Ratio-1), 100**n.Noise)
 }
 
-// Lines says how far the nodes differ; none where there is one node.
+// Lines says how far the nodes differ, a line each; nil where there is only one node.
 func (m *Merged) Lines() []string {
 	if m == nil || len(m.Nodes) < 2 {
 		return nil
@@ -108,7 +108,7 @@ func (m *Merged) Complete() bool {
 	return len(m.Missing()) == 0 && !slices.ContainsFunc(m.Shards, func(p Part) bool { return p.State != ShardDone || p.Broken > 0 })
 }
 
-// Gaps says what is missing, a line each.
+// Gaps says which shards and records are missing, a line each.
 func (m *Merged) Gaps() []string {
 	var list []string
 	if gone := m.Missing(); len(gone) > 0 {
@@ -138,7 +138,7 @@ func (m *Merged) Gaps() []string {
 	return list
 }
 
-// what Broken counts.
+// what names the things that Broken counts.
 func (p Part) what() string {
 	if p.Train {
 		return "networks"

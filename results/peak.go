@@ -9,16 +9,15 @@ import (
 // The sources of a record's peak.
 const (
 	PeakMultiplyAdds = "measured" // multiply-adds in single precision
-	PeakProducts     = "products" // products in the record's precision: large ones of a GPU's vendor, or on a processor's registers
+	PeakProducts     = "products" // products in the record's precision: large ones by a GPU's library, or in a processor's registers
 )
 
-// single reports whether arithmetic in precision is in single precision on the device of
-// that key. A processor keeps 16-bit weights but computes in single precision, unless its record
-// has a peak of its own.
+// single reports whether the device with that key computes in fp32 for this precision. A processor
+// keeps 16-bit weights but computes in fp32, unless its record has a peak of its own.
 func single(device, precision string) bool { return precision == "fp32" || !OnGPU(device) }
 
-// PeakFLOPS is the device's peak in the precision of r; 0: unknown. Records of early
-// versions name the peak of single precision, whatever theirs is.
+// PeakFLOPS is the device's peak in the precision of r, in FLOP/s; 0: unknown. It ignores the peak in
+// records of early versions that have another precision, since that is the peak of fp32.
 func (r *Record) PeakFLOPS() float64 {
 	if r.Rate == nil || r.Rate.Peak == nil || r.Rate.Source != PeakProducts && !single(r.Device, r.Point.Precision) {
 		return 0
@@ -35,8 +34,8 @@ func (r *Rate) SetPeak(peak float64, source string) {
 	}
 }
 
-// ProductRates are the rates that d reached in large products, by precision, as it
-// described them.
+// ProductRates returns the rates in FLOP/s that d reached in large products, by precision. It reads
+// them from d's facts.
 func (d Device) ProductRates() map[string]float64 {
 	rates := map[string]float64{}
 	for name, text := range d.Facts {
@@ -53,8 +52,8 @@ func (d Device) ProductRates() map[string]float64 {
 	return rates
 }
 
-// correctPeaks gives records in 16 bits and tf32 on GPUs the peak of their own precision,
-// as the device described it, or none. Early versions wrote that of single precision.
+// correctPeaks gives GPU records in 16 bits and tf32 the peak of their own precision, from the
+// device's facts, or none. Early versions wrote the peak of fp32 instead.
 func correctPeaks(recs []Record, devices []Device) {
 	rates := map[string]map[string]float64{}
 	for _, d := range devices {

@@ -17,7 +17,7 @@ import (
 	"rnnbench/results/files"
 )
 
-// A Warning is something wrong with a file that did not stop its reading.
+// A Warning is a fault of a file that did not prevent reading it.
 type Warning struct {
 	Where string // "file:line"
 	Text  string
@@ -25,22 +25,21 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Where + ": " + w.Text }
 
-// maxLine bounds a record's line: a longer one is not a record.
+// maxLine bounds the line of a record, in bytes. A longer line is no record.
 const maxLine = 64 << 20
 
 // errSchema marks a record of another schema.
 var errSchema = errors.New("unknown schema")
 
-// Read reads a run. The path is a run's folder, its records file, a results
-// folder, which stands for the run that it names as its latest, or "-" for
-// records on standard input. Where several records have the same key, the
-// newest counts. Unreadable lines are left out with a warning.
+// Read reads a run. The path is a run's folder, its records file, a results folder, or "-" for
+// records on standard input. A results folder stands for its latest run. Of records with the same key
+// the newest counts. Unreadable lines are left out with a warning.
 func Read(path string) (Manifest, []Record, []Warning, error) {
 	s, warnings, err := read(path)
 	return s.Manifest, s.Records, warnings, err
 }
 
-// A Set is a run that was read, with the word for it in tables and legends.
+// A Set is a run that was read, with its label for tables and legends.
 type Set struct {
 	Label    string
 	Manifest Manifest
@@ -48,7 +47,7 @@ type Set struct {
 	Dir      string // the run's folder; empty where records came without a manifest
 }
 
-// read reads a run; it has no label yet.
+// read reads a run and leaves its label empty.
 func read(path string) (Set, []Warning, error) {
 	if path == "-" {
 		records, warnings, err := ReadRecords(os.Stdin, "standard input")
@@ -88,7 +87,7 @@ func ReadAll(args []string) ([]Set, []Warning, error) {
 	for _, arg := range args {
 		label, path := "", arg
 		if before, after, ok := strings.Cut(arg, "="); ok {
-			if _, err := os.Stat(arg); err != nil { // a path may hold "="
+			if _, err := os.Stat(arg); err != nil { // an existing path may contain "="
 				label, path = before, after
 			}
 		}
@@ -103,8 +102,8 @@ func ReadAll(args []string) ([]Set, []Warning, error) {
 	return sets, warnings, nil
 }
 
-// ReadRecords reads records as they were appended, every one of them. name is
-// for messages. It fails where a line is a record of another schema or r fails.
+// ReadRecords reads all records in the order in which they were appended. name is for messages. It
+// fails if a line is a record of another schema or reading r fails.
 func ReadRecords(r io.Reader, name string) ([]Record, []Warning, error) {
 	var records []Record
 	var warnings []Warning
@@ -134,8 +133,8 @@ func ReadRecords(r io.Reader, name string) ([]Record, []Warning, error) {
 	}
 }
 
-// readLine returns the next line, of an overlong one the beginning, and whether
-// its end is on file.
+// readLine returns the next line, or the beginning of an overlong one. whole is false if the line has
+// no newline at its end.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -148,8 +147,8 @@ func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	}
 }
 
-// parseRecord reads one line. Its error wraps errSchema where the line is a
-// record that this version cannot know the meaning of.
+// parseRecord reads one line. Its error wraps errSchema if the line is a record of a schema that this
+// version does not know.
 func parseRecord(line []byte) (Record, error) {
 	var head struct {
 		Schema string `json:"schema"`
@@ -170,7 +169,7 @@ func parseRecord(line []byte) (Record, error) {
 	return rec, check(&rec)
 }
 
-// check reports what tables and figures could not cope with.
+// check returns an error for a record that tables and figures cannot handle.
 func check(rec *Record) error {
 	p := rec.Point
 	switch {
@@ -192,7 +191,7 @@ func check(rec *Record) error {
 // Statuses lists the statuses in the order of tables.
 func Statuses() []Status { return []Status{OK, Skipped, Failed, Incorrect, Timeout} }
 
-// newest keeps the last record of every run and key.
+// newest returns the last record of each run and key.
 func newest(records []Record) []Record {
 	type key struct{ run, key string }
 	seen := map[key]bool{}
@@ -208,7 +207,7 @@ func newest(records []Record) []Record {
 	return kept
 }
 
-// standIn is the manifest of records that come without one.
+// standIn makes a manifest for records that come without one.
 func standIn(records []Record) Manifest {
 	m := Manifest{Schema: ManifestSchema, Records: Schema}
 	if len(records) > 0 {
@@ -238,14 +237,14 @@ func readManifest(path string) (Manifest, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return Manifest{}, fmt.Errorf("results: %s: %w", path, err)
 	}
-	var config bytes.Buffer // as it was before it was indented
+	var config bytes.Buffer // without the manifest's indentation
 	if json.Compact(&config, m.Config) == nil {
 		m.Config = config.Bytes()
 	}
 	return m, nil
 }
 
-// locate finds the records file that path stands for.
+// locate returns the records file that path stands for.
 func locate(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package results defines what is kept of a measurement and where.
+// Package results defines the records of measurements, and reads and writes the folders of runs.
 //
-// A record is one technique at one point: what was asked for, what happened and
-// every raw sample. A run is a folder with a manifest and an append-only file
-// of records. Tables and figures are functions of records alone, so this
-// package knows no device and no technique.
+// A record is one technique at one point: what was asked for, what happened and every raw sample. A
+// run is a folder with a manifest and an append-only file of records. Tables and figures are functions
+// of records alone, so this package knows no device and no technique.
 package results
 
 import (
@@ -14,11 +13,11 @@ import (
 	"time"
 )
 
-// Schema names the version of Record that is written. Readers ignore keys that they do not
-// know; a change of meaning changes the number.
+// Schema names the version of Record that is written. Readers ignore unknown keys. A change of meaning
+// increments the number.
 const Schema = "rnnbench.record/2"
 
-// A Point is one problem, as the axes of a sweep spell it.
+// A Point is one problem, given by its values on the axes of a sweep.
 type Point struct {
 	Cell      string `json:"cell"`
 	Pass      string `json:"pass"` // "forward" or "train"
@@ -26,31 +25,30 @@ type Point struct {
 	Input     int    `json:"input"`
 	Batch     int    `json:"batch"`
 	Steps     int    `json:"steps"`
-	Streams   int    `json:"streams"` // as asked for; 0: the technique's own choice
+	Streams   int    `json:"streams"` // requested; 0: the technique's own choice
 	Layers    int    `json:"layers"`
 	Precision string `json:"precision"` // "fp32", "tf32", "bf16" or "fp16"
 	Output    int    `json:"output"`    // classes of the softmax output layer; 0: none
-	OneHot    bool   `json:"onehot"`    // the input is one symbol of Input a step
-	History   int    `json:"history"`   // steps kept of the previous minibatch, through which errors flow back as well
-	Calls     int    `json:"calls"`     // runs of Steps each that a sequence takes, each timed alone; 0: a run is a whole sequence
+	OneHot    bool   `json:"onehot"`    // each step's input is one of Input symbols
+	History   int    `json:"history"`   // steps of the previous minibatch through which training also propagates back
+	Calls     int    `json:"calls"`     // runs of Steps each that make a sequence, each timed alone; 0: a run is a whole sequence
 	Symbols   int    `json:"symbols"`   // rows of the embedding table; 0: no embedding
-	Embedding int    `json:"embedding"` // features of Input that its rows give
-	Groups    int    `json:"groups"`    // of the classes, each with a softmax of its own; 0: one
-	Heads     int    `json:"heads"`     // of each layer, whose units the recurrent product does not mix; 0: one
+	Embedding int    `json:"embedding"` // features of Input that come from the table
+	Groups    int    `json:"groups"`    // of the classes, each with its own softmax; 0: one
+	Heads     int    `json:"heads"`     // of each layer; the recurrent product does not mix their units; 0: one
 	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
 
-	Projection int `json:"projection"` // values that a layer makes of its units; 0: its output is the units
+	Projection int `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
 
 	Direction Direction       `json:"direction"` // from which end layers read the steps
 	Lengths   SequenceLengths `json:"lengths"`   // of the sequences, in steps
 	Resets    int             `json:"resets"`    // percentage of the steps at which a sequence begins anew
 }
 
-// Axes names the numeric axes of a point in the order of tables; the first four
-// are the first-class ones.
+// Axes names the numeric axes of a point in the order of tables, the most important ones first.
 var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads", "projection", "resets"}
 
-// Axis returns the value of a numeric axis.
+// Axis returns the value of a numeric axis; false: there is no such axis.
 func (p Point) Axis(name string) (int, bool) {
 	switch name {
 	case "hidden":
@@ -87,7 +85,7 @@ func (p Point) Axis(name string) (int, bool) {
 	return 0, false
 }
 
-// String spells p in one line, what is usual left out.
+// String spells p in one line and leaves out default values.
 func (p Point) String() string {
 	s := fmt.Sprintf("%s %s H=%d B=%d T=%d L=%d", p.Cell, p.Pass, p.Hidden, p.Batch, p.Steps, p.Layers)
 	if p.Direction != "" {
@@ -138,22 +136,22 @@ func (p Point) String() string {
 	return s
 }
 
-// A Status says what came of a point.
+// A Status says how measuring a point ended.
 type Status string
 
 const (
 	OK        Status = "ok"
 	Skipped   Status = "skipped"   // declined before it ran
-	Failed    Status = "failed"    // broke while it ran
+	Failed    Status = "failed"    // failed while it ran
 	Incorrect Status = "incorrect" // ran, and its answer is wrong
 	Timeout   Status = "timeout"
 )
 
-// Broken reports whether measuring was tried and came to nothing.
+// Broken reports whether measuring was tried and did not succeed.
 func (s Status) Broken() bool { return s == Failed || s == Incorrect || s == Timeout }
 
-// Passing reports whether r ended for a reason that says nothing of its technique, so
-// that it is worth another try.
+// Passing reports whether r ended for a reason that has nothing to do with its technique, so that
+// another try is worthwhile.
 func (r *Record) Passing() bool {
 	return r.ReasonCode != nil && (*r.ReasonCode == ReasonInterrupted || *r.ReasonCode == ReasonLost)
 }
@@ -163,14 +161,14 @@ const (
 	ReasonMemory      = "mem_estimate"
 	ReasonOOM         = "oom"
 	ReasonBackstop    = "oom_backstop"
-	ReasonShape       = "unsupported_shape" // before the next five there was only this
+	ReasonShape       = "unsupported_shape" // early records have it in place of the codes below
 	ReasonCell        = "unsupported_cell"
 	ReasonStreams     = "unsupported_streams"
-	ReasonInput       = "unsupported_input"   // its form: one-hot
+	ReasonInput       = "unsupported_input"   // such as one-hot
 	ReasonHistory     = "unsupported_history" // steps kept of the previous minibatch
 	ReasonHeads       = "unsupported_heads"
 	ReasonProjection  = "unsupported_projection"
-	ReasonCalls       = "unsupported_calls" // one by one, with states kept on the device
+	ReasonCalls       = "unsupported_calls" // calls one by one, with states kept on the device
 	ReasonDirection   = "unsupported_direction"
 	ReasonLengths     = "unsupported_lengths"
 	ReasonResets      = "unsupported_resets"
@@ -179,12 +177,12 @@ const (
 	ReasonDevice      = "unsupported_device"
 	ReasonResource    = "resource_limit"
 	ReasonKnob        = "unsupported_knob" // a setting that this device does not offer at this point
-	ReasonBound       = "lower_bound"      // a tuner found something faster than it can be
-	ReasonUnlikely    = "unlikely"         // a tuner did not try it: it was slower at the points nearby
+	ReasonBound       = "lower_bound"      // a tuner found a faster candidate than its bound allows
+	ReasonUnlikely    = "unlikely"         // a tuner left it out, because it was slower at near points
 	ReasonHang        = "worker_hang"
 	ReasonLost        = "worker_lost" // the worker was killed from outside, or did not start again
 	ReasonCUDA        = "cuda_error"
-	ReasonRival       = "rival_failed" // a program from elsewhere crashed or broke the protocol
+	ReasonRival       = "rival_failed" // another program crashed or broke the protocol
 	ReasonMismatch    = "numeric_mismatch"
 	ReasonInterrupted = "interrupted"
 	ReasonPanic       = "panic"
@@ -202,11 +200,11 @@ const (
 	WarnEnergy    = "energy_disputed" // counter and polled power differ by more than a tenth
 
 	WarnUnverified = "unverified"      // the answer was not checked
-	WarnPart       = "checked_in_part" // not every step of the run that was timed was compared
+	WarnPart       = "checked_in_part" // fewer steps were compared than timed
 )
 
-// A Record is one technique at one point. Times are in seconds; every key is
-// always present, null when unknown.
+// A Record is one technique at one point. Times are in seconds. Every key is always present, and null
+// where it is unknown.
 type Record struct {
 	Schema string    `json:"schema"`
 	Run    string    `json:"run"`
@@ -238,40 +236,40 @@ type Record struct {
 	Energy    *Energy    `json:"energy"`
 	Rival     *Rival     `json:"rival"`
 	Lengths   *Lengths   `json:"lengths"`
-	Training  *Training  `json:"training"` // null: the pass alone was timed
+	Training  *Training  `json:"training"` // null: only the pass was timed
 	Latency   *Latency   `json:"latency"`  // null: runs were timed, not calls
 }
 
 // Impl is a technique with its settings.
 type Impl struct {
 	Name string `json:"name"`
-	// Label is the word for legends, such as a stage of Appleyard's ladder; else
-	// it is the name with the knobs that were asked for.
+	// Label is for tables and legends, such as a stage of Appleyard's ladder. By default it is the
+	// name with the requested knobs.
 	Label   string         `json:"label"`
 	Knobs   map[string]int `json:"knobs"`   // complete, defaults included
 	Streams int            `json:"streams"` // streams in use
 	Choice  *Choice        `json:"choice"`  // null: the user named it
 }
 
-// Choice is how a technique was chosen that the user did not name.
+// Choice says how a technique was chosen that the user left open.
 type Choice struct {
 	By      string  `json:"by"`      // what the user named instead: "auto"
-	Match   string  `json:"match"`   // "exact", "nearest", "predicted", "raced" or "default": what the choice rests on
-	Octaves float64 `json:"octaves"` // how far the nearest point is
+	Match   string  `json:"match"`   // the ground of the choice: "exact", "nearest", "predicted", "raced" or "default"
+	Octaves float64 `json:"octaves"` // distance of the tuned point
 	Why     string  `json:"why"`
-	Impl    string  `json:"impl"` // what was chosen, as --impl takes it, without defaults; "" in records of before
+	Impl    string  `json:"impl"` // what was chosen, in the syntax of --impl without defaults; "" in early records
 
 	Expected *Expected `json:"expected"` // null: no cost model chose
 
-	Objective string `json:"objective"` // of the wisdom that was asked: "" for time, or OfEnergy
+	Objective string `json:"objective"` // what was to be minimised: "" for time, or OfEnergy
 }
 
-// Expected is what a device's cost model expected of a choice.
+// Expected is what a device's cost model predicted for a choice.
 type Expected struct {
 	Seconds  float64 `json:"seconds"`   // of a run
 	Error    float64 `json:"error"`     // of the model, relative
-	RunnerUp string  `json:"runner_up"` // the best of another technique, as --impl takes it; "": there was none
-	Margin   float64 `json:"margin"`    // how much slower that is expected to be, or was in a race, as a share
+	RunnerUp string  `json:"runner_up"` // the best alternative, in the syntax of --impl; "": there was none
+	Margin   float64 `json:"margin"`    // how much slower RunnerUp is predicted to be, or was in a race, as a share
 }
 
 // Mode is how the point was measured.
@@ -283,14 +281,14 @@ type Mode struct {
 	Data  string `json:"data"`  // distribution of the inputs
 	Seed  uint64 `json:"seed"`
 
-	// Objective is what a tune that measured the point minimises: "" for time, or OfEnergy.
+	// Objective is what the tune that measured the point minimised: "" for time, or OfEnergy.
 	Objective string `json:"objective"`
 }
 
 // OfEnergy is the objective of a tune that minimises the joules of a run.
 const OfEnergy = "energy"
 
-// Work is what one run asks for and does.
+// Work counts the work of one run.
 type Work struct {
 	Model    string `json:"flops_model"`    // what Flops counts: "products"
 	Flops    int64  `json:"flops"`          // of the problem, the same for every technique
@@ -306,7 +304,7 @@ type Samples struct {
 	Iters  []int     `json:"iters"` // runs per sample
 	Wall   []float64 `json:"wall_s"`
 	Device []float64 `json:"gpu_s"`    // empty where the device has no clock
-	Clock  []float64 `json:"clock_hz"` // of the device's multiprocessors at the end of each; empty where it is unknown
+	Clock  []float64 `json:"clock_hz"` // of the GPU's multiprocessors at the end of each sample; empty: unknown
 }
 
 // Stats summarise the samples of the clock that Mode.Timer names.
@@ -342,31 +340,31 @@ type Verify struct {
 	Error     float64 `json:"error"` // largest absolute error over the largest value of its tensor
 	Tolerance float64 `json:"tol"`
 	Sequences int     `json:"sequences"` // distinct ones among the batch
-	Steps     int     `json:"steps"`     // that were compared: of the run that is timed, or of the shorter one
+	Steps     int     `json:"steps"`     // compared steps of the timed run, or of the shorter run
 	OK        bool    `json:"ok"`
 
-	// Method is how: one of the words below; "" in records from before it was noted.
+	// Method is VerifyWhole or the like; "" in early records.
 	Method string  `json:"method"`
-	Share  float64 `json:"share"` // of the values of the states that were compared; 0: unknown
-	Peer   string  `json:"peer"`  // label of the technique that it was compared with
+	Share  float64 `json:"share"` // share of the states' values that was compared; 0: unknown
+	Peer   string  `json:"peer"`  // label of the technique whose answer it was compared with
 
-	Partial   []string `json:"partial"`    // tensors that the technique shows after the last step alone
-	UnitError float64  `json:"unit_error"` // of point-wise functions, as the technique states it; 0: rounding alone
+	Partial   []string `json:"partial"`    // tensors that the technique shows only after the last step
+	UnitError float64  `json:"unit_error"` // error of point-wise functions that the technique states; 0: only rounding
 
-	// Kinks are those of a training cell with ReLU; nil: another cell or pass, a peer that
-	// agrees, or a record from before they were counted.
+	// Kinks counts the kinks of a training cell with ReLU; nil: another cell or pass, a peer that
+	// agrees, or an early record.
 	Kinks *Kinks `json:"kinks"`
 }
 
 // How an answer was checked.
 const (
 	VerifyWhole    = "whole"    // all steps of all distinct sequences, by the reference
-	VerifyStepwise = "stepwise" // each step by the reference from the run's own states before it, some units of each
-	VerifyPeer     = "peer"     // the whole run, by that of a technique that was checked itself
+	VerifyStepwise = "stepwise" // each step by the reference from the run's own states before it, some units per step
+	VerifyPeer     = "peer"     // the whole run, by the run of a technique that was checked itself
 	VerifyShorter  = "shorter"  // a run of fewer steps, by the reference
 )
 
-// Cost is where the time went, in seconds.
+// Cost says how long each phase of measuring took, in seconds.
 type Cost struct {
 	Setup   float64 `json:"setup_s"`
 	Verify  float64 `json:"verify_s"`
@@ -374,9 +372,8 @@ type Cost struct {
 	Measure float64 `json:"measure_s"`
 }
 
-// Key identifies what a record measured: the same key twice in a run means that
-// the point was measured twice. Knobs that are 0 do not count, so that a record
-// from before a knob came is one of what the knob leaves as it was.
+// Key identifies what a record measured. The same key twice in a run means that the point was measured
+// twice. Knobs with value 0 are left out, so a new knob whose 0 changes nothing leaves old keys valid.
 func (r *Record) Key() string {
 	names := make([]string, 0, len(r.Impl.Knobs))
 	for n, v := range r.Impl.Knobs {
@@ -387,7 +384,7 @@ func (r *Record) Key() string {
 	slices.Sort(names)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%+v|%s", r.Device, r.Point, r.Impl.Name)
-	if c := r.Impl.Choice; c != nil { // beside the same by its own name
+	if c := r.Impl.Choice; c != nil { // the same technique may also run under its own name
 		b.WriteString("|" + c.By)
 	}
 	for _, n := range names {
@@ -402,7 +399,7 @@ func (r *Record) Key() string {
 	return b.String()
 }
 
-// Seconds is the median time of one run, or 0 where there is none.
+// Seconds is the median time of one run; 0: not measured.
 func (r *Record) Seconds() float64 {
 	if r.Status != OK || r.Stats == nil {
 		return 0
@@ -410,7 +407,7 @@ func (r *Record) Seconds() float64 {
 	return r.Stats.Median
 }
 
-// FLOPS is the rate of the problem's operations, per second, or 0.
+// FLOPS is the rate of the problem's own products in FLOP/s; 0: not measured.
 func (r *Record) FLOPS() float64 {
 	if s := r.Seconds(); s > 0 {
 		return float64(r.Work.Flops) / s

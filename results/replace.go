@@ -15,15 +15,15 @@ import (
 // controlFile holds the records that compare the nodes of a merged run.
 const controlFile = "control.jsonl"
 
-// A Merger is all that a merged run holds.
+// A Merger is the content of a merged run.
 type Merger struct {
 	Manifest Manifest
 	Records  []Record
-	Controls []Record // of the control point, by all shards
+	Controls []Record // of the control point, from all shards
 }
 
-// Replace changes the merged run of that name in dir, or makes it. A reader sees whole
-// files, of before or of after. A run that another process is writing is refused.
+// Replace changes or creates the merged run called name in dir. A reader sees each file whole, either
+// old or new. Replace returns a *BusyError if another process is writing the run.
 func Replace(dir, name string, change func(*Merger) error) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("results: cannot make the folder %s: %w", dir, err)
@@ -62,7 +62,7 @@ func Replace(dir, name string, change func(*Merger) error) error {
 	return writeChanged(filepath.Join(dir, latestFile), []byte(name+"\n"))
 }
 
-// write writes what changed.
+// write writes the files that changed.
 func (m *Merger) write(path string) error {
 	for _, f := range []struct {
 		name    string
@@ -88,7 +88,7 @@ func (m *Merger) write(path string) error {
 	return writeChanged(filepath.Join(path, manifestFile), append(data, '\n'))
 }
 
-// writeChanged replaces a file that has another content.
+// writeChanged replaces a file unless it has this content already.
 func writeChanged(path string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
 		return nil
@@ -96,7 +96,7 @@ func writeChanged(path string, data []byte) error {
 	return writeAtomically(path, data)
 }
 
-// readAll reads all records of a file; none where there is no file.
+// readAll reads all records of a file; nil: there is no file.
 func readAll(path string) ([]Record, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,8 +118,7 @@ func ReadManifest(dir string) (Manifest, error) {
 	return readManifest(filepath.Join(dir, manifestFile))
 }
 
-// NamesLatest reports whether path is the file of a results folder that names its latest
-// run.
+// NamesLatest reports whether path is the file that names the latest run of a results folder.
 func NamesLatest(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && filepath.Base(path) == latestFile

@@ -10,20 +10,20 @@ import (
 	"rnnbench/results/files"
 )
 
-// A Shard is the part of a plan that one of several runs measures. All runs divide the
-// plan in the same way, so shards never have to talk to each other.
+// A Shard is the part of a plan that one of several runs measures. All runs divide the plan in the
+// same way, so shards need not communicate.
 type Shard struct {
 	Index   int    `json:"index"` // from 1
 	Count   int    `json:"count"`
-	Of      string `json:"of"`      // name of the run that all shards together are
+	Of      string `json:"of"`      // name of the run that all shards form together
 	Points  int    `json:"points"`  // of the whole plan
 	Records int    `json:"records"` // of the whole plan
 	Own     int    `json:"own"`     // points that no other shard has
-	Tune    bool   `json:"tune"`    // its points are tuned, so that its records are not known before
-	Control Point  `json:"control"` // that every shard measures, so that nodes can be compared
+	Tune    bool   `json:"tune"`    // its points are tuned, so its records are not known in advance
+	Control Point  `json:"control"` // the point that every shard measures, to compare nodes
 
-	// Trained says that all of the plan is trained. Then every shard times the pass of the
-	// control point, for comparison alone. Limits are those by which the plan was divided.
+	// Trained says that the whole plan is trained. Then every shard times the pass of the control
+	// point, only for comparison. Limits are the limits by which the plan was divided.
 	Trained  bool          `json:"trained,omitempty"`
 	Networks int           `json:"networks,omitempty"` // that the shard trains
 	Limits   *TrainingPlan `json:"limits,omitempty"`
@@ -34,18 +34,17 @@ func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 // controlShard is the shard that the control point belongs to.
 const controlShard = 1
 
-// Extra reports whether the shard measures p only to compare nodes: p is another
-// shard's.
+// Extra reports whether the shard measures p only to compare nodes, since p belongs to another shard.
 func (s Shard) Extra(p Point) bool {
 	return s.Index != controlShard && p.Place() == s.Control.Place()
 }
 
-// Compares reports whether a record of the shard is there to compare nodes alone.
+// Compares reports whether a record of the shard serves only to compare nodes.
 func (s Shard) Compares(r *Record) bool {
 	return r.Training == nil && (s.Trained || s.Extra(r.Point))
 }
 
-// Place is p without its streams: points of one place are rivals.
+// Place is p without its streams. Points of one place are rivals.
 func (p Point) Place() Point {
 	p.Streams = 0
 	return p
@@ -70,7 +69,7 @@ func busy(dir string) error {
 	return &BusyError{dir, who}
 }
 
-// lock takes f. Writing has it for an instant, which is waited for.
+// lock locks f. It waits a moment, since Writing holds the lock for an instant.
 func lock(f *os.File) error {
 	const tries, pause = 5, 20 * time.Millisecond
 	for i := 1; ; i++ {
@@ -92,8 +91,8 @@ func Writing(dir string) bool {
 	return errors.Is(files.TryLock(f), files.ErrLocked)
 }
 
-// Claim opens the run of that name in dir, or makes it where nothing was measured yet.
-// Of processes that claim one run at the same time, all but one get a BusyError.
+// Claim opens the run called name in dir, or creates it if nothing was measured yet. Of several
+// processes that claim a run at the same time, all but one get a *BusyError.
 func Claim(dir, name string, m Manifest) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("results: cannot make the folder %s: %w", dir, err)
@@ -119,26 +118,26 @@ func Claim(dir, name string, m Manifest) (*Run, error) {
 	return start(dir, path, os.O_CREATE, m, true)
 }
 
-// On has every record that is appended from now on name the machine that measured it.
+// On sets the machine that is written into every record appended from now on.
 func (r *Run) On(node Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.node = &node
 }
 
-// WisdomFile is the name of the file in a run's folder with what a shard of a tune found.
+// WisdomFile is the name of the file in a run's folder with the winners of a tune's shard.
 const WisdomFile = "wisdom.toml"
 
-// ShardFolder is the name of the run that measures shard s. It is the same each time, so
-// that a job that starts again continues it.
+// ShardFolder is the name of the run that measures shard s. It is always the same, so a restarted job
+// continues its run.
 func ShardFolder(s Shard) string {
 	return fmt.Sprintf("%s-%0*d-of-%d", s.Of, len(fmt.Sprint(s.Count)), s.Index, s.Count)
 }
 
-// Slug reduces words to what every file system takes.
+// Slug reduces words to a name that every file system accepts.
 func Slug(s string) string { return slug(s) }
 
-// Records reads what the run holds so far.
+// Records reads the run's records so far.
 func (r *Run) Records() ([]Record, error) {
 	_, recs, _, err := Read(r.dir)
 	return recs, err

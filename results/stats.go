@@ -11,12 +11,11 @@ import (
 // Confidence is the level that intervals of the median reach at least.
 const Confidence = 0.95
 
-// Summarize describes samples, in seconds and in the order in which they were
-// taken, and warns of what they look like. target is the relative half-width
-// that the interval of the median is to reach; 0: any. Stop is left to the
-// caller. Samples are finite; there may be none.
+// Summarize describes samples, in seconds and in the order in which they were taken, and returns
+// warnings about them. target is the relative half-width that the median's interval should reach; 0:
+// any. The caller sets Stop. Samples must be finite; there may be none.
 //
-// Nothing is assumed of their distribution and none is left out.
+// It assumes no distribution and leaves no sample out.
 func Summarize(samples []float64, target float64) (Stats, []string) {
 	s := Stats{N: len(samples), Level: Confidence}
 	if s.N == 0 {
@@ -50,8 +49,8 @@ func Summarize(samples []float64, target float64) (Stats, []string) {
 	return s, warnings
 }
 
-// HalfWidth is the larger side of the interval of the median, relative to the
-// median. It is unknown where there are too few samples.
+// HalfWidth is the larger side of the median's interval, relative to the median; false: too few
+// samples.
 func (s *Stats) HalfWidth() (float64, bool) {
 	if s.Lo == nil || s.Hi == nil || s.Median <= 0 {
 		return 0, false
@@ -59,11 +58,11 @@ func (s *Stats) HalfWidth() (float64, bool) {
 	return max(*s.Hi-s.Median, s.Median-*s.Lo) / s.Median, true
 }
 
-// quantile interpolates between order statistics so that the smallest is the
-// quantile 0 and the largest the quantile 1, as NumPy and R (type 7) do.
+// quantile interpolates between order statistics as NumPy and R (type 7) do: the smallest sample is
+// quantile 0, the largest is quantile 1.
 //
-// Note: gonum's stat.Quantile interpolates the distribution function instead,
-// by which the median of 1, 2, 3, 4 is 2.
+// Note: gonum's stat.Quantile interpolates the distribution function instead, so its median of
+// 1, 2, 3, 4 is 2.
 func quantile(sorted []float64, p float64) float64 {
 	at, frac := math.Modf(p * float64(len(sorted)-1))
 	i := int(at)
@@ -73,9 +72,8 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[i] + frac*(sorted[i+1]-sorted[i])
 }
 
-// bimodal reports whether sorted falls into two heaps, each of at least a fifth
-// of the samples, with a gap of at least effect seconds between them that is
-// larger than twice the width of either.
+// bimodal reports whether sorted falls into two groups, each of at least a fifth of the samples. The
+// gap between them must be over effect seconds and over twice the width of either group.
 func bimodal(sorted []float64, effect float64) bool {
 	n := len(sorted)
 	if n < 8 {
@@ -92,9 +90,9 @@ func bimodal(sorted []float64, effect float64) bool {
 	return false
 }
 
-// drifts reports whether the later half of samples differs from the earlier half
-// by more than effect, relative to the earlier median, and by more than chance:
-// the test is Mann and Whitney's, at the level of 1 %.
+// drifts reports whether the later half of samples differs from the earlier half. The medians must
+// differ by more than effect, relative to the earlier one, and Mann and Whitney's test must reject
+// chance at the 1 % level.
 func drifts(samples []float64, effect float64) bool {
 	half := len(samples) / 2
 	if half < 5 {
@@ -107,7 +105,7 @@ func drifts(samples []float64, effect float64) bool {
 	if math.Abs(after-before) <= effect*before {
 		return false
 	}
-	// twice the number of pairs with the earlier one smaller, ties counted once
+	// u is twice the number of pairs whose earlier sample is smaller; ties count once.
 	u := 0
 	for _, a := range early {
 		for _, b := range late {
@@ -122,22 +120,22 @@ func drifts(samples []float64, effect float64) bool {
 	return rarity(half, (min(u, 2*half*half-u)+1)/2) < 0.01
 }
 
-// rarity is the probability, both sides together, that of two samples of n from
-// one population at most u pairs are in one order.
+// rarity is the two-sided p-value of Mann and Whitney's test: the probability that, of two samples of
+// n values from one population, at most u pairs are in one order.
 func rarity(n, u int) float64 {
 	if n > 20 { // normal approximation
 		mean, sd := float64(n*n)/2, math.Sqrt(float64(n*n*(2*n+1))/12)
 		return math.Erfc((mean - float64(u) - 0.5) / sd / math.Sqrt2)
 	}
-	// ways[i][v]: orderings of i late samples among the early ones so far with v
-	// pairs in order, early ones added one by one (Mann and Whitney 1947).
+	// ways[i][v] counts the orderings of i late samples among the early ones so far that have v
+	// pairs in order. Early ones are added one by one (Mann and Whitney 1947).
 	ways := make([][]float64, n+1)
 	for i := range ways {
 		ways[i] = make([]float64, n*n+1)
-		ways[i][0] = 1 // no early ones: no pairs
+		ways[i][0] = 1 // without early ones there are no pairs
 	}
 	for j := 1; j <= n; j++ {
-		// The largest of all is early and adds no pair, or late and adds j.
+		// The largest sample is early and adds no pair, or late and adds j pairs.
 		for i := 1; i <= n; i++ {
 			for v := n * n; v >= j; v-- {
 				ways[i][v] += ways[i-1][v-j]

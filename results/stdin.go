@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ReadAllFrom is ReadAll, but that the path "-" stands for records in r.
+// ReadAllFrom is ReadAll, but the path "-" stands for records in r.
 func ReadAllFrom(r io.Reader, args []string) ([]Set, []Warning, error) {
 	var sets []Set
 	var warnings []Warning

@@ -35,11 +35,10 @@ type file interface {
 	Sync() error
 }
 
-// A Run is a folder that is being written. Its methods may be called from
-// several goroutines.
+// A Run is a run's folder open for writing. Its methods may be called from several goroutines.
 type Run struct {
 	dir      string
-	opened   os.FileInfo // of the records
+	opened   os.FileInfo // of the records file
 	warnings []Warning
 
 	mu       sync.Mutex
@@ -48,25 +47,24 @@ type Run struct {
 	seq      int
 	manifest Manifest
 	newest   map[string]outcome
-	node     *Node // that measures; nil: the only one
-	retry    bool  // failed records of before
+	node     *Node // the machine that measures; nil: there is only one
+	retry    bool  // Done ignores failed records from before the run was resumed
 	broken   error // why nothing can be appended
 }
 
-// outcome is what later appends and Done need to know of a record.
+// outcome is what Done and the manifest's counts need to know of a record.
 type outcome struct {
 	status  Status
 	passing bool
-	before  bool // the run was resumed
+	before  bool // the record is from before the run was resumed
 }
 
-// Create makes a new run in dir and names it there as the latest. It fills in
-// what the store knows of the manifest: schemas, run, process and start. Where
-// dir cannot be written it fails, so that nothing is measured in vain.
+// Create creates a new run in dir and makes it dir's latest. It sets the manifest's schemas, run,
+// process and start. It fails if dir cannot be written, so that nothing is measured in vain.
 func Create(dir string, m Manifest) (*Run, error) { return createRun(dir, m, true) }
 
-// CreateAside makes a new run that is not the latest: one that commands without a
-// run are not meant to take, such as a profile.
+// CreateAside is Create, but the run does not become the latest: commands that are given no run ignore
+// it, for instance a profile.
 func CreateAside(dir string, m Manifest) (*Run, error) { return createRun(dir, m, false) }
 
 func createRun(dir string, m Manifest, latest bool) (*Run, error) {
@@ -81,7 +79,7 @@ func createRun(dir string, m Manifest, latest bool) (*Run, error) {
 	return start(dir, path, os.O_CREATE|os.O_EXCL, m, latest)
 }
 
-// begun fills in what the store knows of the manifest of a new run.
+// begun sets the fields of a new run's manifest that the store knows.
 func begun(m *Manifest) {
 	m.Schema, m.Records = ManifestSchema, Schema
 	m.PID, m.Started = os.Getpid(), now()
@@ -91,7 +89,7 @@ func begun(m *Manifest) {
 	}
 }
 
-// start makes the files of a new run in the folder path of dir.
+// start creates the files of a new run in the folder at path, which is in dir.
 func start(dir, path string, flags int, m Manifest, latest bool) (*Run, error) {
 	r, err := open(path, flags)
 	if err != nil {
@@ -107,8 +105,8 @@ func start(dir, path string, flags int, m Manifest, latest bool) (*Run, error) {
 	return r, nil
 }
 
-// makeFolder makes the folder of a new run and names the run after it. Two
-// processes that start in the same instant get two folders.
+// makeFolder creates the folder of a new run and names the run after it. Processes that start in the
+// same instant get different folders.
 func makeFolder(dir string, m *Manifest) (string, error) {
 	device := "none"
 	if len(m.Devices) > 0 {
@@ -129,7 +127,7 @@ func makeFolder(dir string, m *Manifest) (string, error) {
 	return "", fmt.Errorf("results: cannot name a new run in %s: every name is taken", dir)
 }
 
-// slug reduces a device key to what every file system takes.
+// slug reduces a text to a name that every file system accepts.
 func slug(s string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -144,9 +142,9 @@ func slug(s string) string {
 	return s
 }
 
-// Resume opens an unfinished or finished run to append to it. The path is as
-// Read takes it. A last line that was cut short is removed, with a warning. A
-// run that another process is writing is refused.
+// Resume opens a run, finished or not, to append to it. path is a path that Read accepts. An
+// incomplete last line is removed, with a warning. The error is a *BusyError if another process is
+// writing the run.
 func Resume(path string) (*Run, error) {
 	where, err := locate(path)
 	if err != nil {
@@ -197,7 +195,7 @@ func (r *Run) resume(where string) error {
 		r.newest[records[i].Key()] = o
 		r.seq = max(r.seq, records[i].Seq+1)
 	}
-	removeStale(filepath.Join(r.dir, manifestFile), 0) // nobody else writes this run
+	removeStale(filepath.Join(r.dir, manifestFile), 0) // no other process writes this run
 	removeStale(filepath.Join(filepath.Dir(r.dir), latestFile), time.Hour)
 	r.manifest.PID = os.Getpid()
 	r.manifest.Resumed = append(r.manifest.Resumed, now())
@@ -205,7 +203,7 @@ func (r *Run) resume(where string) error {
 	return r.save()
 }
 
-// terminate makes the records end with a whole line and returns their length.
+// terminate makes the records file end with a whole line and returns its length in bytes.
 func (r *Run) terminate(where string) (int64, error) {
 	data, err := os.ReadFile(where)
 	if err != nil {
@@ -255,10 +253,10 @@ func open(dir string, flags int) (*Run, error) {
 // Dir is the run's folder.
 func (r *Run) Dir() string { return r.dir }
 
-// Warnings lists what was found wrong with the records on Resume.
+// Warnings lists the faults of the records that Resume found.
 func (r *Run) Warnings() []Warning { return r.warnings }
 
-// Manifest returns the manifest as it stands.
+// Manifest returns a copy of the current manifest.
 func (r *Run) Manifest() Manifest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -267,15 +265,15 @@ func (r *Run) Manifest() Manifest {
 	return m
 }
 
-// RetryFailed has Done leave out what failed before the run was resumed.
+// RetryFailed makes Done ignore records that failed before the run was resumed.
 func (r *Run) RetryFailed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.retry = true
 }
 
-// Done reports whether the run holds a record of key that need not be measured
-// again: any but one that was interrupted or lost its worker.
+// Done reports whether the run has a record of key that need not be measured again: any but one that
+// was interrupted or lost its worker.
 func (r *Run) Done(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -294,14 +292,14 @@ func (r *Run) Measured() map[string]Status {
 	return m
 }
 
-// note takes a record that is on file into account.
+// note remembers the outcome of a record that is on file.
 func (r *Run) note(rec *Record) {
 	r.newest[rec.Key()] = outcome{status: rec.Status, passing: rec.Passing()}
 }
 
-// Append writes rec as one line in one call, and sets its Schema, Run, Seq and
-// Time. Where the line cannot be written whole, as on a full disk, the file is
-// cut back to its whole lines; a later Append may succeed.
+// Append writes rec as one line in one call, and sets its Schema, Run, Seq and Time. If the line
+// cannot be written whole, for instance on a full disk, the file is cut back to its whole lines. A
+// later Append may succeed.
 func (r *Run) Append(rec *Record) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -338,8 +336,7 @@ func (r *Run) Append(rec *Record) error {
 	return nil
 }
 
-// complete replaces what JSON would write as null although it is known to be
-// empty.
+// complete replaces nil lists and maps, which JSON would write as null, by empty ones.
 func complete(rec *Record) {
 	if rec.Warnings == nil {
 		rec.Warnings = []string{}
@@ -363,7 +360,7 @@ func complete(rec *Record) {
 	}
 }
 
-// unwritable names the first number in v that JSON has no word for, or "".
+// unwritable names the first number in v that JSON cannot express; "": none.
 func unwritable(v reflect.Value, path string) string {
 	switch v.Kind() {
 	case reflect.Float64:
@@ -397,8 +394,8 @@ func unwritable(v reflect.Value, path string) string {
 	return ""
 }
 
-// Update changes the manifest and saves it, as where a plan becomes known or a
-// resumed run finds itself in another environment.
+// Update changes the manifest and saves it, for instance when a plan becomes known or a resumed run
+// has another environment.
 func (r *Run) Update(change func(*Manifest)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -434,5 +431,5 @@ func (r *Run) save() error {
 	return writeAtomically(filepath.Join(r.dir, manifestFile), append(data, '\n'))
 }
 
-// now is the time to the millisecond, without a monotonic part.
+// now is the time in UTC to the millisecond, without a monotonic part.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

@@ -12,23 +12,23 @@ import (
 // checkpoints matches the files with checkpoints of a run.
 const checkpoints = "checkpoint-*.npz"
 
-// Checkpoint is where the run in dir keeps the checkpoint of a network, by its number in the
-// plan from 1. Shards count as the whole plan does.
+// Checkpoint is the path of a network's checkpoint in the run in dir. network is its number in the
+// whole plan, from 1, in shards too.
 func Checkpoint(dir string, network int) string {
 	return filepath.Join(dir, fmt.Sprintf("checkpoint-%d.npz", network))
 }
 
 // Checkpoints lists the files with checkpoints of the run in dir.
 func Checkpoints(dir string) ([]string, error) {
-	names, err := fs.Glob(os.DirFS(dir), checkpoints) // dir itself may hold any characters
+	names, err := fs.Glob(os.DirFS(dir), checkpoints) // dir itself may contain any characters
 	for i, n := range names {
 		names[i] = filepath.Join(dir, n)
 	}
 	return names, err
 }
 
-// Training is how far a network had been trained when its record was written: a run of train
-// has a record each time. Stats are then of an iteration since the record before.
+// Training is the state of a training when its record was written. A run of train writes records
+// repeatedly. The record's Stats are of the iterations since the previous record.
 type Training struct {
 	Iterations int     `json:"iterations"`
 	Wall       float64 `json:"wall_s"` // of all iterations: feeding, training and reading the loss
@@ -38,17 +38,17 @@ type Training struct {
 	Optimizer  string  `json:"optimizer"`
 	Data       string  `json:"data"`
 	Replicas   int     `json:"replicas"` // processes, each with a part of the minibatch; 0: one device
-	Stop       string  `json:"stop"`     // limit that ended training: "iterations", "time" or "loss"; "": it goes on
+	Stop       string  `json:"stop"`     // limit that ended training: "iterations", "time" or "loss"; "": it continues
 
 	Comparison *Comparison `json:"comparison"` // with double precision; nil: none
 	Beside     *Beside     `json:"beside"`     // nil: the pass was not timed
 }
 
-// Beside is training set beside forward and backward alone: now and then some iterations are
-// followed by as many passes of such weights and such a minibatch. The pass has embedding and output
-// layer, but neither feeding nor update.
+// Beside compares training with its pass alone. Now and then some iterations are followed by as many
+// passes, with the same kind of weights and minibatch. The pass has embedding and output layer, but
+// neither feeding nor update.
 type Beside struct {
-	Pairs          int     `json:"pairs"`       // of iterations and passes since the record before
+	Pairs          int     `json:"pairs"`       // of iterations and passes since the previous record
 	Ratio          float64 `json:"ratio"`       // median of iteration over pass, pair by pair
 	Iteration      float64 `json:"iteration_s"` // median, with feeding, update and a part of reading the loss
 	Pass           float64 `json:"pass_s"`      // median
@@ -56,7 +56,7 @@ type Beside struct {
 	LeastPass      float64 `json:"pass_min_s"`
 }
 
-// Trainings is the newest record of each network among recs, in the order in which they began.
+// Trainings returns the newest record of each network among recs, in the order of their first records.
 func Trainings(recs []Record) []Record {
 	var list []Record
 	at := map[string]int{}
@@ -78,13 +78,13 @@ func Trainings(recs []Record) []Record {
 	return list
 }
 
-// network names what r is a record of the training of.
+// network identifies the network whose training r records.
 func (r *Record) network() string {
 	return fmt.Sprintf("%+v|%s|%s|%s|%d", r.Point, r.Impl.Label, r.Training.Data, r.Training.Optimizer, r.Training.Replicas)
 }
 
-// WholeTraining is the newest record of a network with the times of its whole training among
-// recs. Each record alone has but the iterations since the one before.
+// WholeTraining returns last, a network's newest record, with the samples of all its records in recs.
+// Each record alone has only the iterations since the previous one.
 func WholeTraining(last Record, recs []Record) Record {
 	if last.Training == nil {
 		return last
@@ -108,16 +108,16 @@ func WholeTraining(last Record, recs []Record) Record {
 	return last
 }
 
-// A Comparison is the loss of each iteration, in double precision too, and how far it may lie to
-// either side.
+// A Comparison holds the loss of each iteration, the loss in double precision, and the allowed
+// deviation.
 type Comparison struct {
 	Curve []float64 `json:"curve"`
-	Loss  []float64 `json:"loss"` // in double precision
-	Width []float64 `json:"width"`
+	Loss  []float64 `json:"loss"`  // in double precision
+	Width []float64 `json:"width"` // allowed deviation to either side
 }
 
-// Apart is how far a curve lies from double precision at each iteration, in units of what is
-// allowed: nowhere above 1 where training is right. It is empty where nothing was compared.
+// Apart is the deviation from double precision at each iteration, over the allowed one. It never
+// exceeds 1 if training is right. It is nil if nothing was compared.
 func (t *Training) Apart() []float64 {
 	if t == nil || t.Comparison == nil {
 		return nil
@@ -130,38 +130,38 @@ func (t *Training) Apart() []float64 {
 	return out
 }
 
-// A Score is what a network makes of data that it is not trained on.
+// A Score says how well a network predicts data that it is not trained on.
 type Score struct {
 	Loss  float64 `json:"loss"`
-	Top1  float64 `json:"top1"` // share of steps whose class is the most likely one,
-	Top5  float64 `json:"top5"` // or among the 5
-	Top20 float64 `json:"top20"`
+	Top1  float64 `json:"top1"`  // share of steps whose class is the most likely one,
+	Top5  float64 `json:"top5"`  // or among the five most likely,
+	Top20 float64 `json:"top20"` // or among the twenty most likely
 }
 
-// A TrainingPlan is what a run of train was asked for.
+// A TrainingPlan says what a run of train trains, and until when.
 type TrainingPlan struct {
 	Data       string  `json:"data"`
 	Optimizer  string  `json:"optimizer"`
 	Iterations int     `json:"iterations"`         // at which training stops
-	Time       float64 `json:"time_s"`             // of iterations, in seconds, after which it stops; 0: never
-	Loss       float64 `json:"loss"`               // at which it stops, held-out where that is evaluated; 0: never
-	Every      int     `json:"every"`              // iterations from record to record
+	Time       float64 `json:"time_s"`             // seconds of iterations after which training stops; 0: no limit
+	Loss       float64 `json:"loss"`               // loss at which training stops, the held-out loss if it is evaluated; 0: no limit
+	Every      int     `json:"every"`              // iterations between records
 	Batches    int     `json:"batches"`            // held-out minibatches that each record evaluates
 	Replicas   int     `json:"replicas,omitempty"` // see Training
 
-	// HeldBatch divides held-out minibatches, as large as those of training, among so many
-	// sequences, so that networks of other batches are evaluated on the same data; 0: as training.
+	// HeldBatch is the number of sequences of a held-out minibatch, which has as many frames as one of
+	// training. Networks with different batches are then evaluated on the same data; 0: as training.
 	HeldBatch int `json:"held_batch,omitempty"`
 
-	// Beside times forward and backward alone in turns with the training: see Training.
+	// Beside asks for the comparison with the pass alone: see type Beside.
 	Beside bool `json:"beside,omitempty"`
 
-	// Reference holds the loss of each iteration to training in double precision, which takes time:
-	// networks must be small. Such a training has one record and no checkpoint.
+	// Reference compares the loss of each iteration with training in double precision. This takes
+	// long, so networks must be small. Such a training has one record and no checkpoint.
 	Reference bool `json:"reference,omitempty"`
 }
 
-// Reached names the limit at which training ends that has come as far as t; "": it goes on.
+// Reached names the limit that a training at t has reached; "": it continues.
 func (p TrainingPlan) Reached(t *Training) string {
 	loss := t.Loss
 	if t.HeldOut != nil {
@@ -178,7 +178,7 @@ func (p TrainingPlan) Reached(t *Training) string {
 	return ""
 }
 
-// Options spells until when networks are trained, and what is recorded of it, as train takes it.
+// Options spells the limits of training and what is recorded as flags of train.
 func (p *TrainingPlan) Options() string {
 	if p == nil {
 		return "none"
