@@ -1,13 +1,11 @@
-// Package compare says how runs differ from those before: what became faster or
-// slower by more than chance and by more than matters, what broke and what was
-// mended.
+// Package compare says how runs differ from earlier ones: which points became faster or slower by
+// more than chance and by enough to matter, which fail now and which no longer fail.
 //
-// It is a function of records alone. All samples of a run share its moment, so
-// where a side has several runs their medians are the samples: a change must
-// exceed what runs of one side differ by. Of two single runs only a change that
-// no moment of either explains gets a verdict. All points are tested together,
-// so that of a thousand points that did not change none should be called faster
-// or slower.
+// It is a function of records alone. All samples of a run share what the machine did at that moment.
+// So where a side has several runs, their medians are the samples, and a change must exceed the
+// spread between runs of one side. Between two single runs, a change gets a verdict only if no such
+// moment explains it. All points are tested together: if a thousand points did not change, none of
+// them should be called faster or slower.
 package compare
 
 import (
@@ -19,18 +17,18 @@ import (
 	"rnnbench/results"
 )
 
-// A Verdict is what came of one point.
+// A Verdict is the outcome at one point.
 type Verdict string
 
 // The verdicts. A point that neither run could measure has none.
 const (
 	Faster    Verdict = "FASTER"
 	Slower    Verdict = "SLOWER"
-	Same      Verdict = "SAME" // the interval of the ratio is within what does not matter
-	Ambiguous Verdict = "AMBG" // neither: more samples are needed
+	Same      Verdict = "SAME" // the whole interval of the ratio is too small to matter
+	Ambiguous Verdict = "AMBG" // none of these: more runs are needed
 	New       Verdict = "NEW"
 	Gone      Verdict = "GONE"
-	Broken    Verdict = "BROKEN" // had a result and has none
+	Broken    Verdict = "BROKEN" // had a result and has none now
 	Fixed     Verdict = "FIXED"
 )
 
@@ -44,13 +42,13 @@ type Options struct {
 	Alpha     float64 // chance of calling any unchanged point faster or slower
 	MinEffect float64 // relative change that matters, such as 0.02
 	Level     float64 // confidence of intervals
-	Across    bool    // compare whatever the device
+	Across    bool    // compare runs of different devices too
 }
 
-// Usual are the options that are right for most.
+// Usual returns the default options.
 func Usual() Options { return Options{Alpha: 0.05, MinEffect: 0.02, Level: 0.95} }
 
-// check refuses options that no difference, or every one, would meet.
+// check refuses options that are out of range.
 func (o Options) check() error {
 	for _, v := range []struct {
 		name  string
@@ -69,13 +67,12 @@ func (o Options) check() error {
 // effect is the logarithm of the least ratio that matters.
 func (o Options) effect() float64 { return math.Log1p(o.MinEffect) }
 
-// An Interval is an estimate between the ends of its confidence interval. NaN:
-// unknown.
+// An Interval is an estimate with its confidence interval. NaN: unknown.
 type Interval struct {
 	Value, Lo, Hi float64
 }
 
-// Known says whether there is an interval and not just an estimate.
+// Known reports whether there is an interval and not just an estimate.
 func (v Interval) Known() bool { return v.Lo <= v.Hi }
 
 func unknown() Interval { return Interval{math.NaN(), math.NaN(), math.NaN()} }
@@ -84,19 +81,19 @@ func unknown() Interval { return Interval{math.NaN(), math.NaN(), math.NaN()} }
 type Change struct {
 	Verdict Verdict
 	Base    *results.Record // nil: not measured
-	New     *results.Record // of several runs: with the samples of all
-	Ratio   Interval        // of the time now to the time before
+	New     *results.Record // with the samples of all runs; nil: not measured
+	Ratio   Interval        // time now over time before
 	P       float64         // of the test, corrected for the number of points; NaN: not tested
 	Spread  float64         // standard deviation of a run's median at this point, as a share; NaN: unknown
-	Enough  int             // runs of each side that would probably settle an ambiguous change; 0: none or too many
-	Why     string          // of a verdict that does not speak for itself
+	Enough  int             // runs per side that would probably settle an ambiguous change; 0: unknown or too many
+	Why     string          // reason of the verdict, if it needs one
 
-	before, after []float64    // logarithm of the median in each run; NaN: no result
-	beside        [2][]float64 // the same without what moved all points of a run
+	before, after []float64    // log of the median in each run; NaN: no result
+	beside        [2][]float64 // before and after, less the shift of each run
 	freedom       float64      // degrees of freedom of Spread
 }
 
-// Record is the newer record that there is.
+// Record is the new record, or else the base record.
 func (c *Change) Record() *results.Record {
 	if c.New != nil {
 		return c.New
@@ -104,9 +101,9 @@ func (c *Change) Record() *results.Record {
 	return c.Base
 }
 
-// A Side is what is compared: a run, or several runs of the same. A machine's
-// speed moves from one minute to the next, and all samples of a point are of one
-// moment of a run: only several runs in turns tell a change from such a moment.
+// A Side is one side of a comparison: a run, or several runs of the same program. A machine's speed
+// varies from minute to minute, and all samples of a point are from one moment of a run. Only several
+// runs in turns tell a change from such a moment.
 type Side struct {
 	Label string
 	Runs  []results.Set
@@ -126,26 +123,26 @@ func Sides(sets []results.Set) []Side {
 	return list
 }
 
-// A Comparison is one side beside the one that all are compared with.
+// A Comparison compares one side with the base side.
 type Comparison struct {
 	Base, New string // labels
 	Changes   []Change
-	Unknown   int // points that have no result in either
+	Unknown   int // points without a result on either side
 
-	Single bool     // one run a side: what slowed one of them looks like a change
+	Single bool     // one run per side: a slow moment of one of them looks like a change
 	Spread float64  // standard deviation of a run's median at a typical point, as a share; 0: unknown
-	Reach  float64  // of single runs: the change that a moment of either may look like, as a share
+	Reach  float64  // for single runs: the largest change that a moment may cause, as a share
 	Shift  Interval // ratio by which all points moved together; NaN: too few points to say
-	Told   bool     // Shift is more than runs of one side differ by, and part of every ratio
+	Told   bool     // Shift exceeds the spread between runs of one side, so every ratio includes it
 
-	away [2]float64 // of single runs: the largest change beside Shift to less and to more time, as logarithms
+	away [2]float64 // for single runs: the largest changes relative to Shift, to less and to more time, as logs
 }
 
-// together is the least number of points of which a movement of all of them,
-// and the spread of a typical one, can be estimated.
+// together is the least number of points from which their common shift and their typical spread can be
+// estimated.
 const together = 8
 
-// Count is how many changes got a verdict.
+// Count is how many changes got the verdict v.
 func (c *Comparison) Count(v Verdict) int {
 	n := 0
 	for i := range c.Changes {
@@ -156,15 +153,14 @@ func (c *Comparison) Count(v Verdict) int {
 	return n
 }
 
-// ErrNothing says that no point is in both runs with a result in one of them:
-// whoever asks whether something became slower must not be told no.
+// ErrNothing says that no point is on both sides with a result on at least one. It is an error since
+// "nothing became slower" would mislead.
 var ErrNothing = errors.New("nothing overlaps")
 
-// ErrDevices says that runs are of different machines.
+// ErrDevices says that the sides are from different devices.
 var ErrDevices = errors.New("they are from different devices")
 
-// Runs compares sides with base. The tests of all of them together are held to
-// o.Alpha.
+// Runs compares each of sides with base. o.Alpha holds for the tests of all sides together.
 func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -197,9 +193,9 @@ func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 	return list, nil
 }
 
-// match pairs what was measured, and counts the pairs of which one has a result.
-// Those where both have are left without a verdict. A point that one side skipped and the
-// other does not have is neither new nor gone.
+// match pairs the points of two sides. both counts the pairs with a result on at least one side. Pairs
+// with results on both sides get no verdict yet. A point that one side skipped and the other lacks is
+// neither new nor gone.
 func match(before, after places) (c Comparison, both int) {
 	for _, key := range before.keys {
 		b, a := before.at[key], after.at[key]

@@ -26,7 +26,7 @@ func devices(recs []results.Record) []string {
 	return list
 }
 
-// apart says in what two runs without a common point differ.
+// apart says in what two sides without a common point differ.
 func apart(a, b []results.Record) string {
 	type property struct {
 		name string

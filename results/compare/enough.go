@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// mostRuns of a side are what anybody would make.
+// mostRuns is the largest number of runs per side that is worth proposing.
 const mostRuns = 100
 
-// power is how many standard errors beyond the least change that is found four
-// of five such changes are found.
+// power is how many standard errors a change must exceed the critical value by, to be found in four of
+// five cases.
 const power = 0.84
 
-// enough is how many runs of each side would probably settle a change of the
-// size that was seen: tell it from none where it would matter, else show that it
-// does not. It is 0 where the spread between runs is not known, or where
-// mostRuns are not enough.
+// enough is how many runs per side would probably settle a change of the observed size: show that it
+// is a change if it is large enough to matter, else show that it does not matter. It is 0 if the
+// spread between runs is unknown or mostRuns are not enough.
 func (c *Comparison) enough(ch *Change, o Options, tested int, q quantiles) int {
 	sd, more := math.Log1p(ch.Spread), ch.freedom
-	if !(sd > 0) { // single runs, of which the other points tell
+	if !(sd > 0) { // for single runs, take the typical spread of all points
 		sd, more = math.Log1p(c.Spread), 0
 	} else {
 		more -= float64(len(ch.before) + len(ch.after) - 2)
@@ -27,7 +26,7 @@ func (c *Comparison) enough(ch *Change, o Options, tested int, q quantiles) int 
 		return 0
 	}
 	lg, p := math.Abs(math.Log(ch.Ratio.Value)), o.Alpha/float64(tested)
-	if !(lg >= o.effect()) { // that it is the same is told without a correction
+	if !(lg >= o.effect()) { // the verdict SAME needs no correction for the number of points
 		lg, p = max(o.effect()/2, o.effect()-lg), 1-o.Level
 	}
 	for n := 3; n <= mostRuns; n++ {
@@ -39,8 +38,7 @@ func (c *Comparison) enough(ch *Change, o Options, tested int, q quantiles) int 
 	return 0
 }
 
-// quantiles keeps those of Student's distribution that were computed: points ask
-// for the same ones.
+// quantiles caches quantiles of Student's distribution, since points ask for the same ones.
 type quantiles map[[2]float64]float64
 
 func (q quantiles) of(p, freedom float64) float64 {
@@ -53,8 +51,8 @@ func (q quantiles) of(p, freedom float64) float64 {
 	return v
 }
 
-// Enough is how many runs of each side would probably settle nine of ten
-// ambiguous points; 0 where there is none, or where mostRuns would not.
+// Enough is how many runs per side would probably settle nine of ten ambiguous points; 0: there are
+// none, or mostRuns are not enough.
 func (c *Comparison) Enough() int {
 	var need []int
 	for i := range c.Changes {

@@ -8,7 +8,7 @@ import (
 	"rnnbench/results"
 )
 
-// judge tests what both sides measured and gives the verdicts.
+// judge tests the points that both sides measured and sets their verdicts.
 func judge(list []Comparison, o Options) {
 	var all []*Change
 	t, q := tables{}, quantiles{}
@@ -47,10 +47,10 @@ func judge(list []Comparison, o Options) {
 	}
 }
 
-// join2 joins what is not empty.
+// join2 joins the non-empty texts with a semicolon.
 func join2(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
-// decide gives the verdict of a point that both sides measured. The least effect
+// decide returns the verdict of a point that both sides measured, and its reason. The minimum effect
 // is the same factor in both directions.
 func (c *Comparison) decide(ch *Change, t tables, o Options) (Verdict, string) {
 	lg := math.Log(ch.Ratio.Value)
@@ -82,8 +82,8 @@ func (c *Comparison) decide(ch *Change, t tables, o Options) (Verdict, string) {
 	return Ambiguous, "run medians vary by " + share(ch.Spread)
 }
 
-// steady says whether the points as a whole moved by no more than what matters,
-// as far as can be told. Where they are too few to say it is taken to be so.
+// steady reports whether the common shift of all points is too small to matter. It is also true if
+// ratios include the shift, or if there are too few points to tell.
 func (c *Comparison) steady(o Options) bool {
 	switch {
 	case c.Told || math.IsNaN(c.Shift.Value):
@@ -113,7 +113,7 @@ func share(v float64) string {
 	return fmt.Sprintf("%.1f %%", 100*v)
 }
 
-// told repeats what the records warn of.
+// told repeats the warnings of the records.
 func told(c *Change) string {
 	var words []string
 	for _, side := range []struct {

@@ -6,8 +6,8 @@ import (
 	"rnnbench/results"
 )
 
-// KeepApart gives all runs of a side one label, which no other side has. side has the
-// number of each run's side.
+// KeepApart gives all runs of a side one label, different from those of other sides. side[i] is the
+// number of the side of sets[i].
 func KeepApart(sets []results.Set, side []int) {
 	labels := map[int]string{}
 	taken := map[string]bool{}

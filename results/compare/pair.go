@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Of single runs a change of less is never told from a moment of the machine:
-// where there are enough points to see what others did, and where not.
+// Between single runs, a smaller change is never told from a moment of the machine.
 const (
-	leastReach    = 0.05
-	leastReachFew = 0.10
+	leastReach    = 0.05 // with enough points to estimate their common shift
+	leastReachFew = 0.10 // with fewer points
 )
 
-// pair tests the changes between two single runs by their samples, which share
-// their run's moment: the test alone would call such a moment a change. So pair
-// also finds how far a moment may reach.
+// pair tests the changes between two single runs by their samples. All samples of a run share its
+// moment, so the test alone would call a slow moment a change. pair therefore also estimates how large
+// a change a moment may cause: c.Reach.
 func (c *Comparison) pair(tested []*Change, t tables, o Options) {
 	var effects, tails []float64
 	for _, ch := range tested {
@@ -27,7 +26,7 @@ func (c *Comparison) pair(tested []*Change, t tables, o Options) {
 		}
 		tails = append(append(tails, distances(before)...), distances(after)...)
 	}
-	// A moment that befell some samples may befall all of them.
+	// A disturbance of some samples may as well affect all samples of a point.
 	slices.Sort(tails)
 	reach := math.Log1p(leastReachFew)
 	if n := len(tails); n > 0 {
@@ -39,7 +38,7 @@ func (c *Comparison) pair(tested []*Change, t tables, o Options) {
 		for i := range apart {
 			apart[i] = math.Abs(apart[i] - shift)
 		}
-		sd := 1.4826 * median(apart) // as if of a normal distribution, whatever a few points did
+		sd := 1.4826 * median(apart) // of a normal distribution; robust against a few outliers
 		c.Shift.Value, c.Spread = math.Exp(shift), math.Expm1(sd/math.Sqrt2)
 		reach = max(math.Log1p(leastReach), math.Abs(shift), tails[len(tails)*19/20],
 			quantile(1-o.Alpha/2/float64(n), float64(n-1))*sd)
@@ -55,7 +54,7 @@ func (c *Comparison) pair(tested []*Change, t tables, o Options) {
 	c.Reach = math.Expm1(reach)
 }
 
-// distances are those of sorted values from their median.
+// distances returns the absolute distances of sorted values from their median.
 func distances(sorted []float64) []float64 {
 	list, middle := slices.Clone(sorted), median(sorted)
 	for i := range list {
@@ -64,8 +63,8 @@ func distances(sorted []float64) []float64 {
 	return list
 }
 
-// reach is how far a moment may reach at one point, whose samples may spread
-// more than those of others.
+// reach is the largest change that a moment may cause at one point, as a share. It is more than
+// c.Reach where the point's samples spread widely.
 func (c *Comparison) reach(ch *Change) float64 {
 	reach := math.Log1p(c.Reach)
 	if ch.Ratio.Value > 1 {
@@ -81,13 +80,12 @@ func (c *Comparison) reach(ch *Change) float64 {
 	return math.Expm1(reach)
 }
 
-// mirror is how far a change between single runs has to be beyond the largest
-// one in the other direction: a moment befalls the one run as easily as the
-// other, so that without a change both directions look alike.
+// mirror is how many times the largest change in the other direction a change between single runs must
+// be. A moment slows one run as easily as the other, so without a change both directions look alike.
 const mirror = 3
 
-// beyond says whether a change between single runs is more than a moment of
-// either run, by itself and beside what all points did.
+// beyond reports whether a change between single runs is larger than a moment may cause, both by
+// itself and relative to the common shift.
 func (c *Comparison) beyond(ch *Change) bool {
 	reach, lg := math.Log1p(c.reach(ch)), math.Log(ch.Ratio.Value)
 	if !math.IsNaN(c.Shift.Value) {

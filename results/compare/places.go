@@ -8,10 +8,10 @@ import (
 	"rnnbench/results"
 )
 
-// ok says whether r has a time.
+// ok reports whether r has a time.
 func ok(r *results.Record) bool { return r.Seconds() > 0 }
 
-// skipped says whether p was declined, so that nothing is lost where the other side lacks it.
+// skipped reports whether p was declined. Then nothing is lost if the other side lacks it.
 func skipped(p *place) bool { return p.record.Status == results.Skipped }
 
 func reason(r *results.Record) string {
@@ -22,7 +22,7 @@ func reason(r *results.Record) string {
 	return s
 }
 
-// places are what a side measured, in order.
+// places holds the places of a side, in order of appearance.
 type places struct {
 	keys []string
 	at   map[string]*place
@@ -30,7 +30,7 @@ type places struct {
 
 // A place is one technique at one point in all runs of a side.
 type place struct {
-	record *results.Record // with the samples of all, or one without a result
+	record *results.Record // with the samples of all runs; if one run has no result, that run's record
 	all    []*results.Record
 	runs   []float64 // logarithm of the median in each run; NaN: no result
 }
@@ -49,7 +49,7 @@ func index(s Side, o Options) (places, error) {
 		for i := range run.Records {
 			r := &run.Records[i]
 			if r.Passing() {
-				continue // as good as not measured
+				continue // counts as not measured
 			}
 			key := keyOf(r, o)
 			at := p.at[key]
@@ -61,7 +61,7 @@ func index(s Side, o Options) (places, error) {
 			case at.record.Device != r.Device:
 				return p, fmt.Errorf("compare: %s measured on %s and on %s: choose the records of one device", s.Label, at.record.Device, r.Device)
 			case ok(at.record) && !ok(r):
-				at.record = r // what fails in one of the runs fails
+				at.record = r // a failure in one run is a failure of the side
 			}
 			if ok(r) {
 				at.all = append(at.all, r)
@@ -77,7 +77,7 @@ func index(s Side, o Options) (places, error) {
 	return p, nil
 }
 
-// join is the first of records with the samples of all.
+// join returns the first record with the samples and warnings of all.
 func join(all []*results.Record) *results.Record {
 	j := *all[0]
 	var times []float64
@@ -96,8 +96,8 @@ func join(all []*results.Record) *results.Record {
 	return &j
 }
 
-// keyOf is what two records must share to be compared: how a point was measured
-// counts as well, but not in which order or with which seed.
+// keyOf is the key that two records must share to be compared. It includes how the point was measured,
+// but not the order of samples or the seed.
 func keyOf(r *results.Record, o Options) string {
 	q := *r
 	if o.Across {
@@ -106,7 +106,7 @@ func keyOf(r *results.Record, o Options) string {
 	return fmt.Sprintf("%s|%s|%t|%s|%s", q.Key(), q.Mode.Cache, q.Mode.Graph, q.Mode.Timer, q.Mode.Data)
 }
 
-// samples are the times of r by the clock that counts.
+// samples returns the times of r by the clock that Mode.Timer names.
 func samples(r *results.Record) []float64 {
 	switch {
 	case r.Samples == nil:
@@ -117,8 +117,7 @@ func samples(r *results.Record) []float64 {
 	return r.Samples.Wall
 }
 
-// logs are the logarithms of r's times, in order of size. A time that is not
-// one is left out.
+// logs returns the sorted logarithms of r's times. Times without a finite logarithm are left out.
 func logs(r *results.Record) []float64 {
 	var list []float64
 	for _, s := range samples(r) {

@@ -9,19 +9,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// finest is the least standard deviation that a run's median is taken to have,
-// as a share: runs that agree by more than that do so by chance.
+// finest is the least standard deviation assumed of a run's median, as a share. Runs that agree better
+// do so by chance.
 const finest = 1e-4
 
-// shiftShare is the part of the level that the test of a common shift takes. It
-// is small, since all points are wrong at once where that test is.
+// shiftShare is the part of o.Alpha that the test of a common shift uses. It is small, since an error
+// of that test makes all points wrong at once.
 const shiftShare = 0.02
 
-// several tests the changes of sides with several runs by the medians of their
-// runs. What moved all points of a run alike is estimated first and taken out;
-// where it differs between the sides by more than chance it counts as part of
-// every change. What is left of a point's medians has a spread of its own,
-// which so few runs tell badly: it is weighed against that of the other points.
+// several tests the changes between sides with several runs by the medians of their runs. First it
+// estimates and removes each run's shift, which moves all points of the run alike. If the shifts
+// differ between the sides by more than chance, that difference is part of every change. The rest of a
+// point's medians has a spread of its own. A few runs estimate it badly, so moderate combines it with
+// the spreads of the other points.
 func (c *Comparison) several(tested []*Change, o Options, comparisons int) {
 	before, after := shifts(tested)
 	shift := of(before, after)
@@ -55,9 +55,8 @@ func (c *Comparison) several(tested []*Change, o Options, comparisons int) {
 	}
 }
 
-// shifts is by how much each run of either side moved all points alike; nil
-// where there are too few points to tell. The shift of a run that has too few
-// of them is not a number.
+// shifts estimates by how much each run of either side moved all points alike, as logs. It is nil if
+// there are too few points, and NaN for a run with too few of them.
 func shifts(tested []*Change) (before, after []float64) {
 	if len(tested) < together {
 		return nil, nil
@@ -82,7 +81,7 @@ func shifts(tested []*Change) (before, after []float64) {
 	return at(func(ch *Change) []float64 { return ch.before }), at(func(ch *Change) []float64 { return ch.after })
 }
 
-// less is values without the shifts of their runs.
+// less returns values less the shifts of their runs.
 func less(values, shifts []float64) []float64 {
 	list := slices.Clone(values)
 	for i := range shifts {
@@ -93,14 +92,14 @@ func less(values, shifts []float64) []float64 {
 
 // An effect is the difference between the runs of two sides.
 type effect struct {
-	size    float64 // mean of the one less that of the other
+	size    float64 // mean of the new side less mean of the base, as logs
 	sd      float64 // of a run
-	freedom float64 // degrees of freedom of sd; 0: it is not known
-	n, m    int     // runs
-	margin  float64 // that the size has to exceed
+	freedom float64 // degrees of freedom of sd; 0: sd is unknown
+	n, m    int     // runs of the base and of the new side
+	margin  float64 // that |size| must exceed
 }
 
-// of is the effect between runs a and runs b, of which some may be NaN.
+// of computes the effect between the runs a and b. NaNs among them are left out.
 func of(a, b []float64) effect {
 	a, b = numbers(a), numbers(b)
 	e := effect{n: len(a), m: len(b), freedom: float64(max(0, len(a)+len(b)-2))}
@@ -125,7 +124,7 @@ func of(a, b []float64) effect {
 // standard is the standard error of the effect's size.
 func (e effect) standard() float64 { return e.sd * math.Sqrt(1/float64(e.n)+1/float64(e.m)) }
 
-// p is the probability, both sides together, of an effect as large by chance.
+// p is the two-sided probability of an effect that large by chance.
 func (e effect) p() float64 {
 	if e.freedom == 0 || math.IsNaN(e.size) {
 		return 1
@@ -147,7 +146,7 @@ func (e effect) ratio(level float64) Interval {
 	return v
 }
 
-// quantile is that of Student's distribution.
+// quantile is the quantile of Student's distribution.
 func quantile(p, freedom float64) float64 {
 	if freedom <= 0 {
 		return math.Inf(1)
@@ -155,11 +154,10 @@ func quantile(p, freedom float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(p)
 }
 
-// independent is how many of the points tell of the spread between runs by
-// themselves. What slows some points of a run alike, such as all those on two
-// workers, makes their spreads one and the same: they are then as one point. It
-// is told from how much the residuals of two points are along each other, which
-// of independent points is one part in as many as there are degrees of freedom.
+// independent estimates how many independent points inform about the spread between runs. What slows
+// some points of a run alike, such as all points on two workers, makes their spreads equal: they
+// count as one. The estimate compares the mean squared correlation of two points' residuals with
+// 1/freedom, its value for independent points.
 func independent(tested []*Change) float64 {
 	if len(tested) < 2 {
 		return 1
@@ -170,7 +168,7 @@ func independent(tested []*Change) float64 {
 	for _, ch := range tested {
 		u := append(residuals(ch.beside[0]), residuals(ch.beside[1])...)
 		norm := floats.Norm(u, 2)
-		if !(norm > finest) { // or not a number: a run lacks it
+		if !(norm > finest) { // or NaN: a run lacks the point
 			continue
 		}
 		points++
@@ -188,19 +186,19 @@ func independent(tested []*Change) float64 {
 	return points / (1 + (points-1)*alike)
 }
 
-// residuals are values without their mean.
+// residuals returns values less their mean.
 func residuals(values []float64) []float64 {
 	list := slices.Clone(values)
 	floats.AddConst(-stat.Mean(values, nil), list)
 	return list
 }
 
-// numbers are values without those that are not.
+// numbers returns values without NaNs.
 func numbers(values []float64) []float64 {
 	return slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 }
 
-// median of values that are numbers; NaN where there is none.
+// median is the median of the values that are not NaN; NaN: there are none.
 func median(values []float64) float64 {
 	list := numbers(values)
 	if len(list) == 0 {
@@ -210,9 +208,8 @@ func median(values []float64) float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
-// apart says whether the runs of one side are beyond those of the other, but for
-// as few as Mann and Whitney's test at 5 % allows; of so few runs that no order
-// of them is as rare, all have to be.
+// apart reports whether the runs of one side lie beyond those of the other, apart from as few pairs as
+// Mann and Whitney's test at 5 % allows. With too few runs for that level, all must.
 func (c *Comparison) apart(ch *Change, t tables) bool {
 	a, b := ch.beside[0], ch.beside[1]
 	if c.Told {

@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// shift estimates by how much samples b lie above samples a, both sorted: the
-// median of all differences of pairs, which is Hodges and Lehmann's estimate,
-// with the interval that belongs to Mann and Whitney's test, and the
-// probability of the test that samples of one population differ so much. Test
-// and interval agree: the interval at level 1-p begins at 0. Where samples are
-// too few for an interval it is unknown.
+// shift estimates by how much samples b lie above samples a, both sorted. It returns Hodges and
+// Lehmann's estimate, the median of all differences of pairs, with the interval that belongs to Mann
+// and Whitney's test. It also returns the p-value of that test. Test and interval agree: the interval
+// at level 1-p begins at 0. The interval is unknown if there are too few samples.
 func (t tables) shift(a, b []float64, level float64) (Interval, float64) {
 	n, m := len(a), len(b)
 	if n == 0 || m == 0 {
@@ -32,8 +30,7 @@ func (t tables) shift(a, b []float64, level float64) (Interval, float64) {
 	slices.Sort(diffs)
 	v := Interval{(diffs[(n*m-1)/2] + diffs[n*m/2]) / 2, math.NaN(), math.NaN()}
 	tails := t.tails(n, m)
-	// Rounded towards the middle where pairs are tied, so that ties never make a
-	// difference look rarer.
+	// With ties, round towards the middle, so that ties never make a difference look rarer.
 	u := int(math.Ceil(math.Min(above, float64(n*m)-above)))
 	p := min(1, 2*tails.upTo(u))
 	if c := tails.below((1 - level) / 2); c > 0 {
@@ -42,18 +39,18 @@ func (t tables) shift(a, b []float64, level float64) (Interval, float64) {
 	return v, p
 }
 
-// tails is the distribution of the number of ordered pairs of n and m samples
-// of one population.
+// tails is the distribution of the number of ordered pairs of n and m samples of one population, which
+// Mann and Whitney's test uses.
 type tails struct {
 	n, m int
-	sum  []float64 // sum[u]: probability of at most u; nil: the normal distribution stands in
+	sum  []float64 // sum[u]: probability of at most u; nil: use the normal approximation
 }
 
-// exact is the largest product of sample sizes that is counted out.
+// exact is the largest product of sample sizes whose distribution is computed exactly.
 const exact = 2500
 
-// tables keeps distributions by sizes: a comparison asks for few different ones
-// and for each of them thousands of times.
+// tables caches distributions by sample sizes. A comparison uses few different ones, each thousands of
+// times.
 type tables map[[2]int][]float64
 
 func (t tables) tails(n, m int) tails {
@@ -67,10 +64,10 @@ func (t tables) tails(n, m int) tails {
 	return tails{n, m, t[key]}
 }
 
-// count sums the orderings of n and m samples by their ordered pairs (Mann and
-// Whitney 1947).
+// count returns, for each u, the probability of at most u ordered pairs among n and m samples. It counts
+// orderings (Mann and Whitney 1947).
 func count(n, m int) []float64 {
-	// ways[i][u]: orderings of i of the n among the others so far with u pairs.
+	// ways[i][u] counts the orderings of i of the n among the others so far that have u pairs.
 	ways := make([][]float64, n+1)
 	for i := range ways {
 		ways[i] = make([]float64, n*m+1)
@@ -80,8 +77,7 @@ func count(n, m int) []float64 {
 		ways[i][0] = 1
 	}
 	for j := 1; j <= m; j++ {
-		// The largest of all is the jth other and adds no pair, or one of the i and
-		// adds j.
+		// The largest sample is the jth other and adds no pair, or is one of the i and adds j pairs.
 		for i := 1; i <= n; i++ {
 			for u := n * m; u >= j; u-- {
 				ways[i][u] += ways[i-1][u-j]
@@ -126,8 +122,8 @@ func (t tails) below(p float64) int {
 	return lo
 }
 
-// holm corrects the probabilities of changes for their number, so that the
-// chance that any of them is below a level by chance is that level (Holm 1979).
+// holm corrects the p-values of changes for their number: the probability that any of them is below a
+// level by chance is then at most that level (Holm 1979).
 func holm(changes []*Change) {
 	sorted := slices.Clone(changes)
 	slices.SortStableFunc(sorted, func(a, b *Change) int {

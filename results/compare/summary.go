@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Geomean is the geometric mean of the ratios of those changes that both runs
-// measured and pick takes, with Student's interval of the mean logarithm, and
-// the number of them. The interval tells how points differ from one another:
-// whatever slowed a whole run alike is in the mean itself.
+// Geomean is the geometric mean of the ratios of the changes for which pick is true, with Student's
+// interval of the mean logarithm. It also returns their number. nil picks all; changes without a ratio
+// are left out. The interval reflects how points differ from one another. What slowed a whole run
+// alike is in the mean itself.
 func (c *Comparison) Geomean(level float64, pick func(*Change) bool) (Interval, int) {
 	var logs []float64
 	for i := range c.Changes {
@@ -33,8 +33,7 @@ func (c *Comparison) Geomean(level float64, pick func(*Change) bool) (Interval, 
 	return v, n
 }
 
-// Worst lists the n changes that became slowest, the slowest first, of those
-// that were called slower.
+// Worst lists up to n changes with the verdict Slower, the largest ratio first.
 func (c *Comparison) Worst(n int) []*Change {
 	var list []*Change
 	for i := range c.Changes {

@@ -11,13 +11,12 @@ import (
 // ErrLocked says that another process has the lock.
 var ErrLocked = errors.New("locked")
 
-// patience is for how long Lock waits: who reads a file, changes it and writes it
-// needs a fraction of a second.
+// patience is how long Lock waits. Reading, changing and writing a file takes a fraction of a second.
 const patience = 30 * time.Second
 
-// Lock waits until no other process has the lock of the file at path and takes
-// it, until unlock is called or the process ends. The lock is a file beside the
-// one of path, which Write replaces.
+// Lock waits until no other process holds the lock of the file at path, and takes it. The lock ends
+// when unlock is called or the process ends. It is a file of its own beside path, because Write
+// replaces the file at path.
 func Lock(path string) (unlock func(), err error) {
 	const pause = 2 * time.Millisecond
 	to, err := Resolve(path)
@@ -32,8 +31,8 @@ func Lock(path string) (unlock func(), err error) {
 		}
 		switch err = TryLock(f); {
 		case err == nil && current(f, name):
-			// Removed while it is locked, so that who waits for it sees that it is gone;
-			// a system that does not remove what is open keeps an empty file.
+			// Remove the file while it is locked, so that waiting processes see that it is gone.
+			// A system that cannot remove open files keeps an empty file.
 			return func() { _, _ = os.Remove(name), f.Close() }, nil
 		case err != nil && !errors.Is(err, ErrLocked):
 			return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", path, err), f.Close())
@@ -42,13 +41,13 @@ func Lock(path string) (unlock func(), err error) {
 			return nil, fmt.Errorf("cannot lock %s: %w", path, err)
 		}
 		if time.Since(start) > patience {
-			return nil, fmt.Errorf("%s is being written by another process: wait for that or end it", path)
+			return nil, fmt.Errorf("%s is being written by another process: wait for it or end it", path)
 		}
 	}
 }
 
-// current reports whether f is still the file of that name: who had it locked
-// before has removed it.
+// current reports whether f is still the file called name. The previous holder of the lock may have
+// removed it.
 func current(f *os.File, name string) bool {
 	was, err := f.Stat()
 	if err != nil {

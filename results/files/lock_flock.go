@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// TryLock takes f until it is closed or the process ends, however it ends. A file
-// system without locks is written without one.
+// TryLock locks f until it is closed or the process ends, however it ends. It returns ErrLocked if
+// another process holds the lock. On a file system without locks it does nothing.
 func TryLock(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

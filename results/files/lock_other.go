@@ -4,5 +4,5 @@ package files
 
 import "os"
 
-// TryLock does nothing: there is no lock here that ends with the process.
+// TryLock does nothing: these systems have no lock that ends with the process.
 func TryLock(*os.File) error { return nil }

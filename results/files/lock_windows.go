@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// TryLock takes f until it is closed or the process ends. The locked byte lies far
-// behind the end of the file, since a lock on Windows keeps readers out.
+// TryLock locks f until it is closed or the process ends. It returns ErrLocked if another process holds
+// the lock. The locked byte lies far behind the end of the file, since Windows locks keep readers out.
 func TryLock(f *os.File) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	at := windows.Overlapped{OffsetHigh: 1 << 30}

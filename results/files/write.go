@@ -1,5 +1,5 @@
-// Package files writes files that others may be reading, and locks those that
-// others may be writing.
+// Package files writes files that other processes may be reading, and locks files that they may be
+// writing.
 package files
 
 import (
@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// Write replaces the file at path by what write writes: a reader sees all of the
-// old one or all of the new one. A symbolic link stays and what it leads to is
-// replaced. What is no regular file, such as a pipe, is written straight into.
+// Write replaces the file at path by what write writes. A reader sees the whole old or the whole new
+// file. A symbolic link stays, and its target is replaced. Something other than a regular file, such
+// as a pipe, is written to directly.
 func Write(path string, write func(io.Writer) error) error {
 	if err := put(path, write); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, blame(path, err))
@@ -21,8 +21,8 @@ func Write(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// blame is why path cannot be written. It names no temporary file, of which a reader of the
-// message knows nothing.
+// blame says why path cannot be written. It does not mention the temporary file, which users do not
+// know.
 func blame(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if dir := filepath.Dir(path); !there(dir) {
@@ -37,7 +37,7 @@ func there(path string) bool {
 	return err == nil
 }
 
-// Cause is an error of a file without the name of the file, for sentences that have named it.
+// Cause strips the file's name from an error, for messages that name the file themselves.
 func Cause(err error) error {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var causes []error
@@ -81,8 +81,7 @@ func put(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Writable reports why path could not be written, before there is anything to
-// write.
+// Writable returns an error if path could not be written. It leaves path as it is.
 func Writable(path string) error {
 	if special(path) {
 		return nil // opening a pipe would wait for its reader
@@ -100,25 +99,24 @@ func Writable(path string) error {
 	return nil
 }
 
-// special reports whether path is there and is no regular file.
+// special reports whether path exists and is not a regular file.
 func special(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// beside makes the temporary file that is to replace the one of path.
+// beside creates the temporary file that will replace path.
 func beside(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 }
 
-// Resolve follows the symbolic links of path, also to a file that is not there
-// yet.
+// Resolve follows the symbolic links of path, even to a file that does not exist yet.
 func Resolve(path string) (string, error) {
 	to, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return to, err
 	}
-	if to, err = os.Readlink(path); err != nil { // it is no link: nothing is there
+	if to, err = os.Readlink(path); err != nil { // it is not a link, so nothing exists there
 		return path, nil
 	}
 	if !filepath.IsAbs(to) {

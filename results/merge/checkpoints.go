@@ -11,8 +11,8 @@ import (
 	"rnnbench/results/files"
 )
 
-// takeCheckpoints puts the shards' checkpoints into the merged run in dir, so that it can be
-// trained on. Each network belongs to one shard, and its number is that in the whole plan.
+// takeCheckpoints puts the shards' checkpoints into the merged run in dir, so that its training can
+// continue. Each network belongs to one shard, and its number is that in the whole plan.
 func (g *Group) takeCheckpoints(dir string) error {
 	for i := range g.Sets {
 		s := &g.Sets[i]
@@ -32,8 +32,8 @@ func (g *Group) takeCheckpoints(dir string) error {
 	return nil
 }
 
-// take links a file, or copies it where there are no links. What is newer than the records, or
-// older than what the merged run has, is left.
+// take links the file from to the path to, or copies it where links are impossible. It leaves out a
+// file that is newer than the records of its shard, or no newer than the merged run's own file.
 func (g *Group) take(from, to, shard string) error {
 	source, err := os.Stat(from)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// Nodes compares machines by their times of the control point. controls are the records of
-// it by all shards; others name the machines that measured elsewhere alone.
+// Nodes compares machines by their times at the control point. controls are its records from all
+// shards. all also has the records of machines that did not measure it.
 func Nodes(all, controls []results.Record) []results.NodeSpeed {
 	shards := map[string]map[int]bool{}
 	for i := range all {
@@ -20,7 +20,7 @@ func Nodes(all, controls []results.Record) []results.NodeSpeed {
 		shards[name][shard] = true
 	}
 	byKey := map[string]map[string][]float64{} // key → node → seconds
-	noise := map[string]float64{}              // of one record of a key, relative; the largest
+	noise := map[string]float64{}              // the largest relative standard error of a key's records
 	for i := range controls {
 		r := &controls[i]
 		t := r.Seconds()
@@ -44,7 +44,7 @@ func Nodes(all, controls []results.Record) []results.NodeSpeed {
 		middle := median(means)
 		for name, times := range byKey[key] {
 			ratios[name] = append(ratios[name], mean(times)-middle)
-			// Shards on one machine show what differs from run to run.
+			// Several shards on one machine show the spread from run to run.
 			e := max(noise[key], spread(times)) / math.Sqrt(float64(len(times)))
 			doubts[name] = append(doubts[name], e*e)
 		}
@@ -58,8 +58,8 @@ func Nodes(all, controls []results.Record) []results.NodeSpeed {
 			for _, e := range doubts[name] {
 				sum += e
 			}
-			// Two standard errors of the difference to a median as uncertain. Techniques
-			// that disagree show noise that no interval has.
+			// Two standard errors of the difference to a median that is just as uncertain. If
+			// techniques disagree, there is noise that their intervals do not show.
 			within := 2 * math.Sqrt2 * max(math.Sqrt(sum)/k, spread(ratios[name])/math.Sqrt(k))
 			n.Ratio, n.Noise = &ratio, &within
 		}
@@ -90,10 +90,10 @@ func number(s string) (n int) {
 	return n
 }
 
-// unknown is the least relative deviation of a time that came without an interval.
+// unknown is the least relative standard error assumed of a time without an interval.
 const unknown = 0.05
 
-// deviation is the standard error of a record's median, relative.
+// deviation is the relative standard error of a record's median.
 func deviation(r *results.Record) float64 {
 	if s := r.Stats; s.Lo != nil && s.Hi != nil && s.Median > 0 {
 		return (*s.Hi - *s.Lo) / 2 / 1.96 / s.Median
@@ -115,7 +115,7 @@ func median(list []float64) float64 {
 	return (list[(n-1)/2] + list[n/2]) / 2
 }
 
-// spread is the standard deviation, 0 of a single value.
+// spread is the standard deviation; 0 for a single value.
 func spread(list []float64) float64 {
 	if len(list) < 2 {
 		return 0

@@ -9,9 +9,8 @@ import (
 	"rnnbench/results"
 )
 
-// Parts says how far the shards in dir are, by their index and count alone. There are none
-// where dir does not exist yet. Of runs that are the same shard, the one that began last
-// counts.
+// Parts says how far the shards in dir are. Keys have only Index and Count. It is nil if dir does not
+// exist yet. If several runs are the same shard, the one that started last counts.
 func Parts(dir string) (map[results.Shard]results.Part, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

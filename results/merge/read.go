@@ -1,4 +1,4 @@
-// Package merge makes one run of the shards of a plan.
+// Package merge merges the shards of a plan into one run.
 package merge
 
 import (
@@ -15,20 +15,20 @@ import (
 	"rnnbench/results/files"
 )
 
-// A Group is the shards of one plan that were found, by index.
+// A Group holds the shards of one plan that were found, ordered by index.
 type Group struct {
 	Sets     []results.Set
 	Warnings []results.Warning
 
-	read map[string]time.Time // when reading each folder began
+	read map[string]time.Time // when reading each folder started
 }
 
-// Read reads shards: their folders, or a folder that holds them. A merged run among them
-// is passed over, since it may have a name like its shards.
+// Read reads shards. paths are their folders, or folders that contain them. It leaves out merged runs,
+// since a pattern such as out/* may match them too.
 func Read(paths []string) (*Group, error) {
 	g := &Group{}
 	for _, path := range paths {
-		if results.NamesLatest(path) { // as out/* has it among the runs
+		if results.NamesLatest(path) { // out/* matches this file too
 			continue
 		}
 		list, err := folders(path)
@@ -50,7 +50,7 @@ func Read(paths []string) (*Group, error) {
 	return g, g.check()
 }
 
-// folders are the runs that path stands for: itself, or the shards in it.
+// folders returns the runs that path stands for: itself, or the shards in it.
 func folders(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func folders(path string) ([]string, error) {
 		}
 	}
 	if list == nil {
-		return nil, fmt.Errorf("%s is no shard and holds none: shards come of --shard I/N and of submit", path)
+		return nil, fmt.Errorf("%s is no shard and holds none: make shards with --shard I/N or submit", path)
 	}
 	return list, nil
 }
@@ -110,7 +110,7 @@ func (g *Group) add(dir string) error {
 	return nil
 }
 
-// same reports whether two paths lead to one folder.
+// same reports whether two paths lead to the same folder.
 func same(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {
@@ -120,7 +120,7 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// check finds shards that do not belong together.
+// check returns an error for shards that do not belong together.
 func (g *Group) check() error {
 	first := &g.Sets[0]
 	m := &first.Manifest
@@ -162,7 +162,7 @@ func (g *Group) check() error {
 	return g.overlaps()
 }
 
-// version is that of the program that measured.
+// version is the version of the program that measured.
 func version(m *results.Manifest) string {
 	t := m.Environment.Tool
 	if t.Revision == "" {
@@ -171,7 +171,7 @@ func version(m *results.Manifest) string {
 	return t.Version + " (" + t.Revision + ")"
 }
 
-// seed is that of first weights and data; "": the manifest does not say.
+// seed is the seed of first weights and data; "": the manifest does not say.
 func seed(m *results.Manifest) string {
 	var c struct {
 		Measure struct {
@@ -184,7 +184,7 @@ func seed(m *results.Manifest) string {
 	return c.Measure.Seed.String()
 }
 
-// overlaps finds a point that two shards have, which no division gives them.
+// overlaps returns an error if two shards measured the same place, which no division assigns to both.
 func (g *Group) overlaps() error {
 	owner := map[results.Point]*results.Set{}
 	for i := range g.Sets {

@@ -11,9 +11,9 @@ import (
 	"rnnbench/results"
 )
 
-// Write makes the run in dir that the shards together are, or brings it up to date, and
-// returns its folder and manifest. The same shards give the same bytes. What the run has
-// of before, and no shard has now, stays.
+// Write creates or updates the run in dir that the shards form together. It returns the run's folder
+// and manifest. The same shards give the same bytes. Records of an earlier merge that no shard has now
+// stay.
 func (g *Group) Write(dir string) (string, results.Manifest, error) {
 	name := g.Sets[0].Manifest.Plan.Shard.Of
 	path := filepath.Join(dir, name)
@@ -37,8 +37,7 @@ func (g *Group) Write(dir string) (string, results.Manifest, error) {
 	return path, m, err
 }
 
-// split separates what shards have of their own points from what all have of the control
-// point.
+// split separates the records of the shards' own points from the records of the control point.
 func (g *Group) split() (own, controls []results.Record) {
 	at := g.Sets[0].Manifest.Plan.Shard.Control.Place()
 	for _, s := range g.Sets {
@@ -60,8 +59,8 @@ func controlKey(r *results.Record) string {
 	return fmt.Sprintf("%s|%d|%s", name, shard, r.Key())
 }
 
-// union is the records of both lists, of two with one key the newer, in the order of
-// shards and of time.
+// union returns the records of both lists, in the order of shards and of time. Of two with the same
+// key it keeps the newer.
 func union(before, now []results.Record, key func(*results.Record) string) []results.Record {
 	at := map[string]int{}
 	var all []results.Record
@@ -86,7 +85,7 @@ func union(before, now []results.Record, key func(*results.Record) string) []res
 	return all
 }
 
-// manifest is that of the merged run.
+// manifest makes the manifest of the merged run.
 func (g *Group) manifest(old results.Manifest, own, controls []results.Record) results.Manifest {
 	first := &g.Sets[0].Manifest
 	m := *first
@@ -132,10 +131,10 @@ func (g *Group) manifest(old results.Manifest, own, controls []results.Record) r
 	return m
 }
 
-// ofShard are flags that a command line has because it measures a shard.
+// ofShard lists flags that a command line has only because it measures a shard.
 var ofShard = []string{"--shard", "--resume", "--submitted-version", "--submitted-device"}
 
-// whole is a command line without its shard.
+// whole returns a command line without the flags of ofShard.
 func whole(argv []string) []string {
 	var list []string
 	for i := 0; i < len(argv); i++ {
@@ -150,7 +149,7 @@ func whole(argv []string) []string {
 	return list
 }
 
-// parts says how far each shard is. Those of an earlier merge that were not given stay.
+// parts says how far each shard is. Shards of an earlier merge that were not given stay.
 func (g *Group) parts(old results.Manifest) []results.Part {
 	var list []results.Part
 	for i := range g.Sets {
@@ -167,12 +166,11 @@ func (g *Group) parts(old results.Manifest) []results.Part {
 	return list
 }
 
-// trained counts the networks of a shard that need no further training, and those of them that
-// broke.
+// trained counts the networks of a shard that need no further training, and how many of them failed.
 func trained(s *results.Set) (done, broken int) {
 	for _, r := range results.Trainings(s.Records) {
 		stop := r.Training.Stop
-		if until := s.Manifest.Training; until != nil { // it may have been raised since
+		if until := s.Manifest.Training; until != nil { // the limits may have been raised since
 			stop = until.Reached(r.Training)
 		}
 		switch {

@@ -1,5 +1,5 @@
-// Package turns has two programs measure the same in turns, so that what changes on
-// the machine changes for both alike.
+// Package turns runs the same measurement by two programs in turns, so that changes of the machine
+// affect both alike.
 package turns
 
 import (
@@ -19,36 +19,36 @@ import (
 	"rnnbench/results"
 )
 
-// LeastRuns of a side show how far runs of one program differ.
+// LeastRuns is the fewest runs of a program that show how far its runs differ.
 const LeastRuns = 3
 
-// A Program is one side.
+// A Program is one of the two programs.
 type Program struct {
-	Label string // a folder's name, too
+	Label string // also the name of its folder
 	Path  string
 }
 
-// Turns are two programs and what they measure.
+// Turns says which programs run, and what they measure.
 type Turns struct {
 	Programs [2]Program
-	Command  []string // behind a program's name
+	Command  []string // arguments of each program
 	Runs     int      // of each program
 	Seed     uint64   // of the order
-	Failures int      // exit code of a program some of whose points failed
+	Failures int      // exit code that says that some points failed
 
-	Dir  string      // of all runs
-	Done [2][]string // folders of the finished runs
+	Dir  string      // folder of all runs
+	Done [2][]string // folders of the finished runs of each program
 }
 
-// A Turn is a run that is finished.
+// A Turn describes a finished run.
 type Turn struct {
 	Label    string
-	Run, All int // its number, from 1, of how many
+	Run, All int // its number, from 1, and the number of all runs
 	Records  int
 	Took     time.Duration
 }
 
-// Find finds the programs by their paths, or by their names where programs are.
+// Find resolves the programs: a Path is a file, or a name to find in PATH.
 func (t *Turns) Find() error {
 	for i := range t.Programs {
 		p := &t.Programs[i]
@@ -65,7 +65,7 @@ func (t *Turns) Find() error {
 	return nil
 }
 
-// MakeFolder makes the folder of all runs in dir.
+// MakeFolder creates the folder of all runs in dir, named after start.
 func (t *Turns) MakeFolder(dir string, start time.Time) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (t *Turns) MakeFolder(dir string, start time.Time) error {
 	return err
 }
 
-// order is which program runs when: pairs of both, of which each second one is
-// the first in reverse, so that a machine that slows down slows both alike.
+// order returns the sequence of runs. They are pairs of both programs, and every second pair is
+// reversed, so that a machine that slows down slows both programs alike.
 func order(runs int, seed uint64) []int {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var list []int
@@ -92,8 +92,8 @@ func order(runs int, seed uint64) []int {
 	return list[:2*runs]
 }
 
-// Run runs both programs and tells of each run that is finished. An error is of the
-// program that it names; what was finished before stays in Done.
+// Run runs both programs and calls tell after each finished run. An error names the program that
+// failed. Runs that finished before stay in Done.
 func (t *Turns) Run(ctx context.Context, tell func(Turn)) error {
 	list := order(t.Runs, t.Seed)
 	for i, side := range list {
@@ -108,7 +108,7 @@ func (t *Turns) Run(ctx context.Context, tell func(Turn)) error {
 	return nil
 }
 
-// Sides are the finished runs, by side, as label=RUN,RUN.
+// Sides spells the finished runs of each program as label=RUN,RUN.
 func (t *Turns) Sides() []string {
 	var list []string
 	for i, p := range t.Programs {
@@ -125,7 +125,7 @@ func (t *Turns) once(ctx context.Context, side int) (folder string, records int,
 	cmd := exec.CommandContext(ctx, p.Path, args...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &limited{&said, 1 << 16}
-	cmd.Cancel = func() error { // a sweep ends what is under way
+	cmd.Cancel = func() error { // an interrupt lets a sweep end properly
 		if cmd.Process.Signal(os.Interrupt) != nil {
 			return cmd.Process.Kill()
 		}
@@ -147,7 +147,7 @@ func (t *Turns) once(ctx context.Context, side int) (folder string, records int,
 	return filepath.Join(out, m.Run), len(recs), nil
 }
 
-// reasonOf is what a program said when it failed, or else how it ended.
+// reasonOf is the error that a program printed when it failed, or else how it ended.
 func reasonOf(said string, err error) error {
 	for line := range strings.Lines(said) {
 		if why, ok := strings.CutPrefix(strings.TrimSpace(line), "rnnbench: "); ok {
