@@ -15,14 +15,14 @@ type Recording struct {
 	CPU, GPU   *Recorded
 }
 
-// Recorded is a run of an experiment, maybe with one more of another day.
+// Recorded is a run of an experiment, perhaps with a repetition on another day.
 type Recorded struct {
 	Reproduction
-	Again []results.Record // nil: there is none
+	Again []results.Record // of the repetition; nil: there is none
 }
 
-// Add takes a run of a machine. Of several CPUs, and of several GPUs, the run that began last
-// counts, since the others are of earlier programs.
+// Add adds a run. If there are several on CPUs, or several on GPUs, the one that started last counts,
+// since the others are from earlier programs.
 func (x *Recording) Add(r *Recorded) {
 	place := &x.CPU
 	if d := r.Set.Manifest.Devices; len(d) > 0 && results.OnGPU(d[0].Key) {
@@ -33,7 +33,7 @@ func (x *Recording) Add(r *Recorded) {
 	}
 }
 
-// Coverage is the table of what is recorded of every experiment, and how.
+// Coverage is the table of what is recorded for each experiment, and how.
 func Coverage(list []Recording) *table.Table {
 	t := &table.Table{
 		Columns: []table.Column{
@@ -71,12 +71,12 @@ func Coverage(list []Recording) *table.Table {
 	return t
 }
 
-// ofPaper reports whether a paper has the experiment.
+// ofPaper reports whether the experiment is from a paper.
 func ofPaper(e experiments.Experiment) bool {
 	return !strings.HasPrefix(e.Source, "rnnbench") && !strings.HasPrefix(e.Source, "DeepBench")
 }
 
-// state is when and where r was measured, and how much of it.
+// state says when and where r was measured, and how much of it.
 func (r *Recorded) state() string {
 	if r == nil {
 		return "–"
@@ -107,7 +107,7 @@ func (r *Recorded) state() string {
 
 func (r *Recorded) quality() experiments.Quality { return experiments.QualityOf(r.Set.Records) }
 
-// throttled is the share of records during which the clock was held down; "" for none.
+// throttled is the share of records during which the clock was throttled; "": none.
 func (r *Recorded) throttled() string {
 	q := r.quality()
 	if q.Throttled == 0 {
@@ -116,10 +116,10 @@ func (r *Recorded) throttled() string {
 	return fmt.Sprintf("%.0f %%", 100*float64(q.Throttled)/float64(q.Records))
 }
 
-// repeat says how far the two runs are from each other.
+// repeat says how much the two runs differ.
 func (r *Recorded) repeat() string { return experiments.RepeatOf(r.Set.Records, r.Again).String() }
 
-// commit names the program. Early versions did not.
+// commit names the program's commit. Records of early versions lack it.
 func (r *Recorded) commit() string {
 	t := r.Set.Manifest.Environment.Tool
 	if t.Revision == "" {

@@ -11,7 +11,7 @@ import (
 	"rnnbench/results"
 )
 
-// machines sets the runs beside each other: a fact a row.
+// machines compares the runs' machines: a row for each fact, a column for each run.
 func machines(sets []results.Set) *sheet {
 	t := &table.Table{Columns: []table.Column{{Name: "Run"}}}
 	for _, s := range sets {
@@ -45,7 +45,7 @@ func nodes(sets []results.Set) []string {
 	return list
 }
 
-// A fact is something about a run that decides how fast it was.
+// A fact is something about a run that affects its speed.
 type fact struct {
 	name string
 	of   func(*results.Manifest) string
@@ -94,7 +94,7 @@ func facts() []fact {
 
 func when(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
 
-// join sets dots between the words that there are.
+// join joins the non-empty words with dots.
 func join(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " · ")
 }
@@ -172,7 +172,7 @@ func advice(sets []results.Set) []results.Advice {
 	return list
 }
 
-// commands are those that made the runs. Where they put them is left out.
+// commands returns the command lines that made the runs, without --out.
 func commands(sets []results.Set) []command {
 	var list []command
 	for _, s := range sets {

@@ -1,10 +1,10 @@
-// Package report makes one page of runs: what is the fastest where, by how much
-// and how surely, what the papers say, what failed and why, on which machine and
-// with which commands.
+// Package report makes one HTML page of runs. The page says what is fastest at each point, by how much
+// and how surely, and what the papers say. It also lists what failed and why, the machines, and the
+// commands.
 //
-// The page is one file that asks for nothing: figures are inline, and a few lines
-// of script sort tables and show values under the pointer. Without script it is
-// complete. The same records give the same bytes.
+// The page is one file that loads nothing: figures are inline. A short script sorts tables and shows
+// values under the pointer. Without the script the page is complete. The same records give the same
+// bytes.
 package report
 
 import (
@@ -27,18 +27,17 @@ import (
 	"rnnbench/results"
 )
 
-// Options say what a page is about.
+// Options says what a page shows.
 type Options struct {
-	Title    string // usually says what was measured
-	Baseline string // technique that speed-ups are over; usually "naive"
+	Title    string // "": what was measured, and where
+	Baseline string // technique that speed-ups are relative to; "": "naive"
 
-	// Settings spells a record's technique as --impl takes it, without defaults; nil: all
-	// settings are spelled.
+	// Settings spells a record's technique in the syntax of --impl, without defaults; nil: the page
+	// lists all settings.
 	Settings func(*results.Record) string
 }
 
-// mostBytes is how large the figures of a page may be together. Tables have
-// every point whatever their number.
+// mostBytes bounds the size of all figures of a page. Tables always have every point.
 const mostBytes = 7 << 19
 
 var (
@@ -50,7 +49,7 @@ var (
 	script string
 )
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Title, Policy string
 	Style         template.CSS
@@ -58,17 +57,16 @@ type page struct {
 	Summary       []string
 	Sections      []section
 	Papers        []paper
-	Lost          *sheet // what has no result; nil: nothing
+	Lost          *sheet // records without a result; nil: none
 	Machines      *sheet
-	Nodes         []string // how far machines of merged runs differ
+	Nodes         []string // how much the machines of merged runs differ
 	Advice        []results.Advice
 	Commands      []command
 	All           *sheet
-	LeftOut       int // figures
+	LeftOut       int // number of figures left out for size
 }
 
-// A section is about records that can be set beside each other: of one cell,
-// pass, precision and device.
+// A section is about comparable records: of one cell, pass, precision and device.
 type section struct {
 	ID, Title string
 	Fastest   *sheet
@@ -76,7 +74,7 @@ type section struct {
 	Missing   []string // figures that could not be drawn, and why
 }
 
-// A paper is an experiment with its tables beside what was measured.
+// A paper is an experiment, with the paper's tables beside the measurements.
 type paper struct {
 	ID, Title, Source string
 	Findings          []string
@@ -85,11 +83,11 @@ type paper struct {
 	Missing           []string
 }
 
-// A command makes a run again.
+// A command is the command line that makes a run again.
 type command struct{ Run, When, Line string }
 
-// Write writes the page of runs. recs are their records as figures show them:
-// of one run as they are, of several with labels that tell them apart.
+// Write writes the page of runs. recs are their records for figures and tables. If there are several
+// runs, the labels in recs must tell the runs apart.
 func Write(w io.Writer, sets []results.Set, recs []results.Record, o Options) error {
 	if len(recs) == 0 && !slices.ContainsFunc(sets, func(s results.Set) bool { _, ok := experiment(s); return ok }) {
 		return errors.New("report: no records to report on")
@@ -136,13 +134,14 @@ func Write(w io.Writer, sets []results.Set, recs []results.Record, o Options) er
 	return nil
 }
 
-// policy lets a page run its own script, of that hash, and load nothing.
+// policy is a content security policy: the page may run only the script with that hash, and load
+// nothing.
 func policy(hash string) string {
 	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + hash + "'; base-uri 'none'; form-action 'none'"
 }
 
-// printed is c, but a space for what a terminal that shows the page would obey:
-// labels and commands may hold anything.
+// printed replaces control characters, which a terminal might obey, by spaces. Labels and commands may
+// contain anything.
 func printed(c rune) rune {
 	if unicode.IsControl(c) && c != '\n' && c != '\t' {
 		return ' '
@@ -155,8 +154,8 @@ type builder struct {
 	sets    []results.Set
 	recs    []*results.Record
 	o       Options
-	room    int // bytes that are left for figures
-	leftOut int
+	room    int // bytes left for figures
+	leftOut int // number of figures left out
 }
 
 // title says what was measured where.
@@ -179,7 +178,7 @@ func (b *builder) title() string {
 	return strings.Join(cells, ", ") + " on " + strings.Join(devices, ", ")
 }
 
-// figure draws f, or counts it where there is no more room.
+// figure appends f to to, or counts it as left out if there is no more room.
 func (b *builder) figure(to []template.HTML, f plots.Figure) ([]template.HTML, error) {
 	if b.room <= 0 {
 		b.leftOut++
@@ -193,8 +192,7 @@ func (b *builder) figure(to []template.HTML, f plots.Figure) ([]template.HTML, e
 	return append(to, template.HTML(svg)), nil
 }
 
-// experiment finds which experiment a run is of: its label says so, or the
-// command that made it.
+// experiment finds the experiment of a run by the run's label or by the command that made it.
 func experiment(s results.Set) (experiments.Experiment, bool) {
 	ids := experiments.IDs()
 	words := []string{s.Manifest.Label, s.Label}
@@ -213,7 +211,7 @@ func experiment(s results.Set) (experiments.Experiment, bool) {
 	return experiments.Experiment{}, false
 }
 
-// papers are the experiments among the runs.
+// papers returns the experiments among the runs.
 func (b *builder) papers() ([]paper, error) {
 	var list []paper
 	for _, s := range b.sets {

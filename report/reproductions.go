@@ -21,18 +21,17 @@ import (
 //go:embed reproductions.html
 var reproductionsText string
 
-// A Reproduction is an experiment with the run that measured it, or the reason why
-// none did.
+// A Reproduction is an experiment with the run that measured it, or the reason why there is no run.
 type Reproduction struct {
 	Experiment experiments.Experiment
 	Report     *experiments.Report // nil: there is none
 	Set        results.Set
 	Link       string // from the page to the run's folder
-	Missing    string // why there is no report, or what it lacks
+	Missing    string // why there is no report, or what the report lacks
 }
 
-// Verdicts is the table of what the papers found and what was measured: a row for
-// each claim, and one for each experiment without any.
+// Verdicts is the table of the papers' claims beside the measurements: a row for each claim, and one
+// for each experiment without a claim.
 func Verdicts(list []Reproduction) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "Experiment", Key: "experiment"}, {Name: "The paper found", Key: "paper"}, {Name: "Measured here", Key: "here"}, {Name: "Verdict", Key: "verdict"},
@@ -42,7 +41,7 @@ func Verdicts(list []Reproduction) *table.Table {
 		name := table.Text(x.Experiment.ID)
 		row := func(paper, here, verdict string) {
 			t.Rows = append(t.Rows, []table.Cell{name, table.Text(paper), table.Text(here), table.Text(verdict)})
-			name = table.Cell{Value: x.Experiment.ID} // said once to people, in each row to programs
+			name = table.Cell{Value: x.Experiment.ID} // readers see the name once, programs in each row
 		}
 		if x.Report == nil || len(x.Report.Claims) == 0 {
 			missing := x.Missing
@@ -83,8 +82,8 @@ type chapter struct {
 	Note   string
 }
 
-// WriteReproductions writes one page of experiments: the table of verdicts, every
-// table and figure, the machines, and links to the runs. The page needs no other file.
+// WriteReproductions writes one page of experiments: the table of verdicts, all tables and figures,
+// the machines, and links to the runs. Only the links lead to other files.
 func WriteReproductions(w io.Writer, title string, list []Reproduction) error {
 	if len(list) == 0 {
 		return errors.New("report: no experiments to report on")
@@ -129,7 +128,7 @@ func WriteReproductions(w io.Writer, title string, list []Reproduction) error {
 	return nil
 }
 
-// fill adds what the report of x has.
+// fill adds the content of x's report.
 func (c *chapter) fill(x Reproduction) error {
 	c.Title, c.Claims, c.Findings = x.Experiment.Heading(x.Report), x.Report.Claims, x.Report.Findings
 	for _, t := range x.Report.Tables {
@@ -143,7 +142,7 @@ func (c *chapter) fill(x Reproduction) error {
 		c.Figures = append(c.Figures, template.HTML(svg))
 	}
 	for _, f := range x.Report.Files {
-		if strings.HasSuffix(f.Name, ".svg") { // a drawing of our own: put in as an image, it keeps its styles to itself
+		if strings.HasSuffix(f.Name, ".svg") { // as an image, a drawing keeps its styles to itself
 			img := fmt.Sprintf(`<img alt="%s" src="data:image/svg+xml;base64,%s"/>`, template.HTMLEscapeString(quantity.OneLine(f.Name)), base64.StdEncoding.EncodeToString(f.Content))
 			c.Figures = append(c.Figures, template.HTML(img))
 		}
@@ -151,8 +150,7 @@ func (c *chapter) fill(x Reproduction) error {
 	return nil
 }
 
-// distinct keeps the first run of each machine: of experiments that ran one after
-// the other it is mostly one.
+// distinct keeps the first run of each machine, since experiments mostly ran on the same one.
 func distinct(sets []results.Set) (list []results.Set) {
 	seen := map[string]bool{}
 	for _, s := range sets {
@@ -168,7 +166,7 @@ func distinct(sets []results.Set) (list []results.Set) {
 	return list
 }
 
-// oneLine keeps commands that differ.
+// oneLine drops repeated commands.
 func oneLine(list []command) (out []command) {
 	seen := map[string]bool{}
 	for _, c := range list {

@@ -13,7 +13,7 @@ import (
 	"rnnbench/results"
 )
 
-// sections divides the records by what cannot be compared.
+// sections divides the records into groups that can be compared, by cell, pass, precision and the like.
 func (b *builder) sections() ([]section, error) {
 	var kinds []quantity.Axis
 	for _, a := range quantity.Axes() {
@@ -51,8 +51,8 @@ func (b *builder) sections() ([]section, error) {
 	return list, nil
 }
 
-// draw adds the figures of records that differ in numbers and techniques.
-// Where settings are many a map of winners has techniques, which its places can name.
+// draw adds the figures of records that differ in numeric axes and techniques. If many says that
+// settings are many, a map of winners shows techniques without settings, whose names are short.
 func (b *builder) draw(s *section, recs []*results.Record, many bool) error {
 	var axes []string
 	rivals := false
@@ -110,8 +110,8 @@ func (b *builder) draw(s *section, recs []*results.Record, many bool) error {
 	return nil
 }
 
-// split draws a figure with a panel for each place of the first of the axes that
-// are left, and one figure for each place of the others.
+// split draws figures over the axes left: one figure for each combination of their values, except that
+// the first of them becomes the panels of a figure.
 func (b *builder) split(s *section, recs []*results.Record, spec plots.Spec, left []string) error {
 	if len(left) > 0 && (spec.Kind != "speedup" || spec.X != "") {
 		spec.Panel, left = left[0], left[1:]
@@ -151,8 +151,7 @@ func values(recs []*results.Record) []results.Record {
 	return list
 }
 
-// device is the name, the copy rate and the peaks by precision of the device with
-// that key.
+// device returns the name, the copy rate in B/s and the peaks by precision of the device with that key.
 func (b *builder) device(key string) (name string, copyRate float64, roofs map[string]float64) {
 	for _, s := range b.sets {
 		for _, d := range s.Manifest.Devices {
@@ -168,16 +167,16 @@ func (b *builder) device(key string) (name string, copyRate float64, roofs map[s
 	return name, copyRate, roofs
 }
 
-// A race is a point with those who took part, the fastest first.
+// A race is a point with the records of its techniques, the fastest first.
 type race struct {
 	entrants []*results.Record
 	finished int
 
 	winner    *results.Winner // what a tune chose; nil: no tune
-	elsewhere bool            // it is not among the entrants: another run measured it
+	elsewhere bool            // another run measured the winner, so it is not among the entrants
 }
 
-// races sorts records by point.
+// races groups records by point.
 func races(recs []*results.Record) []race {
 	var list []race
 	for _, x := range quantity.Races(recs) {
@@ -192,7 +191,7 @@ func races(recs []*results.Record) []race {
 	return list
 }
 
-// fastest lists what won at each point, and over what.
+// fastest lists the winner and the runner-up at each point.
 func (b *builder) fastest(recs []*results.Record) *table.Table {
 	base := quantity.NewBaseline(values(recs), b.o.Baseline)
 	t := &table.Table{}
@@ -328,7 +327,7 @@ func (b *builder) summary() []string {
 	return list
 }
 
-// lost lists what has no result, and why.
+// lost lists the records without a result, and why.
 func (b *builder) lost() *sheet {
 	t := &table.Table{Columns: []table.Column{{Name: "Point"}, {Name: "Technique"}, {Name: "Settings"}, {Name: "Status"}, {Name: "Code"}, {Name: "Reason"}}}
 	for _, r := range b.recs {
@@ -350,7 +349,7 @@ func (b *builder) lost() *sheet {
 	return newSheet(t)
 }
 
-// settings are those of r that are worth a word.
+// settings spells the settings of r, without defaults if Options.Settings is set.
 func (b *builder) settings(r *results.Record) string {
 	if b.o.Settings != nil {
 		_, settings, _ := strings.Cut(b.o.Settings(r), ":")

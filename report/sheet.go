@@ -8,7 +8,7 @@ import (
 	"rnnbench/plots/table"
 )
 
-// A sheet is a table as the page shows it.
+// A sheet is a table in the form of the page.
 type sheet struct {
 	Title   string
 	Columns []table.Column
@@ -16,13 +16,13 @@ type sheet struct {
 	Notes   []string
 }
 
-// A cell has the number to sort by where its text is not it.
+// A cell has in Sort the number to sort by, unless its text is that number.
 type cell struct {
 	Text, Sort, Class string
 	Right             bool
 }
 
-// Classes are c's in the style sheet, which aligns numbers to sort by itself.
+// Classes are c's classes in the style sheet. The style sheet itself aligns cells with Sort.
 func (c cell) Classes() string {
 	if c.Right && c.Sort == "" {
 		return strings.TrimSpace("r " + c.Class)
@@ -30,7 +30,7 @@ func (c cell) Classes() string {
 	return c.Class
 }
 
-// newSheet takes the columns of t that are for people.
+// newSheet makes a sheet of the columns of t that are for readers: those with a name.
 func newSheet(t *table.Table) *sheet {
 	s := &sheet{Title: t.Title, Notes: t.Notes}
 	var shown []int
@@ -56,7 +56,7 @@ func newSheet(t *table.Table) *sheet {
 	return s
 }
 
-// short is v as a script reads it, since a page has many of them.
+// short spells v for the script in few characters, since a page has many numbers.
 func short(v float64) string {
 	mantissa, exponent, ok := strings.Cut(strconv.FormatFloat(v, 'g', 5, 64), "e")
 	if !ok {

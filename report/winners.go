@@ -10,8 +10,8 @@ import (
 	"rnnbench/results"
 )
 
-// winner is what a tune chose at a point; nil where no tune says so. Of several runs
-// none does: they may have chosen differently.
+// winner is what a tune chose at a point; nil: unknown. It is nil for several runs, since they may have
+// chosen differently.
 func (b *builder) winner(p results.Point, device string) *results.Winner {
 	if len(b.sets) != 1 {
 		return nil
@@ -27,8 +27,8 @@ func (b *builder) winner(p results.Point, device string) *results.Winner {
 	return &m.Winners[i]
 }
 
-// crown puts what a tune chose before the others of each race. What is not among
-// the records, since another run measured it, stays in x.winner alone.
+// crown puts the choice of a tune first in each race. A choice that another run measured is only in
+// the race's winner.
 func (b *builder) crown(list []race) []race {
 	for i := range list {
 		x := &list[i]
@@ -47,8 +47,8 @@ func (b *builder) crown(list []race) []race {
 	return list
 }
 
-// knownBefore names what a tune chose at points of which this run has no record, since
-// earlier runs had measured everything there; empty where there is no such point.
+// knownBefore names what a tune chose at points without records in this run, since earlier runs had
+// measured everything there; "": there are no such points.
 func (b *builder) knownBefore() string {
 	if len(b.sets) != 1 {
 		return ""
@@ -68,9 +68,8 @@ func (b *builder) knownBefore() string {
 // mostLines is how many series of a figure can be told apart at a glance.
 const mostLines = 8
 
-// few keeps of many settings the best of each technique, for figures: those that are
-// the fastest of their technique at the most points, and those that won. The number
-// of settings that it leaves out is told.
+// few keeps the records of the best settings of each technique for figures, if there are many
+// settings. left is the number of settings that it leaves out.
 func (b *builder) few(recs []*results.Record) (kept []*results.Record, left int) {
 	settings := map[string][]string{} // of each technique
 	var names []string
@@ -99,9 +98,9 @@ func (b *builder) few(recs []*results.Record) (kept []*results.Record, left int)
 	return kept, left - len(keep)
 }
 
-// ranked sorts the settings of a technique: by the points that a tune chose them at,
-// by those at which they are the fastest of the technique, and then by how far they
-// are behind where they are not.
+// ranked sorts the settings of a technique, the best first. It counts the points at which a tune chose
+// them, then the points at which they are the technique's fastest, then how far they are behind at the
+// others.
 func (b *builder) ranked(recs []*results.Record, name string, labels []string) []string {
 	best := map[results.Point]*results.Record{}
 	for _, r := range recs {
@@ -116,7 +115,7 @@ func (b *builder) ranked(recs []*results.Record, name string, labels []string) [
 			continue
 		}
 		if w := b.winner(r.Point, r.Device); w != nil && w.Label == r.Impl.Label {
-			won[l] += len(recs) // before any number of points
+			won[l] += len(recs) // outweighs any number of points
 		}
 		switch {
 		case best[r.Point] == r:
@@ -141,14 +140,14 @@ func (b *builder) ranked(recs []*results.Record, name string, labels []string) [
 	return labels
 }
 
-// leftOutNote says how many settings a section's figures lack.
+// leftOutNote says how many settings the figures of a section leave out.
 func leftOutNote(n int) string {
 	return fmt.Sprintf("Figures show the best settings of each technique. The table of all measurements lists %d others.", n)
 }
 
-// behindWinner leaves out what has a smaller median than the choice of a tune, which
-// cannot be told from it or was not faster by the margin: so that a map of winners
-// shows what the tune chose. Records of many settings go by their techniques' names.
+// behindWinner leaves out records with a smaller median than the choice of a tune, so that a map of
+// winners shows the choice. Such records cannot be told from the choice, or are not faster by the
+// margin. If many, the records get their techniques' names as labels.
 func (b *builder) behindWinner(recs []*results.Record, many bool) (list []*results.Record) {
 	chosen := map[results.Point]*results.Record{}
 	names := map[string]bool{}
