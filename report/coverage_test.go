@@ -8,7 +8,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestCoverage holds what the table says of experiments with and without records.
+// TestCoverage checks the rows of experiments with and without records.
 func TestCoverage(t *testing.T) {
 	ladder, err := experiments.Lookup("appleyard-table1")
 	if err != nil {

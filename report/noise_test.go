@@ -8,8 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestNoise has a page of records whose intervals overlap: it claims no speed-up,
-// and its summary ends with what to do.
+// TestNoise: a page of records whose intervals overlap claims no speed-up, and its summary ends with
+// advice.
 func TestNoise(t *testing.T) {
 	recs := grid(1, 2, 2, 1)
 	write := func() string {

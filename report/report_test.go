@@ -14,8 +14,8 @@ import (
 	"rnnbench/results"
 )
 
-// grid makes up records: sizes by batches by techniques by cells, one in nine
-// without a result.
+// grid makes up records of every combination of sizes, batches, techniques and cells. One in nine has
+// no result.
 func grid(cells, hidden, batch, steps int) []results.Record {
 	var recs []results.Record
 	for c := range cells {
@@ -68,7 +68,7 @@ func pageOf(t *testing.T, sets []results.Set, recs []results.Record) string {
 	return b.String()
 }
 
-// check holds a page to what every page must be: well-formed, and on its own.
+// check checks what holds for every page: it is well-formed and needs no other file.
 func check(t *testing.T, text string) {
 	t.Helper()
 	before, rest, _ := strings.Cut(text, "<script>")
@@ -147,9 +147,9 @@ func TestPage(t *testing.T) {
 	if strings.Contains(text, "/secret/") {
 		t.Error("the page tells where the run was kept")
 	}
-	// Of each cell: a winner map with panels, speed-ups for each number of steps,
-	// throughput against each axis with panels and for each place of the third,
-	// and a roofline.
+	// For each cell there are a winner map with panels, and a speed-up figure for each number of
+	// steps. Throughput against each axis has panels, and a figure for each value of the third axis.
+	// There is also a roofline.
 	if n := strings.Count(text, "<svg "); n != 2*(1+2+2+2+3+1) {
 		t.Errorf("%d figures", n)
 	}
@@ -161,7 +161,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPagesOfLittle makes pages of little.
+// TestPagesOfLittle makes pages of few records, and none of no records.
 func TestPagesOfLittle(t *testing.T) {
 	one := grid(1, 1, 1, 1)
 	bad := grid(1, 1, 1, 3)[8:]
@@ -174,7 +174,7 @@ func TestPagesOfLittle(t *testing.T) {
 		})
 	}
 	half := set("half", one)
-	half.Manifest.Exit = nil // a manifest that somebody mended by hand
+	half.Manifest.Exit = nil // a manifest that somebody edited by hand
 	if text := pageOf(t, []results.Set{half}, one); !strings.Contains(text, "not recorded (the run may have been killed)") {
 		t.Error("a run without an exit code ended")
 	}
@@ -183,7 +183,7 @@ func TestPagesOfLittle(t *testing.T) {
 	}
 }
 
-// TestControlCharacters: what a terminal would obey is a space on the page, wherever it comes from.
+// TestControlCharacters: control characters become spaces on the page, wherever they come from.
 func TestControlCharacters(t *testing.T) {
 	const red = "\x1b[31mred\a\u009b1m"
 	recs := grid(1, 1, 1, 3)
@@ -208,7 +208,7 @@ func TestControlCharacters(t *testing.T) {
 	}
 }
 
-// TestPapers makes the page of what is recorded of this project's experiments.
+// TestPapers makes the page of this project's recorded experiments.
 func TestPapers(t *testing.T) {
 	sets, _, err := results.ReadAll([]string{"../results/testdata/runs/appleyard-table1", "../results/testdata/runs/appleyard-fig2"})
 	if err != nil {
@@ -229,7 +229,7 @@ func TestPapers(t *testing.T) {
 	}
 }
 
-// TestPageOf5000Points holds a page of 5,000 points, each with three techniques, to its size.
+// TestPageOf5000Points bounds the size of a page of 5,000 points, each with three techniques.
 func TestPageOf5000Points(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

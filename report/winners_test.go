@@ -8,9 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// tuned makes a run of a tune at two points with so many settings of a technique,
-// each a little slower than the one before. At the first point the tune chose the
-// second of them.
+// tuned makes a run of a tune at two points with so many settings of a technique, each a little slower
+// than the one before. At the first point the tune chose the second setting.
 func tuned(settings int) results.Set {
 	var recs []results.Record
 	for i, r := range grid(1, 2, 1, 1)[:4] {
@@ -34,8 +33,8 @@ func tuned(settings int) results.Set {
 	return s
 }
 
-// TestTuneWinner: the report of a tune names what the tune chose, not the smallest
-// median, and where another run measured it, that run.
+// TestTuneWinner: the report of a tune names the tune's choice, not the smallest median. If another run
+// measured the choice, the report names that run.
 func TestTuneWinner(t *testing.T) {
 	s := tuned(3)
 	text := pageOf(t, []results.Set{s}, s.Records)
@@ -59,8 +58,8 @@ func TestTuneWinner(t *testing.T) {
 	}
 }
 
-// TestFewSettings: figures have the best settings of each technique, and the page
-// says how many they leave out.
+// TestFewSettings: figures show the best settings of each technique, and the page says how many they
+// leave out.
 func TestFewSettings(t *testing.T) {
 	s := tuned(40)
 	text := pageOf(t, []results.Set{s}, s.Records)
@@ -73,7 +72,7 @@ func TestFewSettings(t *testing.T) {
 		label string
 		drawn bool
 	}{{"cudnnstyle:block=1", true}, {"cudnnstyle:block=0", true}, {"cudnnstyle:block=3", true}, {"cudnnstyle:block=4", false}, {"cudnnstyle:block=39", false}} {
-		if strings.Contains(figures, c.label+" ·") != c.drawn { // as values under the pointer begin
+		if strings.Contains(figures, c.label+" ·") != c.drawn { // values under the pointer begin like this
 			t.Errorf("%s is drawn: %t", c.label, !c.drawn)
 		}
 		if !strings.Contains(table, c.label) {

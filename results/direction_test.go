@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDirection: records have the word, those of before none, and both are the same point.
+// TestDirection: records have the word, early ones do not, and both are the same point.
 func TestDirection(t *testing.T) {
 	var old, forward, both Point
 	for text, p := range map[string]*Point{`{"layers": 3}`: &old, `{"layers": 3, "direction": "forward"}`: &forward, `{"layers": 3, "direction": "both"}`: &both} {

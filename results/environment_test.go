@@ -101,7 +101,7 @@ func TestReadFiles(t *testing.T) {
 	}
 }
 
-// Files of any content are read without harm.
+// FuzzReadFiles: files of any content are read without a panic.
 func FuzzReadFiles(f *testing.F) {
 	f.Add("0-3", "1.0 2.0 3.0", "cpu 1 2 3 4 5 6 7 8")
 	f.Add("3-1,,", "NaN Inf x", "cpu 18446744073709551615 1 1 1 1 1 1 1")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRemovedFolder: what is appended to a run whose folder is gone, or has come anew, is
-// an error in one sentence.
+// TestRemovedFolder: appending to a run whose folder was removed or created anew is an error in one
+// sentence.
 func TestRemovedFolder(t *testing.T) {
 	for _, anew := range []bool{false, true} {
 		run := create(t, 1)

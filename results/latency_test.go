@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestLatency: percentiles of 1 to 1000 ms are those of the numbers in between.
+// TestLatency checks the percentiles of calls that take 1 to 1000 ms.
 func TestLatency(t *testing.T) {
 	var wall, run []time.Duration
 	for i := range 1000 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSequenceLengths: records have the word, those of before none, and both are the same point.
+// TestSequenceLengths: records have the word, early ones do not, and both are the same point.
 func TestSequenceLengths(t *testing.T) {
 	var old, full, half Point
 	for text, p := range map[string]*Point{`{"layers": 3}`: &old, `{"layers": 3, "lengths": "full"}`: &full, `{"layers": 3, "lengths": "uniform:50%@7"}`: &half} {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzReadManifest: whatever a manifest holds, it is read or refused, and what was read can
-// be written.
+// FuzzReadManifest: any manifest is read or refused, and what was read can be written.
 func FuzzReadManifest(f *testing.F) {
 	f.Add([]byte(`{"schema":"` + ManifestSchema + `","records":"` + Schema + `","run":"r","config":{"a":1},"devices":[{"key":"k"}]}`))
 	f.Add([]byte(`{"schema":"` + ManifestSchema + `","records":"` + Schema + `","config":null,"counts":{"ok":1}}`))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestOldPeaks reads records that name the peak of single precision whatever theirs is:
-// on a GPU, each gets the peak of its precision, as far as the manifest has it.
+// TestOldPeaks reads records that have the peak of fp32 whatever their precision. GPU records get the
+// peak of their own precision, if the manifest has it.
 func TestOldPeaks(t *testing.T) {
 	dir := t.TempDir()
 	const gpu, cpu = "cuda-h200-132sm", "cpu-xeon-2t"
@@ -41,7 +41,7 @@ func TestOldPeaks(t *testing.T) {
 			r := &recs[i]
 			peak := want[r.Point.Precision]
 			if r.Device == cpu {
-				peak = 60e12 // a processor computes all in single precision
+				peak = 60e12 // a processor computes everything in fp32
 			}
 			if got := r.PeakFLOPS(); got != peak {
 				t.Errorf("%s on %s: the peak is %g, want %g", r.Point.Precision, r.Device, got, peak)

@@ -157,8 +157,7 @@ func FuzzReadRecords(f *testing.F) {
 	})
 }
 
-// TestKey has records of before and after a knob came be of the same thing, as
-// long as it is 0.
+// TestKey: records from before and after a knob was added have the same key while the knob is 0.
 func TestKey(t *testing.T) {
 	key := func(knobs map[string]int) string {
 		rec := sample(1)

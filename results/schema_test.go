@@ -41,12 +41,12 @@ func parseSchema(t *testing.T) *jsonSchema {
 	return &s
 }
 
-// later are keys that records from before them lack.
+// later lists keys that were added later, so that early records lack them.
 var later = []string{"record.verify.method", "record.verify.share", "record.verify.peer", "record.verify.kinks", "[].group",
 	"record.point.symbols", "record.point.embedding", "record.point.groups", "record.point.heads", "record.point.projection", "record.point.resets", "record.point.weighted", "record.point.calls", "record.latency", "record.samples.clock_hz", "record.point.direction", "record.point.lengths", "record.training.replicas", "record.training.stop", "record.training.beside", "record.mode.objective", "record.impl.choice.objective"}
 
-// Every field of Record is in the schema and the other way round, with its type
-// and a description.
+// TestSchemaMatchesRecord: Record and the schema have the same fields, with the same types, and every
+// field has a description.
 func TestSchemaMatchesRecord(t *testing.T) {
 	var match func(path string, typ reflect.Type, s *jsonSchema)
 	match = func(path string, typ reflect.Type, s *jsonSchema) {
@@ -107,7 +107,7 @@ func TestSchemaMatchesRecord(t *testing.T) {
 	match("record", reflect.TypeFor[Record](), parseSchema(t))
 }
 
-// validate is as much of JSON Schema as the record's uses.
+// validate implements as much of JSON Schema as the record's schema uses.
 func validate(path string, v any, s *jsonSchema) error {
 	kind := "null"
 	switch v := v.(type) {

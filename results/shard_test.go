@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// shardManifest is that of the second of three shards.
+// shardManifest is the manifest of the second of three shards.
 func shardManifest() Manifest {
 	return Manifest{Plan: Plan{Shard: &Shard{Index: 2, Count: 3, Of: "run"}}}
 }
 
-// TestClaim: the name of a shard's folder is always the same, so that it is continued; a
-// second process is refused; a process that was killed early leaves nothing in the way.
+// TestClaim: a shard's folder always has the same name, so its run continues. A second process is
+// refused. A process that was killed early leaves nothing in the way.
 func TestClaim(t *testing.T) {
 	dir := t.TempDir()
 	name := ShardFolder(*shardManifest().Plan.Shard)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Order statistics that enclose the median of a population with 95 %, worked
-// out from the binomial distribution.
+// TestInterval checks the order statistics that enclose the median with 95 % confidence, computed from
+// the binomial distribution.
 func TestInterval(t *testing.T) {
 	for _, want := range []struct {
 		n      int
@@ -94,7 +94,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// The tail of the rank test, against all orderings of small samples.
+// TestRankTestTail compares the tail of the rank test with all orderings of small samples.
 func TestRankTestTail(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		counts := make([]float64, n*n+1)

@@ -18,7 +18,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// sample is a record with every part of it in use.
+// sample is a record with every part set.
 func sample(hidden int) Record {
 	r := Record{
 		Point: Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: 2, Steps: 3, Layers: 1, Precision: "fp32"},
@@ -46,7 +46,7 @@ func skipped(hidden int) Record {
 	}
 }
 
-// create makes a run with n records in a folder of its own.
+// create makes a run with n records in a new folder.
 func create(t *testing.T, n int) *Run {
 	t.Helper()
 	run, err := Create(t.TempDir(), Manifest{Label: "test", Devices: []Device{{Key: "CPU Xeon®/2t"}}, Config: json.RawMessage(`{"a":[1,2]}`)})
@@ -112,8 +112,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Whatever byte the last line is cut at, the records before it are read, the run
-// can be resumed, and the lost point alone is measured again.
+// TestCutAnywhere cuts the last line at every byte: the records before it are read, the run can be
+// resumed, and only the lost point is measured again.
 func TestCutAnywhere(t *testing.T) {
 	run := create(t, 3)
 	if err := run.Finish(0); err != nil {
@@ -163,7 +163,7 @@ func TestCutAnywhere(t *testing.T) {
 				t.Fatalf("cut at %d: seq is %d", cut, rec.Seq)
 			}
 		}
-		if err := again.file.Close(); err != nil { // as if killed: no Finish
+		if err := again.file.Close(); err != nil { // as if killed: without Finish
 			t.Fatal(err)
 		}
 		if m, records := mustRead(t, run.Dir(), 0); len(records) != 3 || m.Finished != nil {
@@ -172,8 +172,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestRetries: a record of a lost worker is measured again on every resumption, other
-// failed ones where that is asked for, and only once.
+// TestRetries: a record of a lost worker is measured again at every resumption. Other failed ones are
+// measured again only on request, and once.
 func TestRetries(t *testing.T) {
 	run := create(t, 1)
 	lost, failed := sample(7), sample(8)
@@ -359,11 +359,11 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// smallDisk is a file on a disk with so many bytes left.
+// smallDisk is a file on a disk with few bytes left.
 type smallDisk struct {
 	file
 	left  int
-	stuck bool // nothing can be cut off either
+	stuck bool // Truncate fails too
 }
 
 func (d *smallDisk) WriteAt(p []byte, at int64) (int, error) {

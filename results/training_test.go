@@ -2,8 +2,8 @@ package results
 
 import "testing"
 
-// TestKeyOfTraining: records of one network differ by iterations, and those of several numbers of
-// replicas are of several networks.
+// TestKeyOfTraining: the keys of one network's records differ by iterations. Another number of replicas
+// is another network.
 func TestKeyOfTraining(t *testing.T) {
 	keys := map[string]bool{}
 	for _, training := range []*Training{nil, {Iterations: 3}, {Iterations: 6}, {Iterations: 6, Replicas: 1}, {Iterations: 6, Replicas: 2}, {Iterations: 6, Data: "copy"}} {
@@ -16,8 +16,8 @@ func TestKeyOfTraining(t *testing.T) {
 	}
 }
 
-// TestWholeTraining: the time of a training is that of all its iterations, not of the last
-// few, and of no other network.
+// TestWholeTraining: the time of a training is that of all its iterations, not of the last few, and not
+// of another network's.
 func TestWholeTraining(t *testing.T) {
 	var recs []Record
 	for _, r := range []struct {

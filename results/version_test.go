@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// older turns a run into one of version 1, as it was written then.
+// older turns a run into one of version 1 of the schema.
 func older(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{manifestFile, recordsFile} {
@@ -31,7 +31,7 @@ func older(t *testing.T, dir string) {
 	}
 }
 
-// contents are those of a folder's files, by name.
+// contents returns the contents of a folder's files by name.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -49,8 +49,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestVersion1 reads a run of version 1, and refuses to resume it: nothing on disk
-// changes, not even a last line that was cut short.
+// TestVersion1: a run of version 1 is read, but not resumed. Nothing on disk changes, not even an
+// incomplete last line.
 func TestVersion1(t *testing.T) {
 	run := create(t, 2)
 	if err := run.Finish(0); err != nil {
@@ -114,7 +114,7 @@ func TestRecordedRunsRead(t *testing.T) {
 	}
 }
 
-// TestNewKeys holds the keys of version 2 to the schema, filled in, and reads them back.
+// TestNewKeys checks the keys of version 2, all set, against the schema and reads them back.
 func TestNewKeys(t *testing.T) {
 	s := parseSchema(t)
 	rec := sample(1)

@@ -8,8 +8,8 @@ import (
 	"rnnbench/tuner"
 )
 
-// TestScansAlone: a scan that is timed without its products is checked as the pass is, several runs after
-// the other, and its copy moves as many bytes. FLOP/s count no product that a run does not compute.
+// TestScansAlone: a scan that is timed without its products is checked like the pass, over several runs
+// in sequence, and its copy moves as many bytes. FLOP/s count only products that a run computes.
 func TestScansAlone(t *testing.T) {
 	d := open(t)
 	measure := func(p results.Point, names ...string) []results.Record {
@@ -22,7 +22,7 @@ func TestScansAlone(t *testing.T) {
 		}
 		return recs
 	}
-	for name, bytes := range map[string]int64{"sru": 40, "ls-lstm": 64, "rg-lru": 36} { // of the backward scans, a unit and step
+	for name, bytes := range map[string]int64{"sru": 40, "ls-lstm": 64, "rg-lru": 36} { // bytes of the backward scans per unit and step
 		p := results.Point{Cell: name, Pass: "train", Hidden: 33, Input: 200, Batch: 3, Steps: 21, Layers: 1, Precision: "fp32"}
 		by := map[int]results.Record{}
 		for _, r := range measure(p, "scan", "scan:alone=1:inputbatch=0", "scan:alone=2:inputbatch=0", "scan:alone=3:inputbatch=0", "scan:alone=4:inputbatch=0") {
@@ -35,7 +35,7 @@ func TestScansAlone(t *testing.T) {
 		}
 		for scan, copied := range map[int]int{1: 3, 2: 4} {
 			first := int64(8 * p.Hidden * p.Batch * 3) // states, which a copy may leave out
-			const row = 2 * 4 * 64                     // a copy is of whole rows
+			const row = 2 * 4 * 64                     // a copy has whole rows
 			if d := by[scan].Work.Bytes - by[copied].Work.Bytes; d <= -row || d > first {
 				t.Errorf("%s: alone=%d moves %d bytes, its copy %d", name, scan, by[scan].Work.Bytes, by[copied].Work.Bytes)
 			}
@@ -45,7 +45,7 @@ func TestScansAlone(t *testing.T) {
 			t.Errorf("%s: the gradient moves %d bytes, want about %d", name, got, bytes*values)
 		}
 	}
-	// What is kept apart in blocks, layers or bits cannot be timed alone.
+	// Scans in several blocks, layers or 16 bits cannot be timed alone.
 	p := results.Point{Cell: "gilr", Pass: "forward", Hidden: 4, Input: 4, Batch: 1, Steps: 900, Layers: 2, Precision: "fp32"}
 	for _, r := range measure(p, "scan:alone=1:inputbatch=0", "scan:alone=2:inputbatch=0") {
 		if r.Status != results.Skipped {

@@ -21,7 +21,7 @@ func served() results.Point {
 	return results.Point{Cell: "lstm", Pass: "forward", Hidden: 9, Input: 7, Batch: 3, Steps: 1, Calls: 120, Layers: 2, Precision: "fp32"}
 }
 
-// single is a device of one worker: on a busy machine, each call would wait for a second one.
+// single is a device with one worker, since on a busy machine each call would wait for a second one.
 func single(t *testing.T) *cpu.Device {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -83,11 +83,11 @@ func (d sluggish) Compile(s *schedule.Schedule, k knob.Params) (device.Program, 
 func (p sluggard) Run(n int) (device.Sample, error) {
 	time.Sleep(time.Duration(n) * time.Millisecond)
 	s, err := p.Program.Run(n)
-	s.Wall += time.Duration(n) * time.Second // so that calls are made one at once
+	s.Wall += time.Duration(n) * time.Second // so that calls are made one at a time
 	return s, err
 }
 
-// TestCallsEndInTime: a technique that takes too long has the percentiles of the calls that it made.
+// TestCallsEndInTime: if a technique takes too long, its percentiles are of the calls that it made.
 func TestCallsEndInTime(t *testing.T) {
 	m := quick()
 	m.PointTimeout, m.Verify = 5*time.Millisecond, false
@@ -103,7 +103,7 @@ func TestCallsEndInTime(t *testing.T) {
 	}
 }
 
-// forgetful is a device whose programs begin each call with other states.
+// forgetful is a device whose programs lose the states between calls.
 type forgetful struct{ device.Device }
 
 func (d forgetful) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
@@ -128,7 +128,7 @@ func (p *amnesiac) Run(n int) (device.Sample, error) {
 	return p.Program.Run(n)
 }
 
-// TestForgottenStatesAreFound: calls that lose the states once are wrong, and are not timed.
+// TestForgottenStatesAreFound: calls that lose the states once are incorrect and are not timed.
 func TestForgottenStatesAreFound(t *testing.T) {
 	for _, budget := range []float64{1e9, 5e5} { // whole, and the first calls whole and the rest step by step
 		tuner.SetReferenceFLOPs(t, budget)
@@ -143,8 +143,8 @@ func TestForgottenStatesAreFound(t *testing.T) {
 	}
 }
 
-// TestLongServiceIsCheckedStepwise: of many calls the first are held to the reference of the
-// sequence, and all of them step by step.
+// TestLongServiceIsCheckedStepwise: of many calls, the first are compared with the reference of the
+// sequence, and all are checked step by step.
 func TestLongServiceIsCheckedStepwise(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 5e5)
 	s := &tuner.Sweep{Device: single(t), Settings: quick()}
@@ -159,7 +159,7 @@ func TestLongServiceIsCheckedStepwise(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutTiming: what is run once is called once.
+// TestCallsWithoutTiming: where nothing is timed, one call is made.
 func TestCallsWithoutTiming(t *testing.T) {
 	m := config.Default().Once()
 	p, err := tuner.Problem(served())

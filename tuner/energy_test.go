@@ -20,7 +20,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A meter counts watts over a clock of its own, and shows them tick by tick.
+// A meter adds up watts over a clock of its own, and shows joules tick by tick.
 type meter struct {
 	at    time.Duration // on its clock
 	watts float64
@@ -43,7 +43,7 @@ func (m *meter) windows() windows {
 	}
 }
 
-// TestWindow: the energy of a run is right to the length of a chunk, whenever the counter ticks.
+// TestWindow: the energy of a run is right within a chunk's length, whenever the counter ticks.
 func TestWindow(t *testing.T) {
 	for _, tick := range []time.Duration{20 * time.Millisecond, 98 * time.Millisecond, 1 * time.Millisecond} {
 		for _, chunk := range []time.Duration{time.Millisecond, 25 * time.Millisecond, 4 * time.Second} {
@@ -60,7 +60,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestWindowEnds: a counter that stands still, or cannot be read, and a run that fails end a window.
+// TestWindowEnds: a counter that stops or cannot be read ends a window, and so does a failed run.
 func TestWindowEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for want, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestWindowEnds(t *testing.T) {
 	}
 }
 
-// metered is a processor with a meter whose clock moves at each look.
+// metered is a processor with a meter whose clock advances at each reading.
 type metered struct {
 	*cpu.Device
 	*meter
@@ -97,7 +97,7 @@ func (d metered) Power() (device.Power, error) {
 	return d.meter.Power()
 }
 
-// TestEnergies: records have what was counted, or why nothing was.
+// TestEnergies: records have the energy counted, or the reason why there is none.
 func TestEnergies(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -123,7 +123,7 @@ func TestEnergies(t *testing.T) {
 	}
 }
 
-// TestEnergyUnsteady: a technique whose windows differ has more of them, and one whose windows agree has not.
+// TestEnergyUnsteady: a technique whose windows differ gets more windows, and one whose windows agree does not.
 func TestEnergyUnsteady(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -139,7 +139,7 @@ func TestEnergyUnsteady(t *testing.T) {
 	}
 }
 
-// drifting takes more power as time goes by: by so many watts a second.
+// drifting takes more power over time, by so many watts a second.
 type drifting struct {
 	metered
 	watts float64
@@ -152,7 +152,7 @@ func (d drifting) Power() (device.Power, error) {
 	return p, err
 }
 
-// A faulty device breaks every run from the first look at its meter on.
+// A faulty device fails every run after the first reading of its meter.
 type faulty struct{ metered }
 
 func (d faulty) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
@@ -172,7 +172,7 @@ func (p faultyProgram) Run(n int) (device.Sample, error) {
 	return p.Program.Run(n)
 }
 
-// TestEnergyFails: what breaks while its energy is counted keeps its times.
+// TestEnergyFails: a technique that fails while its energy is counted keeps its times.
 func TestEnergyFails(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {

@@ -2,7 +2,7 @@ package tuner
 
 import "testing"
 
-// SetReferenceFLOPs has problems be large beyond so many operations of the reference's.
+// SetReferenceFLOPs sets how many operations the reference may take before a problem counts as large.
 func SetReferenceFLOPs(t testing.TB, flops float64) {
 	was := referenceFLOPs
 	referenceFLOPs = flops

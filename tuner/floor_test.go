@@ -17,7 +17,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// floorOnH200 is the floor of a technique at a point of an H200, with what is launched.
+// floorOnH200 is the floor of a technique at a point on an H200, launches included.
 func floorOnH200(t *testing.T, name string, p results.Point, knobs knob.Params) *model.Floor {
 	t.Helper()
 	d, err := cuda.Machine("h200")
@@ -43,7 +43,7 @@ func floorOnH200(t *testing.T, name string, p results.Point, knobs knob.Params) 
 	return f
 }
 
-// exchanges are the steps that follow each other in f.
+// exchanges counts the steps that follow each other in f.
 func exchanges(f *model.Floor) float64 {
 	for _, p := range f.Parts {
 		if p.Bound == model.BoundExchange {
@@ -53,10 +53,10 @@ func exchanges(f *model.Floor) float64 {
 	return 0
 }
 
-// bytesOf adds up what the shared memories give.
+// bytesOf adds up the bytes from L2 and DRAM.
 func bytesOf(f *model.Floor) int64 { b := f.Bytes(); return b["L2"] + b["DRAM"] }
 
-// TestFloor holds floors of schedules on an H200 to what is counted by hand.
+// TestFloor compares floors of schedules on an H200 with counts by hand.
 func TestFloor(t *testing.T) {
 	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 128, Batch: 4, Steps: 50, Layers: 1, Precision: "fp32"}
 	f := floorOnH200(t, "persistent", p, nil)
@@ -106,7 +106,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestFoldedFloor: a persistent layer with a projection has steps of H × H weights, one fewer than the run.
+// TestFoldedFloor: a persistent layer with a projection has H × H recurrent weights and one step fewer than the
+// run.
 func TestFoldedFloor(t *testing.T) {
 	m, err := model.Load("xeon")
 	if err != nil {
@@ -129,7 +130,7 @@ func TestFoldedFloor(t *testing.T) {
 	}
 }
 
-// TestRecordFloor: a record of a processor has its floor, if the machine is known.
+// TestRecordFloor: a record from a processor has a floor if the machine is known.
 func TestRecordFloor(t *testing.T) {
 	m, err := model.Load("xeon")
 	if err != nil {
@@ -157,8 +158,8 @@ func TestRecordFloor(t *testing.T) {
 	}
 }
 
-// TestFloorBelowRecords: recorded runs on an H200 took no less than their floors, and the exchange
-// is where small layers come near. The error of the machine's measured rates is allowed for.
+// TestFloorBelowRecords: recorded runs on an H200 took no less than their floors, apart from the error
+// of the machine's measured rates. Small layers come near the floor of the exchange.
 func TestFloorBelowRecords(t *testing.T) {
 	type row struct {
 		technique, point string // of cell, pass, precision, H, B, T, L, I

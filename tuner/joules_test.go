@@ -19,8 +19,8 @@ import (
 	"rnnbench/tuner/search"
 )
 
-// A thrifty device counts joules by runs: the fewer, the more operations a schedule has. What is
-// slow is therefore thrifty. Its clock and its counter are made up; at rest it takes 10 W.
+// A thrifty device simulates clock and counter. A run takes less energy, the more operations its
+// schedule has, so slow schedules are thrifty. At rest it takes 10 W.
 type thrifty struct {
 	*cpu.Device
 	at             time.Duration
@@ -32,7 +32,7 @@ type thrifty struct {
 
 const restWatts = 10
 
-// pass has time go by in which so much energy is taken.
+// pass advances the clock by t and the counter by joules.
 func (d *thrifty) pass(t time.Duration, joules float64) {
 	d.at, d.joules = d.at+t, d.joules+joules
 	if d.tick > 0 && d.at-d.lastTick >= d.tick {
@@ -96,9 +96,8 @@ func leastEnergy(t *testing.T, d *thrifty) (*Tune, func() (*Verdict, error)) {
 	}
 }
 
-// TestTuneForEnergy: the candidate that takes least wins, though it is slower. A sample is so long
-// that a tick is at most 2 % of it. What a tune for time found is not known to it, nor the other
-// way round.
+// TestTuneForEnergy: the candidate that takes least energy wins, though it is slower. A sample is so
+// long that a tick is at most 2 % of it. Tunes for time and for energy do not share records.
 func TestTuneForEnergy(t *testing.T) {
 	d := &thrifty{tick: 4 * time.Millisecond}
 	u, tune := leastEnergy(t, d)
@@ -114,7 +113,7 @@ func TestTuneForEnergy(t *testing.T) {
 	if w.Mode.Objective != results.OfEnergy || e == nil || e.Joules == nil || len(e.Windows) != 3 || w.Stats.N != 3 || *e.Idle < 9 || *e.Idle > 11 {
 		t.Fatalf("%+v, %+v", w.Mode, e)
 	}
-	want := 1/float64(w.Work.Ops) + 100e-6*restWatts // a look after each run
+	want := 1/float64(w.Work.Ops) + 100e-6*restWatts // one reading after each run
 	for _, j := range e.Windows {
 		if off := j/want - 1; math.Abs(off) > resolution {
 			t.Errorf("%.4g J, want about %.4g", j, want)
@@ -143,7 +142,7 @@ func TestTuneForEnergy(t *testing.T) {
 	}
 }
 
-// TestTuneWithoutCounter: what is wrong with the counter ends the tune, and says so.
+// TestTuneWithoutCounter: a faulty counter ends the tune with an error that says so.
 func TestTuneWithoutCounter(t *testing.T) {
 	for want, d := range map[string]*thrifty{"does not tick": {}, "broken": {tick: 1, err: errors.New("broken")}} {
 		_, tune := leastEnergy(t, d)
@@ -168,7 +167,7 @@ func TestTuneWithoutCounter(t *testing.T) {
 	}
 }
 
-// TestLongTicks: a counter that ticks more slowly under load than at rest has longer samples.
+// TestLongTicks: samples are longer if the counter ticks more slowly under load than at rest.
 func TestLongTicks(t *testing.T) {
 	for _, tick := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond} {
 		m := &meter{watts: 100, tick: tick}

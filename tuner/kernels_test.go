@@ -12,7 +12,7 @@ import (
 	"rnnbench/tuner"
 )
 
-// A teller is a CPU whose programs say that they launch these kernels.
+// A teller is a CPU whose programs claim to launch these kernels.
 type teller struct {
 	*cpu.Device
 	kernels []device.Kernel
@@ -58,8 +58,8 @@ func TestRecordKernels(t *testing.T) {
 	}
 }
 
-// TestRecordPrediction: a record has the time that the cost model expects of its
-// persistent kernels, and what a compiler found they take.
+// TestRecordPrediction: a record has the predicted time of its persistent kernels, and their registers
+// and spills.
 func TestRecordPrediction(t *testing.T) {
 	gpu := device.Kernel{Name: "a", Variant: "mma", Grid: [3]int{16, 1, 1}, Block: [3]int{256, 1, 1}, Cluster: 16, Registers: 200, Launches: 2, Seconds: 1e-3, Error: 0.1}
 	other := device.Kernel{Name: "b", Launches: 7}

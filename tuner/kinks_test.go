@@ -25,7 +25,7 @@ func relu(precision string, layers int) results.Point {
 	return results.Point{Cell: "rnn-relu", Pass: "train", Hidden: 32, Input: 32, Batch: 2, Steps: 40, Layers: layers, Precision: precision}
 }
 
-// checked is what becomes of techniques at a point.
+// checked returns the records of techniques at a point.
 func checked(t *testing.T, d *library, p results.Point, techniques ...string) []results.Record {
 	t.Helper()
 	d.Device, d.bits = open(t), significand[p.Precision]
@@ -36,8 +36,8 @@ func checked(t *testing.T, d *library, p results.Point, techniques ...string) []
 	return recs
 }
 
-// TestLibraryAtKinks: a library that stores states in 16 bits has other gradients than the reference where ReLU's input
-// is 0 within rounding, also in layers whose states it does not show. It is right, and the record says at how many units.
+// TestLibraryAtKinks: a library that stores states in 16 bits has other gradients than the reference at kinks, even in
+// layers whose states it does not show. Its answer is right, and the record counts those units.
 func TestLibraryAtKinks(t *testing.T) {
 	other := 0
 	for _, precision := range []string{"fp32", "bf16", "fp16"} {
@@ -62,8 +62,8 @@ func TestLibraryAtKinks(t *testing.T) {
 	}
 }
 
-// TestGatesBesideStates: where the gates of a library do not follow from the states that it shows, they are right within
-// rounding and wrong beyond.
+// TestGatesBesideStates: where a library's gates do not follow from the states that it shows, they are right within
+// rounding of 0 and wrong beyond.
 func TestGatesBesideStates(t *testing.T) {
 	for from, want := range map[float64]results.Status{0x1p-9: results.OK, 0x1p-2: results.Incorrect} {
 		p, closed := relu("bf16", 1), 0
@@ -79,8 +79,8 @@ func TestGatesBesideStates(t *testing.T) {
 	}
 }
 
-// TestLibraryOverFewerSteps: where the problem is too large for the reference, the library may differ from a technique
-// that was checked. Its run over fewer steps is right.
+// TestLibraryOverFewerSteps: if the problem is too large for the reference, the library may differ from its peer. Then it
+// is verified over fewer steps.
 func TestLibraryOverFewerSteps(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 1e6)
 	p, fewer := relu("fp16", 3), 0
@@ -138,8 +138,8 @@ func TestLibraryWithFaults(t *testing.T) {
 	}
 }
 
-// TestKinksOfTechniques: units near the kink are counted for techniques of ours, whole or step by step, and for training
-// of cells with a kink alone.
+// TestKinksOfTechniques: units near the kink are counted for our own techniques too, checked whole or step by step, but
+// only in training and for cells with a kink.
 func TestKinksOfTechniques(t *testing.T) {
 	for _, flops := range []float64{1e12, 1e6} {
 		tuner.SetReferenceFLOPs(t, flops)
@@ -166,8 +166,8 @@ func TestKinksOfTechniques(t *testing.T) {
 	}
 }
 
-// TestStepwiseGates: a state that is 0 where it should not be, within the tolerance of states but not within rounding, does
-// not make a gradient of 0 right.
+// TestStepwiseGates: a state is wrongly 0, within the tolerance of states but beyond rounding. That does not make a
+// gradient of 0 right.
 func TestStepwiseGates(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 2.3e7) // of 2.4e7: enough for all units of the last steps
 	p := relu("bf16", 1)
@@ -185,7 +185,7 @@ func TestStepwiseGates(t *testing.T) {
 	}
 	states, gradients := seen["h0"], seen["d(x·W)0"]
 	at, least, most := -1, float32(0), slices.Max(gradients)
-	for i := (p.Steps - 2) * p.Batch * p.Hidden; i < len(gradients); i++ { // enough to show, and not elsewhere as well
+	for i := (p.Steps - 2) * p.Batch * p.Hidden; i < len(gradients); i++ { // enough to show here and nowhere else
 		if h, g := states[p.Batch*p.Hidden+i], gradients[i]; h > 0.02 && h < 0.06 && g > most/5 && (at < 0 || g < least) {
 			at, least = i, g
 		}
@@ -206,7 +206,7 @@ func TestStepwiseGates(t *testing.T) {
 	}
 }
 
-// A watched device shows what is read from its programs, which may be changed.
+// A watched device passes what is read from its programs to a function that may change it.
 type watched struct {
 	device.Device
 	see func(name string, values []float32)
@@ -228,8 +228,8 @@ func (p watchedProgram) Read(m *schedule.Matrix, dst []float32) error {
 	return err
 }
 
-// TestStepwiseTooManyKinks: where most units are at the kink, a run whose states say otherwise is held to the gradients of the
-// reference alone.
+// TestStepwiseTooManyKinks: where most units are at the kink, only the reference's gradients count, whatever the run's
+// states say.
 func TestStepwiseTooManyKinks(t *testing.T) {
 	p := rnn.Problem{Cell: cell.RNNReLU, Pass: rnn.Train, Input: 3, Hidden: 20, Layers: 1, Batch: 2, Steps: 4}
 	d := rnn.NewData(p, 1, 2, "zeros")
@@ -238,7 +238,7 @@ func TestStepwiseTooManyKinks(t *testing.T) {
 	for u := range p.Hidden {
 		d.Get("bias_ih_l0")[u], d.Get("bias_hh_l0")[u] = 0.5, -0.5
 	}
-	d.Get("bias_hh_l0")[0] = 0.5 // one unit gives states their scale
+	d.Get("bias_hh_l0")[0] = 0.5 // one unit sets the scale of the states
 	plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, knob.Params{})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// renamed is a device under another name, by which a GPU is told from a CPU.
+// renamed is a device under another name. The name decides whether it counts as a GPU.
 type renamed struct {
 	device.Device
 	name string
@@ -24,7 +24,7 @@ func (d renamed) Info() device.Info {
 }
 
 // TestDefaultsOfLaunches: a scan without settings takes all steps at once on a GPU, and blocks of
-// 512 rows on a CPU. What is said otherwise holds on both.
+// 512 rows on a CPU. Explicit settings hold on both.
 func TestDefaultsOfLaunches(t *testing.T) {
 	own, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// TestHostMemory holds the estimate of what inputs and the reference take to what
-// they do, of long sequences of few units above all, for which it is not small.
+// TestHostMemory compares the estimated memory of inputs and reference with what they allocate, above
+// all for long sequences of few units, where it is not small.
 func TestHostMemory(t *testing.T) {
 	for _, p := range []rnn.Problem{
 		{Cell: cell.GILR, Input: 8, Hidden: 8, Layers: 1, Batch: 1, Steps: 50000},
@@ -32,7 +32,7 @@ func TestHostMemory(t *testing.T) {
 	}
 }
 
-// TestStepwiseMemory does so for the check of a long run, step by step.
+// TestStepwiseMemory does the same for the stepwise check of a long run.
 func TestStepwiseMemory(t *testing.T) {
 	SetReferenceFLOPs(t, 1e5)
 	d, err := cpu.Open(cpu.Options{Threads: 1})

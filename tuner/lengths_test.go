@@ -15,7 +15,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// TestStepsOfLengths: a record's lengths are as many steps as the problem's.
+// TestStepsOfLengths: a record's lengths have as many steps together as the problem's.
 func TestStepsOfLengths(t *testing.T) {
 	p := small()
 	p.Batch, p.Steps = 9, 40
@@ -31,7 +31,7 @@ func TestStepsOfLengths(t *testing.T) {
 	}
 }
 
-// TestLengthsFloor: floors count the bytes of the steps that exist. Batches that shrink take more launches.
+// TestLengthsFloor: floors count the bytes of existing steps only. Shrinking batches take more launches.
 func TestLengthsFloor(t *testing.T) {
 	for name, p := range map[string]results.Point{
 		"persistent": {Cell: "lstm", Pass: "train", Input: 256, Hidden: 256, Layers: 1, Batch: 512, Steps: 100, Precision: "fp32"},
@@ -51,8 +51,8 @@ type unpacked struct{ rnn.Technique }
 
 func (unpacked) Plan(*rnn.Plan, knob.Params) error { return schedule.ErrLengths }
 
-// TestSweepLengths measures sequences with lengths of their own: they are checked, whole or by fewer steps, and
-// rated by the steps that exist. What cannot says so.
+// TestSweepLengths measures sequences with lengths: they are checked, whole or over fewer steps, and rated by the
+// existing steps. Techniques that cannot run them say so.
 func TestSweepLengths(t *testing.T) {
 	for _, budget := range []float64{4e9, 1e5} {
 		tuner.SetReferenceFLOPs(t, budget)

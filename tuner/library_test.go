@@ -9,21 +9,21 @@ import (
 )
 
 // A library is a device that runs stacks of rnn-relu as the vendor's library does in 16 bits. It stores inputs, weights,
-// states and gradients in so many bits, and adds in single precision. Only the states of the last layer can be read.
+// states and gradients in so many bits, and adds in fp32. Only the states of the last layer can be read.
 type library struct {
 	device.Device
 	bits int // of the significand, the leading one included
 
-	// open reports whether a gradient passes a unit: nil, where its stored state is above 0.
+	// open reports whether a gradient passes a unit; nil: where its stored state is above 0.
 	open func(at unitAt) bool
 
-	spoil map[string]func(values []float32) // of matrices that are read, by name
+	spoil map[string]func(values []float32) // changes matrices that are read, by name
 }
 
 // A unitAt is one unit at a step of a sequence.
 type unitAt struct {
 	layer, row, unit int
-	input, stored    float64 // of ReLU before it is stored, and what it yields as stored
+	input, stored    float64 // of ReLU: its input before storing, and its stored output
 }
 
 // runs reports whether the library runs s; else the device does.
@@ -98,13 +98,13 @@ func (p *libraryProgram) Run(int) (device.Sample, error) {
 	return device.Sample{Wall: 1000}, nil
 }
 
-// store is v in the library's bits.
+// store rounds v to the library's bits.
 func (p *libraryProgram) store(v float64) float64 {
 	fraction, exponent := math.Frexp(v)
 	return math.Ldexp(math.RoundToEven(math.Ldexp(fraction, p.of.bits)), exponent-p.of.bits)
 }
 
-// load is what a view's rows hold as the library stores it.
+// load returns the values of a view's rows as the library stores them.
 func (p *libraryProgram) load(v schedule.View) []float64 {
 	out := make([]float64, v.Rows*v.Cols)
 	for i := range out {

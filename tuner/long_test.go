@@ -22,9 +22,8 @@ func (c counting) Plan(p *rnn.Plan, k knob.Params) error {
 	return c.Technique.Plan(p, k)
 }
 
-// TestSweepDeclinesLongSchedules has points whose matrices fit in memory and
-// whose schedules do not: they are declined in the usual words, and before they
-// are laid out.
+// TestSweepDeclinesLongSchedules: points whose matrices fit in memory but whose schedules do not are
+// declined for memory before they are laid out.
 func TestSweepDeclinesLongSchedules(t *testing.T) {
 	for _, name := range []string{"naive", "cudnnstyle", "scc"} {
 		p := small()

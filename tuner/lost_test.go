@@ -23,7 +23,7 @@ import (
 // killed is the mishap of a worker that is killed from outside.
 const killed = "killed"
 
-// A victim is a device whose worker is killed in runs of marked schedules, so many times.
+// A victim is a device whose worker is killed in runs of marked schedules, as often as kills says.
 type victim struct {
 	*worker.Device
 	kills int
@@ -56,8 +56,8 @@ func itself() *exec.Cmd {
 	return cmd
 }
 
-// TestKilledWorker kills the worker once, and again at the same candidate: the first is
-// made good, the second is a record that says why.
+// TestKilledWorker kills the worker once or twice at the same candidate. After the first time the
+// candidate runs again; after the second it becomes a record with the reason.
 func TestKilledWorker(t *testing.T) {
 	for kills, want := range map[int]results.Status{1: results.OK, 2: results.Failed} {
 		d, err := worker.Open(worker.Options{Device: "cpu", Command: itself})
@@ -85,8 +85,8 @@ func TestKilledWorker(t *testing.T) {
 	}
 }
 
-// TestLostAtStart has the worker killed, and its next starts fail: those points are
-// failed records, and what cannot be started at all ends the sweep with one sentence.
+// TestLostAtStart kills the worker and makes its next starts fail. The points meanwhile are failed
+// records. A worker that never starts again ends the sweep with one sentence.
 func TestLostAtStart(t *testing.T) {
 	for _, c := range []struct{ fails, records, bad int }{{1, 4, 1}, {100, 1, 1}} {
 		starts := 0

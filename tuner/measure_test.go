@@ -7,8 +7,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestAnswers: problems that are cut to the same steps have one answer, the
-// oldest give way to large ones, and those of whole problems to the next.
+// TestAnswers: problems cut to the same steps share an answer. Large answers displace the oldest, and
+// the next answer displaces that of a whole problem.
 func TestAnswers(t *testing.T) {
 	var known answers
 	of := func(steps, checked, distinct int) *float64 {

@@ -21,7 +21,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// asWorker has the test binary be a worker.
+// asWorker is the variable that makes the test binary run as a worker.
 const asWorker = "RNNBENCH_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -68,11 +68,11 @@ func (c clumsy) Plan(p *rnn.Plan, k knob.Params) error {
 	return c.Technique.Plan(p, k)
 }
 
-// A stage is a worker on which marked schedules break it: spins at once, faults
-// when others have run in between, as first happens in rounds.
+// A stage is a worker that marked schedules break: spins at once, faults when others have run in
+// between, which first happens in the rounds.
 type stage struct {
 	*worker.Device
-	patience time.Duration // with what spins
+	patience time.Duration // how long a spinning schedule may take
 	last     *actor
 }
 
@@ -105,8 +105,7 @@ func (a *actor) Run(n int) (device.Sample, error) {
 	return a.Program.Run(n)
 }
 
-// mishaps sweeps with techniques that break the worker, and others before and
-// after them.
+// mishaps runs a sweep with techniques that break the worker, and with others before and after them.
 func mishaps(t *testing.T, name, crash string, command func() *exec.Cmd, patience time.Duration) {
 	d, err := worker.Open(worker.Options{Device: name, Command: command})
 	if err != nil {
@@ -155,8 +154,7 @@ func TestMishaps(t *testing.T) {
 	}, 100*time.Millisecond)
 }
 
-// TestGPUMishaps is the same on a GPU, through the worker that RNNBENCH_CUDA
-// names.
+// TestGPUMishaps is the same on a GPU, by the worker that RNNBENCH_CUDA names.
 func TestGPUMishaps(t *testing.T) {
 	path := os.Getenv("RNNBENCH_CUDA")
 	if path == "" {

@@ -8,8 +8,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// TestSift: what the model cannot tell apart does not take the places of what it expects to
-// be a little slower, and every technique has its default and its best run.
+// TestSift: settings of equal predicted time do not take all places of slightly slower ones. Every
+// technique runs its default and its best setting.
 func TestSift(t *testing.T) {
 	var list []*contender
 	add := func(n int, name string, seconds float64, turned knob.Params) {

@@ -15,7 +15,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A prophet is a CPU whose model expects what a test says.
+// A prophet is a CPU whose cost model predicts what the test says.
 type prophet struct {
 	device.Device
 	expect   func(s *schedule.Schedule, k knob.Params) (float64, error)
@@ -23,7 +23,7 @@ type prophet struct {
 	compiled int
 }
 
-// prophecyError is the error of a prophet's model: what takes 1.4 times as long is far behind.
+// prophecyError is the error of a prophet's model. With it, 1.4 times the best time is far behind.
 const prophecyError = 0.1
 
 func (p *prophet) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction, error) {
@@ -37,7 +37,7 @@ func (p *prophet) Compile(s *schedule.Schedule, k knob.Params) (device.Program, 
 	return p.Device.Compile(s, k)
 }
 
-// byOperations expects the time to grow with the operations of a schedule.
+// byOperations predicts a time that grows with the operations of a schedule.
 func byOperations(s *schedule.Schedule, _ knob.Params) (float64, error) {
 	return math.Pow(float64(len(s.Nodes)), 3), nil
 }
@@ -49,8 +49,8 @@ func foretold(t *testing.T, expect func(*schedule.Schedule, knob.Params) (float6
 	return u, p, kept
 }
 
-// TestPredictionDrops: what is expected to be far behind is never compiled. The default of
-// each technique runs whatever is expected of it.
+// TestPredictionDrops: settings predicted to be far behind are never compiled. The default of each
+// technique runs whatever its prediction.
 func TestPredictionDrops(t *testing.T) {
 	u, p, kept := foretold(t, byOperations)
 	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), results.Impl{})
@@ -79,18 +79,18 @@ func TestPredictionDrops(t *testing.T) {
 			t.Errorf("the default of %s does not run", name)
 		}
 	}
-	if p.compiled > 2*len(kept) { // with those of fewer steps that are checked
+	if p.compiled > 2*len(kept) { // checks over fewer steps compile schedules too
 		t.Errorf("%d schedules are compiled for %d candidates", p.compiled, len(kept))
 	}
 
-	// Again nothing is measured, and the same is dropped.
+	// A second tune measures nothing and drops the same settings.
 	again, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), v.WinnerRecord().Impl)
 	if err != nil || again.Evaluations != 0 || again.Dropped != v.Dropped || again.Known != v.Timed() {
 		t.Errorf("again: %d samples, %d dropped, %d known of %d, %v", again.Evaluations, again.Dropped, again.Known, v.Timed(), err)
 	}
 }
 
-// TestPredictionOfTheIncumbent: what won before runs beside what won now.
+// TestPredictionOfTheIncumbent: the earlier winner runs too, even if predicted to be far behind.
 func TestPredictionOfTheIncumbent(t *testing.T) {
 	u, _, kept := foretold(t, byOperations)
 	if _, err := u.Tune(t.Context(), small(), specs(t, "cudnnstyle"), results.Impl{}); err != nil {
@@ -115,7 +115,7 @@ func TestPredictionOfTheIncumbent(t *testing.T) {
 	}
 }
 
-// TestUnknownIsKept: what the model does not know runs.
+// TestUnknownIsKept: settings without a prediction run.
 func TestUnknownIsKept(t *testing.T) {
 	u, p, _ := foretold(t, byOperations)
 	all := specs(t, "naive", "cudnnstyle")
@@ -139,7 +139,7 @@ func TestUnknownIsKept(t *testing.T) {
 	}
 }
 
-// TestEveryCandidate: an exhaustive search asks no model, nor does a random one.
+// TestEveryCandidate: exhaustive and random searches use no predictions.
 func TestEveryCandidate(t *testing.T) {
 	u, p, _ := foretold(t, byOperations)
 	all := specs(t, "naive", "cudnnstyle")
@@ -156,8 +156,8 @@ func TestEveryCandidate(t *testing.T) {
 	}
 }
 
-// TestCandidatesByEffort: of many that are expected to be level as many run as the effort is
-// for, and the model is asked about few of many knobs.
+// TestCandidatesByEffort: of many settings with similar predictions, the effort limits how many run.
+// The model predicts only some of the settings of several knobs.
 func TestCandidatesByEffort(t *testing.T) {
 	level := func(*schedule.Schedule, knob.Params) (float64, error) { return 1, nil }
 	for _, c := range []struct {
@@ -179,8 +179,7 @@ func TestCandidatesByEffort(t *testing.T) {
 	}
 }
 
-// TestPredictionFails: a model that breaks ends the tune, and one that declines a candidate
-// does not.
+// TestPredictionFails: an error of the model ends the tune, but a declined candidate does not.
 func TestPredictionFails(t *testing.T) {
 	broken := errors.New("the model is broken")
 	u, _, _ := foretold(t, func(*schedule.Schedule, knob.Params) (float64, error) { return 0, broken })

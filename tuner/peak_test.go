@@ -8,8 +8,8 @@ import (
 	"rnnbench/tuner"
 )
 
-// TestPeakOfPrecision: a GPU has a peak for each precision, or none that is known; a
-// processor has that of single precision for what it has no other for.
+// TestPeakOfPrecision: a GPU has a peak for each precision, or an unknown one. A processor without a
+// peak for a precision has that of fp32.
 func TestPeakOfPrecision(t *testing.T) {
 	l := device.Limits{FLOPS: 60e12, More: []device.Rate{
 		{Name: "fp32 products", Value: 51e12, Unit: "FLOP/s"}, {Name: "bf16 products", Value: 787e12, Unit: "FLOP/s"},

@@ -10,7 +10,7 @@ import (
 	"rnnbench/tuner"
 )
 
-// TestReasonCodes checks that the code of what is declined names what is at fault.
+// TestReasonCodes checks that the reason code of a declined point names the cause.
 func TestReasonCodes(t *testing.T) {
 	lstm, history, streams, hot, window := small(), small(), small(), small(), small()
 	history.History, history.Pass = 2, "train"

@@ -14,9 +14,8 @@ import (
 // rounds is how many samples every record has.
 const rounds = 24
 
-// recordings are exhaustive tunes of 104 small points, every knob turned alone, on
-// two cores of a virtual machine (docs/performance.md, Tuning). The second, of the
-// same points, is the noisier one.
+// recordings names exhaustive tunes of 104 small points, every knob turned alone, on two cores of a
+// virtual machine (docs/performance.md, Tuning). The second has the same points and more noise.
 func recordings() []string { return []string{"cpu-amd-epyc-2t", "cpu-amd-epyc-2t-again"} }
 
 // recorded reads a recording.
@@ -42,7 +41,7 @@ func recorded(t *testing.T, name string) [][]*results.Record {
 	return groups
 }
 
-// peak is what the device can do, as the records have it.
+// peak is the device's peak in the records.
 func peak(recs []*results.Record) float64 {
 	best := 0.0
 	for _, r := range recs {
@@ -53,8 +52,8 @@ func peak(recs []*results.Record) float64 {
 	return best
 }
 
-// TestRacingOnRecords holds racing to what it promises: within 3 % of the fastest
-// at 95 % of the points, in 20 % of the time of measuring everything.
+// TestRacingOnRecords checks the promise of racing on recorded samples: within 3 % of the fastest at
+// 95 % of the points, in 20 % of the time of measuring everything.
 func TestRacingOnRecords(t *testing.T) {
 	for _, name := range recordings() {
 		near, took, all := 0, 0.0, 0.0
@@ -78,8 +77,8 @@ func TestRacingOnRecords(t *testing.T) {
 	}
 }
 
-// TestBoundKeepsWinnersOfRecords checks that the lower bound of a candidate was
-// never above its shortest run, so that it discards no winner.
+// TestBoundKeepsWinnersOfRecords checks that a candidate's lower bound was never above its shortest
+// run, so that the bound discards no winner.
 func TestBoundKeepsWinnersOfRecords(t *testing.T) {
 	for i, group := range recorded(t, recordings()[0]) {
 		p := peak(group)

@@ -10,8 +10,8 @@ import (
 	"rnnbench/tuner"
 )
 
-// TestSweepResets measures sequences that begin anew: they are checked, whole or by fewer steps. What carries states through
-// all steps says so.
+// TestSweepResets measures sequences with resets: they are checked, whole or over fewer steps. Techniques without resets
+// say so.
 func TestSweepResets(t *testing.T) {
 	for _, budget := range []float64{4e9, 1e5} {
 		tuner.SetReferenceFLOPs(t, budget)

@@ -8,8 +8,8 @@ import (
 	"rnnbench/tuner"
 )
 
-// TestSpread cuts a grid off at any moment: no value of an axis is far ahead of
-// another, and every task comes once.
+// TestSpread stops a grid after each task: no value of an axis occurs much more often than another, and
+// every task occurs once.
 func TestSpread(t *testing.T) {
 	var tasks []tuner.Task
 	for _, cell := range []string{"gru", "lstm", "rnn-tanh"} {

@@ -31,7 +31,7 @@ func open(t testing.TB) *cpu.Device {
 	return d
 }
 
-// quick are settings for tests: an interval, but no more.
+// quick returns settings for tests: the fewest rounds that have an interval.
 func quick() config.Measure {
 	m := config.Default()
 	m.Rounds, m.MaxRounds, m.Warmup, m.MinTime = 6, 6, time.Millisecond, time.Millisecond
@@ -212,8 +212,8 @@ func TestSweepStops(t *testing.T) {
 	}
 }
 
-// TestSweepBudget has the budget end in the midst of the second point: what has
-// samples enough is kept.
+// TestSweepBudget ends the budget in the middle of the second point: it is kept if it has enough
+// samples.
 func TestSweepBudget(t *testing.T) {
 	d := open(t)
 	second := small()
@@ -223,7 +223,7 @@ func TestSweepBudget(t *testing.T) {
 		s := &tuner.Sweep{Device: d, Settings: quick()}
 		s.Watch = func(e tuner.Event) {
 			if e.Phase == tuner.Measuring && e.Point.Cell == "gru" && e.Round == round {
-				spend(tuner.ErrBudget) // as its timer does, at a moment that can be told
+				spend(tuner.ErrBudget) // as the budget's timer does, but at a known moment
 			}
 		}
 		recs, err := sweep(t, s, ctx, []results.Point{small(), second}, specs(t, "naive"))
@@ -236,7 +236,7 @@ func TestSweepBudget(t *testing.T) {
 	}
 }
 
-// TestSweepPointTimeout: a technique that has had its time is not run again.
+// TestSweepPointTimeout: a technique that has used up its time is not run again.
 func TestSweepPointTimeout(t *testing.T) {
 	for limit, want := range map[time.Duration]int{time.Nanosecond: 1, time.Minute: 6} {
 		s := &tuner.Sweep{Device: open(t), Settings: quick()}
@@ -276,7 +276,7 @@ func TestSweepRefusesMistakes(t *testing.T) {
 	}
 }
 
-// wrong plans the naive schedule and spoils one result.
+// wrong lays out the naive schedule and spoils one result.
 type wrong struct{ rnn.Technique }
 
 func (w wrong) Plan(p *rnn.Plan, k knob.Params) error {
@@ -301,8 +301,8 @@ func TestWrongAnswersAreNotTimed(t *testing.T) {
 	}
 }
 
-// TestLargePoints checks what is verified where the reference of the whole would
-// take minutes: every step, and some units of each.
+// TestLargePoints checks a point whose whole reference would take minutes: every step is verified, but
+// only some units of each.
 func TestLargePoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: takes minutes without assembly")
@@ -319,8 +319,8 @@ func TestLargePoints(t *testing.T) {
 	}
 }
 
-// TestKnobsOfLargePoints: settings that the steps bound hold in the run that is checked.
-// A setting that this processor does not offer is skipped for that reason.
+// TestKnobsOfLargePoints: settings with a maximum that depends on the steps are checked over fewer
+// steps too. A setting that this processor does not offer is skipped.
 func TestKnobsOfLargePoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: takes minutes without assembly")
@@ -346,7 +346,7 @@ func TestKnobsOfLargePoints(t *testing.T) {
 	}
 }
 
-// An odd device has programs that say of their runs what it tells them to, or has none.
+// An odd device has programs whose runs report what it says, or fails to compile large schedules.
 type odd struct {
 	device.Device
 	sample func(s *schedule.Schedule, b device.Sample) device.Sample
@@ -379,8 +379,8 @@ func (p *oddProgram) Run(n int) (device.Sample, error) {
 	return b, err
 }
 
-// TestSweepWaitsForNoneThatIsDone: a technique that will have no more samples does not keep
-// the others from their end.
+// TestSweepWaitsForNoneThatIsDone: a technique that gets no more samples does not prolong the rounds of
+// the others.
 func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
 	d := &odd{Device: open(t), sample: func(s *schedule.Schedule, b device.Sample) device.Sample {
 		if b.Wall = time.Millisecond; len(s.Nodes) > 500 { // naive
@@ -403,7 +403,7 @@ func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
 	}
 }
 
-// TestSweepColdThrottled: a clock that is held down is told of with cold caches, too. Each sample has its clock.
+// TestSweepColdThrottled: a throttled clock gives a warning with cold caches too. Each sample has its clock.
 func TestSweepColdThrottled(t *testing.T) {
 	for _, cache := range []string{"hot", "cold"} {
 		d := &odd{Device: open(t), sample: func(_ *schedule.Schedule, b device.Sample) device.Sample {
@@ -422,7 +422,7 @@ func TestSweepColdThrottled(t *testing.T) {
 	}
 }
 
-// TestSweepBackstop: what a device had no memory for is not tried again with more of it.
+// TestSweepBackstop: if a point did not fit in memory, larger ones of its technique are not tried.
 func TestSweepBackstop(t *testing.T) {
 	s := &tuner.Sweep{Device: &odd{Device: open(t), room: 1000}, Settings: quick()}
 	var points []results.Point
@@ -475,7 +475,7 @@ func BenchmarkDispatch(b *testing.B) {
 	}
 }
 
-// A keen device notes what it is asked for, ahead and in earnest.
+// A keen device notes what is precompiled and what is compiled.
 type keen struct {
 	*cpu.Device
 	ahead, compiled []*schedule.Schedule
@@ -495,8 +495,8 @@ func (k *keen) Compile(s *schedule.Schedule, p knob.Params) (device.Program, err
 	return k.Device.Compile(s, p)
 }
 
-// TestPrecompile has a device that compiles kernels hear of all programs of the
-// next points before it compiles the first, and of none that is not to run.
+// TestPrecompile: a device that compiles kernels precompiles all programs of the next points before it
+// compiles the first, and no program that will not run.
 func TestPrecompile(t *testing.T) {
 	k := &keen{Device: open(t)}
 	var points []results.Point

@@ -20,8 +20,8 @@ import (
 	"rnnbench/tuner/search"
 )
 
-// tune returns a tune for tests and what it has recorded so far. Its device has no cost
-// model, so that every candidate takes part.
+// tune returns a tune for tests and its records so far, by key. Its device has no cost model, so every
+// candidate takes part.
 func tune(t *testing.T, d device.Device) (*tuner.Tune, map[string]*results.Record) {
 	d = struct{ device.Device }{d}
 	kept := map[string]*results.Record{}
@@ -32,7 +32,7 @@ func tune(t *testing.T, d device.Device) (*tuner.Tune, map[string]*results.Recor
 	}
 	u.Settings.Warmup = 0
 	u.Emit = func(r *results.Record) error {
-		// A winner of before runs again beside what is new, and so does what a
+		// An earlier winner runs again beside new candidates, and so does a candidate that a
 		// budget cut short.
 		if old := kept[r.Key()]; old != nil && (old.Stats == nil || old.Stats.Stop == "outraced") {
 			t.Errorf("%s is recorded twice", r.Impl.Label)
@@ -75,7 +75,7 @@ func TestTuneFindsAWinner(t *testing.T) {
 		t.Errorf("candidates %v", labels)
 	}
 
-	// The same again measures nothing, and one technique more that technique and
+	// A second tune measures nothing. With one more technique, a tune measures that technique and
 	// the winner.
 	emitted := 0
 	emit := u.Emit
@@ -98,7 +98,7 @@ func TestTuneFindsAWinner(t *testing.T) {
 			twice = append(twice, r.Impl.Label)
 		}
 	}
-	if len(twice) != 1 { // the fastest of before
+	if len(twice) != 1 { // the fastest of the earlier tune
 		t.Errorf("measured again: %v", twice)
 	}
 	if emitted == 0 || more.Evaluations == 0 {
@@ -106,8 +106,8 @@ func TestTuneFindsAWinner(t *testing.T) {
 	}
 }
 
-// TestTunePrecompiles has a device that compiles kernels hear of all that are to
-// start before it compiles the first.
+// TestTunePrecompiles: a device that compiles kernels precompiles all candidates that will start before
+// it compiles the first.
 func TestTunePrecompiles(t *testing.T) {
 	k := &keen{Device: open(t)}
 	u, _ := tune(t, k.Device)
@@ -127,8 +127,8 @@ func TestTunePrecompiles(t *testing.T) {
 	}
 }
 
-// TestTunePrecompilesInParts: of many candidates the device hears in parts, so that a budget need not wait for the kernels
-// of all. Every candidate that starts was begun, once.
+// TestTunePrecompilesInParts: many candidates are precompiled in parts, so that a budget need not wait for all kernels.
+// Every candidate that starts was precompiled exactly once.
 func TestTunePrecompilesInParts(t *testing.T) {
 	k := &keen{Device: open(t)}
 	u, _ := tune(t, k.Device)
@@ -162,7 +162,7 @@ func TestTuneGoesOn(t *testing.T) {
 	if _, err := u.Tune(ctx, small(), all, results.Impl{}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	// What was under way has its samples in records, which are not the last word.
+	// Interrupted candidates have records with their samples, but are measured again.
 	cut := func() (n int) {
 		for _, r := range kept {
 			if r.Stats != nil && r.Stats.Stop == "interrupted" {
@@ -186,7 +186,7 @@ func TestTuneGoesOn(t *testing.T) {
 	if v.Known == 0 || v.WinnerRecord() == nil || v.WinnerRecord().Stats.Stop == "outraced" {
 		t.Errorf("%d known, winner %+v", v.Known, v.WinnerRecord())
 	}
-	// A budget that is spent keeps what there is, and is no last word.
+	// If the budget is spent, samples are kept, but the candidates are measured again later.
 	u, kept = tune(t, d)
 	u.Search.MaxEvals = 7
 	v, err = u.Tune(t.Context(), small(), all, results.Impl{})
@@ -202,8 +202,8 @@ func TestTuneGoesOn(t *testing.T) {
 // declined counts the candidates that cannot run.
 func declined(v *tuner.Verdict) int { return len(v.Records) - v.Candidates() }
 
-// TestFormBegun: what was cut short says what to expect of its own point, the more
-// samples the more, and one alone says nothing.
+// TestFormBegun: interrupted records are a prior for their own point. It is stronger with more samples,
+// and a single record is none.
 func TestFormBegun(t *testing.T) {
 	record := func(label string, seconds float64, n int) *results.Record {
 		r := &results.Record{Point: small(), Status: results.OK, Impl: results.Impl{Label: label}, Samples: &results.Samples{}, Verify: &results.Verify{OK: true}}
@@ -231,8 +231,7 @@ func TestFormBegun(t *testing.T) {
 	}
 }
 
-// TestSupersedes: the newer record counts, but not one that was cut short in the
-// place of a whole one.
+// TestSupersedes: the newer record counts, but an interrupted one never replaces a whole one.
 func TestSupersedes(t *testing.T) {
 	at := func(minute int, stop string) *results.Record {
 		return &results.Record{Time: time.Unix(int64(60*minute), 0), Stats: &results.Stats{Stop: stop}}
@@ -281,8 +280,7 @@ func TestWrongAnswersDoNotWin(t *testing.T) {
 	}
 }
 
-// TestTuneWithinMemory has room for few candidates at a time, and for none of
-// one kind.
+// TestTuneWithinMemory has memory for few candidates at a time, and for none of one kind.
 func TestTuneWithinMemory(t *testing.T) {
 	u, _ := tune(t, open(t))
 	all := specs(t, "naive", "cudnnstyle")
@@ -312,8 +310,8 @@ func TestTuneWithinMemory(t *testing.T) {
 	}
 }
 
-// TestBoundHoldsOnRecords holds the lower bound to everything that was recorded:
-// no run was ever shorter than it, so that it cannot discard a winner.
+// TestBoundHoldsOnRecords checks the lower bound on all recorded runs: no run was shorter, so the bound
+// cannot discard a winner.
 func TestBoundHoldsOnRecords(t *testing.T) {
 	manifests, err := filepath.Glob("../results/*/*/manifest.json")
 	if err != nil || len(manifests) == 0 {

@@ -12,8 +12,8 @@ import (
 	"rnnbench/tuner"
 )
 
-// A placed device rounds the sequences of the second half of a batch differently from those of the first: what it is given
-// of them is off by a part of itself. What is read may be spoilt.
+// A placed device simulates other rounding in the second half of a batch: it changes the inputs of those sequences by a
+// small share. Tests may spoil what is read.
 type placed struct {
 	device.Device
 	batch int
@@ -51,8 +51,8 @@ func (p placedProgram) Read(m *schedule.Matrix, dst []float32) error {
 	return err
 }
 
-// TestCopiesAtKinks: where copies of a sequence are rounded differently, ReLU's inputs near 0 have them on different sides. The
-// gradients of weights are then right, though they are not those of one copy times their number. Faults stay faults.
+// TestCopiesAtKinks: if copies of a sequence are rounded differently, they lie on different sides of a kink. Then the
+// gradients of weights are right, though not one copy's gradients times the number of copies. Faults are still found.
 func TestCopiesAtKinks(t *testing.T) {
 	p := relu("fp16", 1)
 	p.Hidden, p.Input, p.Batch, p.Steps = 96, 96, 64, 24

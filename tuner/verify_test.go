@@ -16,27 +16,27 @@ import (
 	"rnnbench/tuner"
 )
 
-// once are settings by which a point is checked and hardly timed.
+// once sets s to check a point and hardly time it.
 func once(s *tuner.Sweep) *tuner.Sweep {
 	s.Settings = quick()
 	s.Settings.Rounds, s.Settings.MaxRounds, s.Settings.Warmup, s.Settings.MinTime = 1, 1, 0, 0
 	return s
 }
 
-// long is a point that is large where the reference may do little.
+// long is a point that counts as large if the reference may compute little.
 func long(c *cell.Cell, pass string) results.Point {
 	return results.Point{Cell: c.Name, Pass: pass, Hidden: 17, Input: 11, Batch: 5, Steps: 70, Layers: 2, Precision: "fp32"}
 }
 
-// embedded is such a point with an embedding, groups of classes and weights of the loss.
+// embedded is a long point with an embedding, groups of classes and a weighted loss.
 func embedded(c *cell.Cell) results.Point {
 	p := long(c, "train")
 	p.Symbols, p.Embedding, p.Output, p.Groups, p.Weighted = 7, 9, 10, 2, true
 	return p
 }
 
-// TestLargeProblemsPass: no correct technique is called wrong where it is not checked whole, whatever it is
-// checked by.
+// TestLargeProblemsPass: no correct technique is called incorrect at a large point, whatever the method of the
+// check.
 func TestLargeProblemsPass(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 1e5)
 	d := open(t)
@@ -117,8 +117,8 @@ func (p *faultyProgram) Read(m *schedule.Matrix, dst []float32) error {
 	return err
 }
 
-// TestFaultsOfLongRuns plants faults that show late in a long run, in one sequence or in a sum over all
-// steps. A run of fewer steps has none of them.
+// TestFaultsOfLongRuns plants faults late in a long run, in one sequence or in a sum over all steps. A run
+// of fewer steps has none of them.
 func TestFaultsOfLongRuns(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 1.5e6) // enough for something of each step
 	const steps, batch = 70, 5
@@ -180,9 +180,9 @@ func TestFaultsOfLongRuns(t *testing.T) {
 	}
 }
 
-// TestFaultsBesideAPeer: a run that keeps too little to be checked by itself is compared with one that was checked,
-// whichever comes first in the sweep, or with one that is
-// not measured; the only technique is checked over fewer steps, and the record says so.
+// TestFaultsBesideAPeer: a run that keeps too little to be checked by itself is compared with a peer, whichever comes
+// first in the sweep, even if the peer is not measured. Without a peer it is checked over fewer steps, and the
+// record says so.
 func TestFaultsBesideAPeer(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 3e5)
 	spoil := false
@@ -233,7 +233,7 @@ func (d only) Compile(s *schedule.Schedule, k knob.Params) (device.Program, erro
 	return d.Device.Compile(s, k)
 }
 
-// TestUnverified: what was not checked is marked.
+// TestUnverified: records that were not checked have a warning.
 func TestUnverified(t *testing.T) {
 	s := once(&tuner.Sweep{Device: open(t)})
 	s.Settings.Verify = false

@@ -14,13 +14,13 @@ import (
 	"rnnbench/results"
 )
 
-// A machine makes up runs whose noise is known.
+// A machine makes up runs with known noise.
 type machine struct{ rng *rand.Rand }
 
 func newMachine(seed uint64) machine { return machine{rand.New(rand.NewPCG(seed, 1))} }
 
-// record is a point with n samples around t. The noise is skewed to the right
-// and has a slow sample now and then, as times have.
+// record is a point with n samples around t. As in real times, the noise is skewed to the right, and
+// now and then a sample is slow.
 func (m machine) record(hidden int, name string, t float64, n int) results.Record {
 	r := results.Record{
 		Schema: results.Schema,
@@ -41,7 +41,7 @@ func (m machine) record(hidden int, name string, t float64, n int) results.Recor
 	return r
 }
 
-// run has one technique at so many points, each slower by the factor of slow.
+// run has one technique at so many points. slow gives the factor by which each point is slower.
 func (m machine) run(label string, points, n int, slow func(i int) float64) results.Set {
 	s := results.Set{Label: label}
 	for i := range points {
@@ -57,8 +57,7 @@ func compared(a, b results.Set, o Options) ([]Comparison, error) {
 	return Runs(Side{a.Label, []results.Set{a}}, []Side{{b.Label, []results.Set{b}}}, o)
 }
 
-// TestShift holds the test to that of another library, and its interval to
-// what was drawn.
+// TestShift compares the test with another library's, and its interval with the true shift.
 func TestShift(t *testing.T) {
 	m := newMachine(1)
 	tab := tables{}
@@ -97,7 +96,7 @@ func TestShift(t *testing.T) {
 			t.Errorf("%v samples: %d intervals", size, all)
 		}
 	}
-	// Ties make nothing rarer; nothing but ties is no difference.
+	// Ties do not make a difference rarer, and only ties are no difference.
 	if _, p := tab.shift([]float64{1, 1, 1, 1}, []float64{1, 1, 1, 1}, 0.95); p != 1 {
 		t.Errorf("equal samples: p = %v", p)
 	}
@@ -106,9 +105,8 @@ func TestShift(t *testing.T) {
 	}
 }
 
-// TestUnchangedRunsAreNotCalledChanged draws runs that do not differ: whatever is called faster or slower
-// is wrong, and in 40 comparisons of 250 points hardly one may hold such a
-// point.
+// TestUnchangedRunsAreNotCalledChanged draws runs that do not differ, so every point called faster or slower
+// is an error. Of 40 comparisons of 250 points, hardly one may have such a point.
 func TestUnchangedRunsAreNotCalledChanged(t *testing.T) {
 	wrong := 0
 	comparisons, points := 40, 250
@@ -134,8 +132,8 @@ func TestUnchangedRunsAreNotCalledChanged(t *testing.T) {
 			t.Errorf("%d of %d points are the same or ambiguous", n, points)
 		}
 	}
-	// Without a least effect one in twenty is allowed; of 40, 7 would be a
-	// chance of one in 300.
+	// Without a minimum effect, one comparison in twenty may err. 7 of 40 would be a chance
+	// of one in 300.
 	if wrong > 6 {
 		t.Errorf("%d of %d comparisons call something faster or slower that is not", wrong, comparisons)
 	}
@@ -144,7 +142,7 @@ func TestUnchangedRunsAreNotCalledChanged(t *testing.T) {
 	}
 }
 
-// TestChangesAreFound draws changes and asks that they be found, and no others.
+// TestChangesAreFound draws changes: these are found, and no others.
 func TestChangesAreFound(t *testing.T) {
 	m := newMachine(3)
 	slow := func(i int) float64 {
@@ -200,8 +198,8 @@ func TestChangesAreFound(t *testing.T) {
 	}
 }
 
-// TestMoments draws a machine that is half as fast for a while: two runs cannot
-// tell it from a change, and several in turns can.
+// TestMoments simulates a machine that is half as fast for a while. Two runs cannot tell this from a
+// change, but several runs in turns can.
 func TestMoments(t *testing.T) {
 	m := newMachine(4)
 	moment := func(from, to int, real float64) func(int) float64 {
@@ -236,7 +234,7 @@ func TestMoments(t *testing.T) {
 	if err != nil || list[0].Changes[0].Verdict != Broken {
 		t.Errorf("%v: %v", list[0].Changes[0].Verdict, err)
 	}
-	// Points that move one way and the other hide what moves as far.
+	// Points that move in both directions hide changes of the same size.
 	jitter := m.run("b", 200, 15, func(i int) float64 { return 1 + 0.05*math.Sin(float64(i)) })
 	list, err = compared(m.run("a", 200, 15, flat), jitter, Usual())
 	if err != nil || list[0].Reach < 0.05 || list[0].Count(Slower)+list[0].Count(Faster) > 0 {
@@ -298,7 +296,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestFewSamples asks what to do where nothing can be told.
+// TestFewSamples checks the verdicts from few samples.
 func TestFewSamples(t *testing.T) {
 	m := newMachine(6)
 	double := func(i int) float64 {
@@ -361,7 +359,7 @@ func TestSidesThatCannotBeCompared(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	// A run is the same as itself.
+	// A run compared with itself is the same.
 	list, err := compared(a, a, Usual())
 	if err != nil || list[0].Count(Same)+list[0].Count(Ambiguous) != 3 {
 		t.Errorf("a run and itself: %v, %v", list, err)

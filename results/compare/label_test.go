@@ -7,7 +7,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestKeepApart gives sides of one label two.
+// TestKeepApart gives two sides with the same label different labels.
 func TestKeepApart(t *testing.T) {
 	sets := []results.Set{{Label: "a"}, {Label: "b"}, {Label: "a"}, {Label: "a"}}
 	KeepApart(sets, []int{0, 0, 1, 2})

@@ -10,17 +10,16 @@ import (
 	"rnnbench/results"
 )
 
-// A moment is how a simulated machine's runs differ, as standard deviations of
-// logarithms.
+// A moment says how a simulated machine's runs differ, mostly as standard deviations of logarithms.
 type moment struct {
 	name    string
 	shift   float64 // of all points of a run alike
 	point   float64 // of each point of a run
 	rare    float64 // chance that a point of a run has a slow moment, up to twice as slow
-	group   float64 // of every second point of a run alike, such as those on two workers
+	group   float64 // of every second point of a run alike, such as points on two workers
 	drift   float64 // by which each run is slower than the one before
-	uneven  float64 // by how much spreads of points differ
-	bimodal float64 // by which a sixth of the points is slower in every second run or so
+	uneven  float64 // of the points' spreads
+	bimodal float64 // by which a sixth of the points is slower in about every second run
 }
 
 var moments = []moment{
@@ -34,8 +33,8 @@ var moments = []moment{
 	{name: "all at once", shift: 0.1, point: 0.03, rare: 0.1, group: 0.05, drift: 0.01, uneven: 0.7, bimodal: 0.1},
 }
 
-// sides simulates n runs a side, in turns, of so many points with k samples in
-// each run; slow is the true ratio of a point.
+// sides simulates n runs per side, in turns, with k samples of each point in each run. slow gives the
+// true ratio of a point.
 func (w moment) sides(rng *rand.Rand, n, points, k int, slow func(i int) float64) (a, b Side) {
 	a.Label, b.Label = "a", "b"
 	m := machine{rng}
@@ -71,7 +70,7 @@ func (w moment) sides(rng *rand.Rand, n, points, k int, slow func(i int) float64
 	return a, b
 }
 
-// quick is record without the intervals of its statistics, which take long.
+// quick is record without the statistics' intervals, which take long to compute.
 func (m machine) quick(hidden int, t float64, n int) results.Record {
 	r := m.record(hidden, "naive", t, 0)
 	for range n {
@@ -81,7 +80,7 @@ func (m machine) quick(hidden int, t float64, n int) results.Record {
 	return r
 }
 
-// verdicts counts what comparisons say of simulated sides.
+// verdicts counts the verdicts of comparisons of simulated sides.
 func (w moment) verdicts(t *testing.T, seed uint64, comparisons, n, points, k int) (counts map[Verdict]int, wrong, bad int, spread float64) {
 	t.Helper()
 	counts = map[Verdict]int{}
@@ -108,7 +107,7 @@ func (w moment) verdicts(t *testing.T, seed uint64, comparisons, n, points, k in
 	return counts, wrong, bad, spread
 }
 
-// samplesIn is how many samples a run needs: single runs are tested by them.
+// samplesIn is how many samples a run needs. Only single runs are tested by samples.
 func samplesIn(runs int) int {
 	if runs == 1 {
 		return 10
@@ -116,9 +115,8 @@ func samplesIn(runs int) int {
 	return 3
 }
 
-// TestNothingChanged compares simulated runs of the same program: of 1,000 points
-// at most 10 may be called faster or slower, however the machine moves, and of
-// twenty comparisons about one may hold such a point.
+// TestNothingChanged compares simulated runs of the same program. Whatever the machine does, at most 10
+// of 1,000 points may be called faster or slower. About one of twenty comparisons may have such a point.
 func TestNothingChanged(t *testing.T) {
 	comparisons := 50
 	if testing.Short() {
@@ -131,7 +129,7 @@ func TestNothingChanged(t *testing.T) {
 				t.Logf("%v; %d wrong in %d of %d comparisons; spread %.1f %%", counts, wrong, bad, comparisons, 100*spread)
 				most := comparisons * 40 / 100
 				if n == 1 {
-					most *= 2 // where a state leaves no trace in a run, nothing tells
+					most *= 2 // a state of the machine that leaves no trace in a run cannot be told
 				}
 				if wrong > most || n > 1 && bad > 1+comparisons/8 {
 					t.Errorf("%d of %d points are called faster or slower, in %d comparisons", wrong, 40*comparisons, bad)
@@ -141,9 +139,8 @@ func TestNothingChanged(t *testing.T) {
 	}
 }
 
-// TestPlanted has 4 of 40 points take 5 % longer: where runs differ by less than
-// 2 % nine of ten are found; elsewhere the points are ambiguous, with how many
-// runs would tell.
+// TestPlanted makes 4 of 40 points take 5 % longer. If runs differ by less than 2 %, nine of ten such
+// points are found. Otherwise they are ambiguous, with the number of runs that would settle them.
 func TestPlanted(t *testing.T) {
 	planted := func(i int) float64 {
 		if i%10 == 3 {
@@ -197,8 +194,8 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestAllSlower has every point take 5 % longer, which in a quiet machine's runs
-// is no common moment, and in those of a noisy one cannot be told from one.
+// TestAllSlower makes every point take 5 % longer. On a quiet machine this is told from a common
+// moment; on a noisy one it cannot be.
 func TestAllSlower(t *testing.T) {
 	all := func(int) float64 { return 1.05 }
 	for _, c := range []struct {

@@ -20,8 +20,8 @@ var (
 	recordAs   = flag.String("as", "", "name of what -record keeps")
 )
 
-// A recording is what scripts/compare-null measured: the medians, in seconds, of
-// runs of one program against itself.
+// A recording holds what scripts/compare-null measured: medians in seconds of runs of one program that
+// is compared with itself.
 type recording struct {
 	Points      []recorded
 	Comparisons []struct{ Base, New [][]float64 } // by run and point; 0: no result
@@ -34,7 +34,7 @@ type recorded struct {
 
 func recordingFile(name string) string { return filepath.Join("testdata", "null-"+name+".json.gz") }
 
-// TestRecord keeps a recording where -record says so.
+// TestRecord writes a recording if -record is given.
 func TestRecord(t *testing.T) {
 	if *recordFrom == "" {
 		t.Skip("without -record DIR -as NAME there is nothing to keep")
@@ -104,8 +104,7 @@ func readRecording(t *testing.T, path string) recording {
 	return rec
 }
 
-// side makes runs of recorded medians, those of the points in slow longer by
-// that factor.
+// side makes runs from recorded medians. The medians of the points in slow are multiplied by factor.
 func (rec *recording) side(label string, runs [][]float64, factor float64, slow []int) Side {
 	s := Side{Label: label}
 	for _, medians := range runs {
@@ -126,9 +125,9 @@ func (rec *recording) side(label string, runs [][]float64, factor float64, slow 
 	return s
 }
 
-// calmed is the recording with how far each median is off what is usual at its
-// point taken to a tenth: noise of the same shape, of a steadier machine. Two
-// comparisons make one of seven runs a side, as many as compare --ab makes.
+// calmed is the recording with a tenth of its noise: each median's deviation from the usual one at its
+// point is divided by ten. The noise has the same shape, as on a steadier machine. Two comparisons make
+// one of seven runs per side, as many as compare --ab makes.
 func (rec *recording) calmed() recording {
 	usual := make([]float64, len(rec.Points))
 	for i := range usual {
@@ -159,12 +158,10 @@ func (rec *recording) calmed() recording {
 	return q
 }
 
-// TestRecorded compares recorded runs of one program: of 1,000 points at most 10
-// are called faster or slower. Then 5 % of extra work is planted at some points of
-// each comparison, by scaling the medians of one side: nine of ten are found
-// where runs differ by less than 2 %, and the others are ambiguous with what
-// would settle them. The recording machine was never so steady, so its noise is
-// also taken to a tenth.
+// TestRecorded compares recorded runs of one program: at most 10 of 1,000 points are called faster or
+// slower. Then it plants 5 % of extra work at some points of each comparison, by scaling the medians of
+// one side. Nine of ten are found if runs differ by less than 2 %. The others are ambiguous, with what
+// would settle them. The recording machine was never so steady, so a tenth of its noise is tested too.
 func TestRecorded(t *testing.T) {
 	files, err := filepath.Glob(recordingFile("*"))
 	if err != nil || len(files) == 0 {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// text writes s.
+// text returns a function that writes s.
 func text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
@@ -51,7 +51,7 @@ func TestWrite(t *testing.T) {
 	leaves(t, ".", "a")
 }
 
-// TestWriteFollowsLinks: links stay, also those to what is not there yet.
+// TestWriteFollowsLinks: links stay, even links to files that do not exist yet.
 func TestWriteFollowsLinks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	link := func(to, name string) {
@@ -86,7 +86,7 @@ func TestWriteFollowsLinks(t *testing.T) {
 	}
 }
 
-// TestLockIsHeldByOne: one at a time has the lock, whatever a killed process has left behind.
+// TestLockIsHeldByOne: one process at a time holds the lock, whatever a killed process left behind.
 func TestLockIsHeldByOne(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile(".a.lock", nil, 0o666); err != nil {
@@ -120,7 +120,7 @@ func TestLockIsHeldByOne(t *testing.T) {
 	}
 }
 
-// holds checks what a file holds.
+// holds checks the content of a file.
 func holds(t *testing.T, path, want string) {
 	t.Helper()
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
@@ -128,7 +128,7 @@ func holds(t *testing.T, path, want string) {
 	}
 }
 
-// leaves checks what files a folder has.
+// leaves checks which files a folder has.
 func leaves(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -13,8 +13,8 @@ import (
 	"rnnbench/results"
 )
 
-// The tests divide a plan of six points of one technique over three shards. The control
-// point has 8 units and is the first shard's.
+// The tests divide a plan of six points of one technique among three shards. The control point has 8
+// units and belongs to the first shard. at is a point of that plan.
 func at(hidden int) results.Point {
 	return results.Point{Cell: "lstm", Pass: "forward", Precision: "fp32", Hidden: hidden, Input: hidden, Batch: 1, Steps: 1, Layers: 1}
 }
@@ -39,8 +39,8 @@ func manifest(index int) results.Manifest {
 	}
 }
 
-// shard writes a shard by a node that takes so many times as long. It is finished where
-// exit is not negative.
+// shard writes a shard from a node that is slower by the factor slow. It is finished unless exit is
+// negative.
 func shard(t *testing.T, dir string, index int, slow float64, exit int, change func(*results.Manifest)) *results.Run {
 	t.Helper()
 	m := manifest(index)
@@ -84,7 +84,7 @@ func write(t *testing.T, dir string) (string, results.Manifest) {
 	return path, m
 }
 
-// contents are all files of a folder.
+// contents returns the contents of all files in a folder.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
 	var all bytes.Buffer
@@ -98,9 +98,8 @@ func contents(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// TestMerge merges before all shards are there, and again: what is missing is named,
-// every record is there once, a second merge changes nothing, and what a deleted shard had
-// stays.
+// TestMerge merges before all shards exist, and again. Missing shards are named, and every record
+// occurs once. A second merge changes nothing, and the records of a deleted shard stay.
 func TestMerge(t *testing.T) {
 	dir := t.TempDir()
 	shard(t, dir, 1, 1, 0, nil)
@@ -118,7 +117,7 @@ func TestMerge(t *testing.T) {
 	if !m.Merged.Complete() || m.Merged.Gaps() != nil || m.Plan.Records != 6 || m.Plan.Summary != "six points" || m.Plan.Shard != nil || *m.Exit != 0 || !slices.Equal(m.Argv, []string{"rnnbench", "sweep"}) {
 		t.Errorf("%+v", m)
 	}
-	_, recs, warnings, err := results.Read(dir) // it is the latest
+	_, recs, warnings, err := results.Read(dir) // the merged run is the latest
 	if err != nil || warnings != nil || len(recs) != 6 {
 		t.Errorf("%d records, %v, %v", len(recs), warnings, err)
 	}
@@ -156,7 +155,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestRefused names shards that do not belong together.
+// TestRefused: shards that do not belong together are refused.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*results.Manifest){
 		"the plan is abc (six points; shard 1/3) in one and def": func(m *results.Manifest) { m.Plan.Hash = "def" },
@@ -197,7 +196,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOverlap: no point is in two shards.
+// TestOverlap: shards that both measured a point are refused.
 func TestOverlap(t *testing.T) {
 	dir := t.TempDir()
 	shard(t, dir, 1, 1, 0, nil)
@@ -232,8 +231,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestNodes: what no technique agrees on is noise, and a machine without the control
-// point is named.
+// TestNodes: a difference on which techniques disagree is noise. A machine without the control point is
+// named.
 func TestNodes(t *testing.T) {
 	on := func(node string, impl string, seconds float64) results.Record {
 		r := record(8, seconds)
@@ -252,8 +251,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestCheckpoints: a merged run has the shards' checkpoints of before they were read. It keeps a
-// newer one of its own.
+// TestCheckpoints: a merged run takes the shards' checkpoints that are older than the reading of the
+// records. It keeps a newer one of its own.
 func TestCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	a, b := shard(t, dir, 1, 1, 0, nil), shard(t, dir, 2, 1, 0, nil)
@@ -284,7 +283,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	file(path, 2, "trained on", 30*time.Second)
-	if err := os.Remove(results.Checkpoint(a.Dir(), 1)); err != nil { // each is written anew in one piece
+	if err := os.Remove(results.Checkpoint(a.Dir(), 1)); err != nil { // checkpoints are replaced, not changed
 		t.Fatal(err)
 	}
 	file(a.Dir(), 1, "first, again", 10*time.Second)

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// TestOrder holds that programs take turns evenly, in an order that the seed
-// chooses.
+// TestOrder: programs take turns evenly, in an order that depends on the seed.
 func TestOrder(t *testing.T) {
 	seen := map[int]bool{}
 	for seed := range uint64(20) {
@@ -32,7 +31,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// script is a program of the shell in dir.
+// script writes a shell script to dir.
 func script(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -46,14 +45,14 @@ func script(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// TestFails says which program failed in which run, and why.
+// TestFails: the error says which program failed in which run, and why.
 func TestFails(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
 		"echo hello >&2; echo rnnbench: no such cell >&2; exit 2": " failed in run 1: no such cell",
 		"echo Bus error >&2; exit 1":                              " failed in run 1: exit status 1: Bus error",
 		"exit 1":                                                  " failed in run 1: exit status 1",
-		"exit 3":                                                  " failed in run 1: its run cannot be read: ", // points may fail
+		"exit 3":                                                  " failed in run 1: its run cannot be read: ", // exit code 3: some points failed, which is allowed
 	} {
 		path := script(t, dir, "program", text)
 		f := &Turns{Programs: [2]Program{{"a", path}, {"b", path}}, Runs: 3, Command: []string{"sweep"}, Failures: 3}

@@ -52,7 +52,7 @@ func TestPredicted(t *testing.T) {
 		point results.Point
 		want  string
 	}{
-		{point("rnn-relu", 96, 70, 100, "fp32"), "persistent:graph=1"}, // where eager per-step products took 124 times as long
+		{point("rnn-relu", 96, 70, 100, "fp32"), "persistent:graph=1"}, // launched step by step, products took 124 times as long
 		{point("lstm", 1792, 5, 100, "bf16"), "persistent:graph=1"},
 		{point("lstm", 6000, 400, 50, "fp32"), "cudnnstyle:graph=1"}, // products of so many sequences read the weights once
 		{point("sru", 512, 16, 500, "bf16"), "scan:graph=1"},
@@ -127,7 +127,7 @@ func TestPredictedOnCPU(t *testing.T) {
 	}
 }
 
-// A clairvoyant device knows times by the number of operations of a schedule.
+// A clairvoyant device predicts times by the number of a schedule's operations.
 type clairvoyant struct {
 	device.Device
 	seconds func(*schedule.Schedule) float64
@@ -148,7 +148,7 @@ func openCPU(t *testing.T) device.Device {
 	return d
 }
 
-// TestCheapest takes the least of what is predicted, whatever it is.
+// TestCheapest: auto takes the least predicted time, whatever the technique.
 func TestCheapest(t *testing.T) {
 	d := openCPU(t)
 	p := point("lstm", 16, 2, 5, "fp32")
@@ -174,7 +174,7 @@ func TestCheapest(t *testing.T) {
 	}
 }
 
-// TestRace has near predictions raced, and the winner's entry speaks of its own point alone.
+// TestRace: contenders with near predictions race, and the winner's entry counts only at its own point.
 func TestRace(t *testing.T) {
 	d := openCPU(t)
 	p := point("lstm", 16, 2, 5, "fp32")
@@ -220,7 +220,7 @@ func TestUsual(t *testing.T) {
 	}
 }
 
-// TestTell says each kind of answer once.
+// TestTell: each ground of choices is mentioned once.
 func TestTell(t *testing.T) {
 	of := func(name, match, why string) grid.Spec {
 		return grid.Spec{Name: name, Choice: &results.Choice{Match: match, Why: why}}

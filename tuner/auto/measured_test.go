@@ -14,8 +14,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A measured layer is what cudnnstyle and persistent took as graphs on one H200, in ms: layers of
-// random-layers by the seeds 9101 and 9202 and of deepbench-16bit that fill the GPU. 0: not known.
+// A measured layer has the times of cudnnstyle and persistent as graphs on one H200, in ms; 0: unknown.
+// The layers fill the GPU and are from random-layers (seeds 9101 and 9202) and deepbench-16bit.
 // The persistent layers of rnn-tanh 2176 and rnn-relu 2560 at batch 64 ran with weights in local memory.
 type measured struct {
 	cell, pass             string
@@ -64,8 +64,8 @@ var large16 = []measured{
 	{"lstm", "train", [4]int{4096, 128, 25, 1}, "bf16", 5.126, 11.48},
 }
 
-// TestPredictedLarge: large layers of 16 bits are predicted to take about what they took, and
-// choices by these predictions are near the fastest.
+// TestPredictedLarge: predictions for large 16-bit layers are near the measured times, and choices by
+// these predictions are near the fastest.
 func TestPredictedLarge(t *testing.T) {
 	d := h200(t)
 	o := oracle(d)
@@ -124,7 +124,7 @@ func TestPredictedLarge(t *testing.T) {
 	}
 }
 
-// check holds the median and the 90th percentile of errors, the logarithms of predicted over measured.
+// check bounds the median and the 90th percentile of errors, which are logs of predicted over measured.
 func check(t *testing.T, what string, errs []float64, median, most float64) {
 	t.Helper()
 	slices.Sort(errs)

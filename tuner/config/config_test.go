@@ -210,13 +210,13 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// A name on the command line stands for what it is short for.
+// Presets, points and zips on the command line replace those of a file, with their axes.
 func TestGridLayers(t *testing.T) {
 	zipped := "version = 1\n[axes]\nsteps = 9\n[[zip]]\naxes = [\"hidden\", \"batch\"]\nvalues = [[1, 2]]\n"
 	for _, c := range []struct {
 		file, flags string
-		axes        string // steps, hidden, batch as they end up
-		rest        string // presets, points, number of zips
+		axes        string // resolved steps, hidden, batch
+		rest        string // resolved presets, points and number of zips
 	}{
 		{"version = 1\n[axes]\nhidden = 1\n", "preset=quick", "//", "quick||0"},
 		{"version = 1\npreset = \"quick\"\npoint = \"H=1\"\n", "preset=martin", "//", "martin||0"},
@@ -263,8 +263,7 @@ func TestPrintReadsBack(t *testing.T) {
 	}
 }
 
-// Every setting has a line of help, a default that it takes, and a place in the
-// file.
+// Every setting has a line of help, a valid default, and a place in the file.
 func TestEveryKeyHasHelpAndDefault(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Keys() {

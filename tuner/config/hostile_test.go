@@ -9,7 +9,7 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// TestHostileFiles: any configuration of up to four megabytes is read or refused soon.
+// TestHostileFiles: any configuration of up to four megabytes is quickly read or refused.
 func TestHostileFiles(t *testing.T) {
 	const head = "version = 1\n"
 	hostile.Try(t, head, func() map[string]string {
@@ -34,7 +34,7 @@ func TestHostileFiles(t *testing.T) {
 	})
 }
 
-// TestLongLabels: a label that no table has room for is refused in one short sentence.
+// TestLongLabels: a label too long for tables is refused in one short sentence.
 func TestLongLabels(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	for name, value := range map[string]string{"label": long, "impl": long + "=naive"} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFromJSON reads back what a manifest keeps of a run, but for where that was.
+// TestFromJSON reads back the configuration in a manifest, without the output folder.
 func TestFromJSON(t *testing.T) {
 	want := mustResolve(t, mustParse(t, full))
 	text, err := json.Marshal(want)

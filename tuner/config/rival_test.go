@@ -23,7 +23,7 @@ name = "mine"
 command = "./mine"
 `
 
-// TestRivals: rivals are read, printed and kept in manifests as they are.
+// TestRivals: rivals are read, printed and stored in manifests unchanged.
 func TestRivals(t *testing.T) {
 	c := mustResolve(t, mustParse(t, twoRivals))
 	want := []Rival{
@@ -53,7 +53,7 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// TestRivalsOfLayers: a name is that of the strongest layer, and weaker layers add others.
+// TestRivalsOfLayers: of rivals with one name the strongest layer's counts, and weaker layers add others.
 func TestRivalsOfLayers(t *testing.T) {
 	flag := mustParse(t, "version = 1\n[[rival]]\nname = 'mine'\ncommand = 'other'\n")
 	c := mustResolve(t, flag, mustParse(t, twoRivals))
@@ -79,7 +79,7 @@ func TestRivalMistakes(t *testing.T) {
 	}
 }
 
-// TestReadRivals: a file of --rival has nothing else.
+// TestReadRivals: a file for --rival may have nothing else.
 func TestReadRivals(t *testing.T) {
 	for text, want := range map[string]string{
 		twoRivals:                     "",

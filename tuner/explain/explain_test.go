@@ -15,7 +15,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// of explains a technique at a point on an H200.
+// of explains a technique at a point on an H200. It also returns the tables as text.
 func of(t *testing.T, name string, p results.Point) (*explain.Explanation, string) {
 	t.Helper()
 	d, err := cuda.Machine("h200")
@@ -70,7 +70,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestCall: of calls it says what the host moves, and that states stay.
+// TestCall: the explanation of calls says what the host moves, and that states stay on the device.
 func TestCall(t *testing.T) {
 	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 640, Input: 640, Batch: 16, Steps: 1, Calls: 4000, Layers: 2, Precision: "bf16"}
 	for _, name := range []string{"naive", "cudnnstyle", "persistent", "scc"} {

@@ -7,7 +7,7 @@ import (
 	"rnnbench/results"
 )
 
-// records are of two techniques, one with a label that is no technique's name.
+// records returns records of two techniques, one with a label that is not a technique's name.
 func records() []results.Record {
 	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 8, Input: 8, Layers: 1, Batch: 1, Steps: 2, Precision: "fp32"}
 	wide := at
@@ -22,7 +22,7 @@ func records() []results.Record {
 func TestChoose(t *testing.T) {
 	for _, c := range []struct {
 		where, expression string
-		want              int // records, by bits
+		want              int // selected records, as bits
 	}{
 		{"", "", 0b111},
 		{"hidden>8", "", 0b110},
@@ -86,7 +86,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// FuzzFilter: an expression of --filter is refused or says of a record whether it is meant.
+// FuzzFilter: an expression of --filter is refused or can be evaluated for a record.
 func FuzzFilter(f *testing.F) {
 	for _, text := range []string{"/impl:(naive OR scan) -/batch:1", "*", "device:cpu", "/hidden:/.*/", "-(", "a:b:c"} {
 		f.Add(text, "naive")

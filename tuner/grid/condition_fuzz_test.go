@@ -6,7 +6,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// FuzzCondition: a condition is read or refused, and spelt so that it is read again.
+// FuzzCondition: a condition is refused, or reads back as it prints.
 func FuzzCondition(f *testing.F) {
 	for _, text := range []string{"hidden<=2048", "mem<=8GiB", "impl!=naive", "impl=cudnnstyle:fused=0", "intensity>1e3", "==", "flops>0x1p4"} {
 		f.Add(text)

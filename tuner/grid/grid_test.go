@@ -77,13 +77,13 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// A mistake is a request that New declines, and a part of what it says.
+// A mistake is a request that New refuses, and a part of the error.
 type mistake struct {
 	r    Request
 	want string
 }
 
-// mistakenAxes are values that an axis does not take.
+// mistakenAxes returns requests with invalid values of axes.
 func mistakenAxes() []mistake {
 	axis := func(name, text string) Request { return Request{Axes: axes{name: text}} }
 	return []mistake{
@@ -119,7 +119,7 @@ func mistakenAxes() []mistake {
 	}
 }
 
-// mistakenRequests are requests whose parts do not go together.
+// mistakenRequests returns requests whose parts contradict each other.
 func mistakenRequests() []mistake {
 	return []mistake{
 		{Request{Points: []string{"H=1,Q=2"}}, `unknown axis "Q"`},
@@ -165,7 +165,7 @@ func mistakenRequests() []mistake {
 	}
 }
 
-// Every mistake has one sentence that says what to write.
+// TestMistakes: every mistake gives one sentence that says what to write.
 func TestMistakes(t *testing.T) {
 	for _, c := range append(mistakenAxes(), mistakenRequests()...) {
 		_, err := New(c.r, words())
@@ -294,7 +294,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: got %v, %v", text, c, err)
 		}
 	}
-	// A record has all of its knobs, and whatever label.
+	// A record has all knobs and may have any label.
 	all := Spec{Name: "cudnnstyle", Label: "first: grouped", Knobs: knob.Params{"fused": 0, "overlap": 1, "teams": 0}}
 	for text, want := range map[string]bool{
 		"impl=cudnnstyle:fused=0": true, "impl=cudnnstyle:overlap=1:fused=0": true, "impl!=cudnnstyle:fused=0": false, "impl=cudnnstyle:fused=1": false,
@@ -386,7 +386,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// What is accepted is bounded and reads back as it prints.
+// FuzzValues: accepted values are bounded and read back as they print.
 func FuzzValues(f *testing.F) {
 	for _, s := range []string{"512", "4k,1Mi", "64:256:64", "256:4096:x2", "1:1Gi:1", "auto", "0", "1:2:", "9999999999999999999k", "1Gi:1Gi:x2"} {
 		f.Add(s)
@@ -456,7 +456,7 @@ func FuzzGrid(f *testing.F) {
 	})
 }
 
-// TestUnknownContaining: of many words those are offered that contain an unknown one.
+// TestUnknownContaining: the error for an unknown word lists the words that contain it.
 func TestUnknownContaining(t *testing.T) {
 	words := []string{"appleyard-fig1", "appleyard-table1", "martin-fig1", "martin-train", "scan-rates"}
 	for word, want := range map[string]string{

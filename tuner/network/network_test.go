@@ -13,7 +13,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// spoiled is a program whose answers are off by one.
+// spoiled is a program whose answers are wrong by one.
 type spoiled struct{ device.Program }
 
 func (p spoiled) Read(m *schedule.Matrix, dst []float32) error {

@@ -8,8 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestDivide deals a grid out: every point is in one shard, with all its techniques and
-// streams; shards are even; every other shard measures the control point as well.
+// TestDivide divides a grid: every point is in one shard, with all its techniques and streams. Shards
+// are even, and all measure the control point.
 func TestDivide(t *testing.T) {
 	r := request("8,16,24,32,40,48,56,64", "naive,cudnnstyle")
 	r.Axes["steps"], r.Axes["streams"], r.Axes["batch"] = "1,5,10", "1,2", "1,4,16"
@@ -86,8 +86,8 @@ func TestDivideFew(t *testing.T) {
 	}
 }
 
-// TestDivideTraining deals networks out by how long they are trained. Their numbers are those of
-// the whole plan, and every shard times the pass of the control point.
+// TestDivideTraining divides networks by how long they are trained. Their numbers are those of the
+// whole plan, and every shard times the pass of the control point.
 func TestDivideTraining(t *testing.T) {
 	p, err := New(request("8,16,32,64,128", "naive,open"), target())
 	if err != nil {
@@ -133,8 +133,8 @@ func TestDivideTraining(t *testing.T) {
 	}
 }
 
-// TestDivideMixed divides a plan that is swept in part and trained in part: a network stays with
-// its pass, and the control point is swept.
+// TestDivideMixed divides a plan that is partly swept and partly trained. A network stays with its
+// pass, and the control point is a swept one.
 func TestDivideMixed(t *testing.T) {
 	p, err := New(request("8,16,32", "naive"), target())
 	if err != nil {
@@ -185,7 +185,7 @@ func TestShardText(t *testing.T) {
 	}
 }
 
-// TestFromScheduler reads the places of jobs in arrays.
+// TestFromScheduler reads shards from the variables of schedulers.
 func TestFromScheduler(t *testing.T) {
 	slurm := func(id, count, first, step string) map[string]string {
 		return map[string]string{slurmTask: id, slurmCount: count, slurmFirst: first, slurmStep: step}
@@ -216,7 +216,7 @@ func TestFromScheduler(t *testing.T) {
 	}
 }
 
-// TestOneOf takes the shard of a list that stands at the job's place.
+// TestOneOf takes the shard at the job's place in a list.
 func TestOneOf(t *testing.T) {
 	job := func(index, count string) func(string) string {
 		return func(name string) string {

@@ -17,8 +17,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// target is a processor on which the technique open stands for naive at 8 units, and
-// for cudnnstyle elsewhere.
+// target is a processor on which the technique "open" stands for naive at 8 units and for cudnnstyle
+// at other sizes.
 func target() Target {
 	return Target{
 		Device: device.Info{Name: "cpu", Precision: []string{"fp32"}},
@@ -51,7 +51,7 @@ func TestNew(t *testing.T) {
 	if p.Points() != 3 || p.Records() != 6 || len(p.Specs()) != 6 || len(p.Tasks()) != 3 || !slices.Equal(p.Labels(), []string{"naive", "open"}) {
 		t.Errorf("%d points, %d records, techniques %v", p.Points(), p.Records(), p.Labels())
 	}
-	if len(p.Parts) != 2 { // where open is something else
+	if len(p.Parts) != 2 { // open stands for different techniques
 		t.Errorf("%d parts: %+v", len(p.Parts), p.Parts)
 	}
 	r := request("8", "naive")
@@ -61,7 +61,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestMismatch names what keeps a run from being resumed.
+// TestMismatch: the reason names what prevents resuming a run.
 func TestMismatch(t *testing.T) {
 	p, err := New(request("8,16", "naive"), target())
 	if err != nil {
@@ -91,7 +91,7 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// TestForecast lays out what can run, says why the rest cannot, and stops in time.
+// TestForecast: a forecast lays out what can run, says why the rest cannot, and stops at its limit.
 func TestForecast(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -162,8 +162,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestDecided: a plan whose technique is open at points is decided at each of them, keeps its name, and counts a shard's
-// control point as before.
+// TestDecided: a plan with an open technique is decided at each point. It keeps its hash, and a shard keeps its control
+// point.
 func TestDecided(t *testing.T) {
 	p := Plan{Parts: []Part{{Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "open", Label: "open"}}}}}
 	whole, err := New(request("8,16,32,48", "naive"), target())

@@ -28,8 +28,8 @@ func (p *prober) Hierarchy() (device.Hierarchy, error) {
 	return device.Hierarchy{Memories: p.memories, Product: 1e10, Pointwise: 1e8, Exchange: 1e9, Barrier: 1e-7}, p.err
 }
 
-// TestMachine puts a hierarchy into the model's terms: the first shared level holds
-// the workers, and no level has all of its bytes for weights but the last.
+// TestMachine converts a hierarchy to the model's terms: the first shared level holds the workers, and
+// only the last level has all its bytes for weights.
 func TestMachine(t *testing.T) {
 	p := &prober{memories: []device.Memory{
 		{Name: "L2", Bytes: 1 << 20, PerCore: 2e10}, {Name: "L3", Bytes: 8 << 20, PerCore: 1e10, Shared: true}, {Name: "DRAM", Bytes: 8 << 30, PerCore: 5e9, Shared: true},
@@ -49,7 +49,7 @@ func TestMachine(t *testing.T) {
 	if l := m.Levels[1]; l.P != 2 || l.B != 2e10 || l.X != 2e9 {
 		t.Errorf("%+v", l)
 	}
-	p.memories = nil // it cannot tell, but the program knows its model
+	p.memories = nil // it cannot measure, but the program knows its model
 	if m, err = Machine(p); err != nil || m == nil || !strings.EqualFold(m.Name, "h200") {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -73,7 +73,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// program takes a millisecond a run, each tenth sample half as much again.
+// program takes a millisecond a run, and 1.5 ms in every tenth sample.
 type program struct {
 	device.Program
 	samples int

@@ -14,7 +14,7 @@ import (
 	"rnnbench/tuner/search"
 )
 
-// at is a point of so many units.
+// at is a point with so many units.
 func at(hidden int) results.Point {
 	return results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Layers: 1, Batch: 1, Steps: 2, Precision: "fp32"}
 }
@@ -31,7 +31,7 @@ func done(hidden int, label string, status results.Status) tuner.Event {
 	return tuner.Event{Phase: tuner.Done, Point: r.Point, Label: label, Record: r}
 }
 
-// forecast expects two techniques at two points, one of them chosen by auto.
+// forecast has two techniques at two points, one of them chosen by auto.
 func forecast() *plan.Forecast {
 	f := &plan.Forecast{Seconds: 40}
 	for _, hidden := range []int{8, 16} {
@@ -42,7 +42,7 @@ func forecast() *plan.Forecast {
 	return f
 }
 
-// TestLog has a line per record in a log, and one for what was skipped.
+// TestLog: a log has a line for each record, and one for what was skipped.
 func TestLog(t *testing.T) {
 	var b bytes.Buffer
 	g := New(Options{W: &b, Width: 100, Total: 4}, forecast())
@@ -63,8 +63,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestTerminal draws one line that fits, without the leader where that is too much,
-// spells what differs alone, and cleans up.
+// TestTerminal: the line fits the terminal, if necessary without the leader. It spells only what
+// differs between points, and Close clears it.
 func TestTerminal(t *testing.T) {
 	var b bytes.Buffer
 	const width = 70
@@ -87,7 +87,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestMessages has an object a line for each event, for other programs.
+// TestMessages: each event is a line with a JSON object.
 func TestMessages(t *testing.T) {
 	var b bytes.Buffer
 	g := New(Options{W: &b, JSON: true, To: Sender{W: &b, Start: time.Now()}, Total: 4}, forecast())
@@ -111,7 +111,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestTune has a line for each point, which says so if nothing was timed.
+// TestTune: a tune prints a line for each point, which says so if nothing was timed.
 func TestTune(t *testing.T) {
 	var b bytes.Buffer
 	g := New(Options{W: &b, Width: 100, Total: 2}, nil)
@@ -126,7 +126,7 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// TestOwnWords checks that the progress line spells what differs alone.
+// TestOwnWords checks that the progress line spells only what differs between points.
 func TestOwnWords(t *testing.T) {
 	g := &Progress{}
 	a, b := at(512), at(1024)

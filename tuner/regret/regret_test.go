@@ -8,8 +8,8 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// timed is a record of a technique at a point of so many units, of samples that all
-// take so many seconds.
+// timed is a record of a technique at a point with so many units. All its samples take so many
+// seconds.
 func timed(name string, hidden int, seconds float64) *results.Record {
 	wall := []float64{seconds, seconds, seconds, seconds}
 	st, _ := results.Summarize(wall, 0)
@@ -19,7 +19,7 @@ func timed(name string, hidden int, seconds float64) *results.Record {
 	}
 }
 
-// TestRecorded finds the choice among records: by the book, near it, and without it.
+// TestRecorded finds the choice among records: by an exact entry, by a near one, and without one.
 func TestRecorded(t *testing.T) {
 	group := func(hidden int) []*results.Record {
 		return []*results.Record{timed("naive", hidden, 2), timed("cudnnstyle", hidden, 1), timed("cudnn", hidden, 0.5)}
@@ -41,9 +41,9 @@ func TestRecorded(t *testing.T) {
 	g.Recorded(p, group(8))                       // exact: four times as slow
 	g.Recorded(p, group(16))                      // nearest: likewise
 	g.Recorded(p, append(group(128), declined))   // default: twice as slow
-	g.Recorded(p, append(group(128), lost))       // what a tuner alone refused may be the choice
-	g.Recorded(p, group(1024))                    // the book's is not allowed, the usual one is not there
-	g.Recorded(p, []*results.Record{group(8)[1]}) // the book's is not there
+	g.Recorded(p, append(group(128), lost))       // a record skipped only by a tuner may be the choice
+	g.Recorded(p, group(1024))                    // the entry's technique is not allowed, and the usual one has no record
+	g.Recorded(p, []*results.Record{group(8)[1]}) // the entry's technique has no record
 	got := strings.Join(g.Table().Notes, "\n")
 	for _, want := range []string{
 		"exact: regret geometric mean 300.00 % over 1 point, worst 300.0 %", "nearest: regret geometric mean 300.00 % over 1 point",
@@ -58,7 +58,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestRefused: what auto passes over is what cannot run, not what was not measured or broke.
+// TestRefused: auto passes over techniques that cannot run, but not those that were not measured or
+// failed.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		status results.Status
@@ -77,7 +78,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestApart: a table says why regret is not the ratio of the times where it is far from it.
+// TestApart: if regret is far from the ratio of the times, the table explains why.
 func TestApart(t *testing.T) {
 	for share, want := range map[float64]bool{0.25: false, 0.1: true} {
 		g := &List{}

@@ -17,8 +17,8 @@ func (d *diary) Measure(ctx context.Context, arm int, limit float64) (float64, e
 	return d.noisy.Measure(ctx, arm, limit)
 }
 
-// TestPredictedFirst: the first round begins with what is expected to be fast, so that it has
-// a good limit from the start. What is unknown comes last.
+// TestPredictedFirst: the first round starts with the arms of the least predicted time, so that the
+// limit is low from the start. Arms without a prediction come last.
 func TestPredictedFirst(t *testing.T) {
 	d := &diary{noisy: newNoisy([]float64{4, 3, 2, 1}, 1, 0)}
 	search(t, d, []Arm{{Predicted: 4}, {}, {Predicted: 2}, {Predicted: 1}}, options())
@@ -27,8 +27,7 @@ func TestPredictedFirst(t *testing.T) {
 	}
 }
 
-// TestDroppedLeaveTheirShare: where most candidates were dropped ahead, the rest goes on for
-// more rounds.
+// TestDroppedLeaveTheirShare: if most candidates were dropped in advance, the others run more rounds.
 func TestDroppedLeaveTheirShare(t *testing.T) {
 	samples := func(dropped int) int {
 		truth := make([]float64, 40)

@@ -12,13 +12,13 @@ import (
 	"rnnbench/results"
 )
 
-// A noisy bench has arms of known speed on a machine that others use as well:
-// most samples are a little longer than the truth, and some are much longer.
+// A noisy bench simulates arms of known speed on a shared machine: most samples are a little longer
+// than the truth, and some are much longer.
 type noisy struct {
 	truth []float64
 	rng   *rand.Rand
 	noise float64
-	out   map[int]bool // arms that break
+	out   map[int]bool // arms that fail
 	taken []int        // samples by arm
 	left  map[int]Reason
 }
@@ -60,7 +60,7 @@ func search(t *testing.T, b Bench, arms []Arm, o Options) *Result {
 	return r
 }
 
-// spread are times as candidates have them: a few near the best, most beyond.
+// spread returns typical times of candidates: a few near the best, most far behind.
 func spread(n int, seed uint64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	truth := make([]float64, n)
@@ -70,9 +70,8 @@ func spread(n int, seed uint64) []float64 {
 	return truth
 }
 
-// TestRacingFindsTheFastest holds racing to what it promises, on a machine with
-// noise: within 3 % of the fastest at 95 % of the points, with a fifth of the
-// samples that all candidates in all rounds would take.
+// TestRacingFindsTheFastest checks the promise of racing on a noisy machine: within 3 % of the fastest
+// at 95 % of the points. It uses a fifth of the samples of all candidates in all rounds.
 func TestRacingFindsTheFastest(t *testing.T) {
 	const points, n = 200, 60
 	near, taken := 0, 0
@@ -159,7 +158,8 @@ func TestTiesAndIncumbents(t *testing.T) {
 	}
 }
 
-// TestRunnerUpStayed: two rounds of much noise can make an arm that was dropped look faster than the winner.
+// TestRunnerUpStayed: an arm that was dropped after two noisy rounds may look faster than the winner. It is not
+// the runner-up.
 func TestRunnerUpStayed(t *testing.T) {
 	stayed := 0
 	for seed := range uint64(20) {
@@ -224,8 +224,8 @@ func TestWhatCannotRun(t *testing.T) {
 	}
 }
 
-// TestBoundSparesRuns checks that what cannot be the fastest does not run, and
-// that a bound which holds never changes the winner.
+// TestBoundSparesRuns checks that an arm whose bound is too slow does not run, and that a valid bound
+// never changes the winner.
 func TestBoundSparesRuns(t *testing.T) {
 	b := newNoisy([]float64{1, 5, 5}, 1, 0)
 	r := search(t, b, []Arm{{}, {Bound: 2}, {Bound: 0.5}}, Options{Strategy: "exhaustive", Rounds: 10, Incumbent: 0})
@@ -249,9 +249,8 @@ func TestBoundSparesRuns(t *testing.T) {
 	}
 }
 
-// TestExpectationsDirectARace checks that arms of which little is expected do not
-// start, that it takes more than a promise to win and less than one to be tried,
-// and that an incumbent always starts.
+// TestExpectationsDirectARace checks that arms expected to be slow do not start, and that an incumbent
+// always starts. An arm expected to be a little slower starts and may win.
 func TestExpectationsDirectARace(t *testing.T) {
 	const n = 20
 	truth, arms := make([]float64, n), make([]Arm, n)
@@ -259,7 +258,7 @@ func TestExpectationsDirectARace(t *testing.T) {
 		truth[i] = 1 + 0.05*float64(i)
 		arms[i] = Arm{Expected: 0.05 * float64(i), Doubt: 0.1}
 	}
-	arms[0].Expected, arms[2].Expected = 0.1, 0 // the third is said to be the fastest
+	arms[0].Expected, arms[2].Expected = 0.1, 0 // the third is expected to be the fastest
 	o := options()
 	o.Incumbent = n - 1
 	b := newNoisy(truth, 1, 0.02)
@@ -290,8 +289,8 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestKnownArmsAreNotMeasured checks what a later search measures: nothing, or
-// what is new and the winner of before.
+// TestKnownArmsAreNotMeasured checks what a later search measures: nothing, or new arms and the earlier
+// winner.
 func TestKnownArmsAreNotMeasured(t *testing.T) {
 	truth := []float64{2, 1, 1.2, 0.8}
 	known := []Arm{{Known: 2, Beaten: true}, {Known: 1}, {Known: 1.2}}
@@ -304,7 +303,7 @@ func TestKnownArmsAreNotMeasured(t *testing.T) {
 	if r.Winner != 3 || b.taken[0] != 0 || b.taken[1] == 0 || b.taken[2] != 0 {
 		t.Errorf("one is new: %+v, samples %v", r, b.taken)
 	}
-	// The machine has become twice as slow: what is new is no worse for that.
+	// The machine has become twice as slow, which does not count against the new arm.
 	for i := range truth {
 		truth[i] *= 2
 	}
@@ -313,8 +312,8 @@ func TestKnownArmsAreNotMeasured(t *testing.T) {
 	}
 }
 
-// A disturbed bench takes two thirds longer in every other round, so that medians lie between and scores
-// are the truth.
+// A disturbed bench takes two thirds longer in every other round. Medians lie in between, but scores are
+// the truth.
 type disturbed struct {
 	truth []float64
 	taken []int
@@ -327,12 +326,12 @@ func (d *disturbed) Measure(_ context.Context, arm int, _ float64) (float64, err
 
 func (d *disturbed) Leave(int, Reason) error { return nil }
 
-// TestKnownArmsAreComparedByScore: of what is known there is but a score, so that others are compared with
-// it by theirs. By their medians, which noise moves more, it would be the second here, and as fast.
+// TestKnownArmsAreComparedByScore: known arms have only a score, so others are compared with them by score.
+// By medians, which noise affects more, the known arm would be a tied second here.
 func TestKnownArmsAreComparedByScore(t *testing.T) {
 	o := options()
 	o.Strategy, o.Incumbent = "exhaustive", 2
-	arms := []Arm{{}, {Known: 1}, {Known: 1.05}} // the new one takes 0.8
+	arms := []Arm{{}, {Known: 1}, {Known: 1.05}} // the new arm takes 0.8
 	r := search(t, &disturbed{[]float64{0.8, 1, 1.05}, make([]int, 3)}, arms, o)
 	if r.Winner != 0 || r.Second != 1 || math.Abs(r.Lead-0.25) > 1e-9 || len(r.Ties) != 0 {
 		t.Errorf("winner %d, second %d takes %.3g longer, ties %v", r.Winner, r.Second, r.Lead, r.Ties)

@@ -21,7 +21,7 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// points are two small ones.
+// points is a plan of two small points.
 func points() plan.Plan {
 	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 8, Input: 8, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
 	next := at
@@ -29,7 +29,7 @@ func points() plan.Plan {
 	return plan.Plan{Parts: []plan.Part{{Points: []results.Point{at, next}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}}}}
 }
 
-// session is one of two points in a folder, and the verdicts that it tells of.
+// session makes a session of two points in a folder. It also returns the verdicts it reported.
 func session(t *testing.T, dir string) (*Session, *[]*tuner.Verdict) {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -53,7 +53,7 @@ func session(t *testing.T, dir string) (*Session, *[]*tuner.Verdict) {
 	}, &told
 }
 
-// TestSession keeps records, winners and wisdom, and measures nothing that is known.
+// TestSession: a session saves records, winners and wisdom, and a second one measures nothing again.
 func TestSession(t *testing.T) {
 	dir := t.TempDir()
 	s, told := session(t, dir)
@@ -89,7 +89,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestSessionStops at a budget and at an interruption, and has Instead keep no wisdom.
+// TestSessionStops: a session stops at a budget and at an interruption. Winners of Instead are no wisdom.
 func TestSessionStops(t *testing.T) {
 	s, _ := session(t, t.TempDir())
 	s.Budget = 1
@@ -117,7 +117,7 @@ func TestSessionStops(t *testing.T) {
 	}
 }
 
-// TestMemory knows only what was measured here and in the same way.
+// TestMemory: only records from the same environment, measured in the same way, are known.
 func TestMemory(t *testing.T) {
 	m := results.Manifest{Devices: []results.Device{{Key: "cpu-x", Facts: map[string]string{"workers": "2"}}}}
 	y := &Memory{Measure: config.Default(), Device: "cpu-x", Libraries: map[string]string{"workers": "2"}}

@@ -31,7 +31,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestBehind: a table says what it means that the runner-up is slower by less than nothing.
+// TestBehind: a table explains a runner-up with a negative lead.
 func TestBehind(t *testing.T) {
 	for _, lead := range []float64{0.1, -0.1} {
 		w := &Winners{}
@@ -44,8 +44,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestUntimed tells a budget that is spent before a candidate was timed from
-// candidates that cannot run.
+// TestUntimed: a budget that ends before a candidate was timed is told from candidates that cannot run.
 func TestUntimed(t *testing.T) {
 	v := &tuner.Verdict{Point: results.Point{Hidden: 8}, Result: &search.Result{Winner: -1, Second: -1}}
 	list := &Winners{}

@@ -8,7 +8,7 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// TestHostileFiles: any book of up to four megabytes is read or refused soon.
+// TestHostileFiles: any book of up to four megabytes is quickly read or refused.
 func TestHostileFiles(t *testing.T) {
 	head := fmt.Sprintf("schema = %q\n", wisdom.Schema)
 	entry := func(i int) string {

@@ -15,7 +15,7 @@ func TestSieve(t *testing.T) {
 	}
 	for _, c := range []struct {
 		v    Sieve
-		want int // entries that go
+		want int // entries that are removed
 	}{
 		{Sieve{}, 0}, {Sieve{Device: "cpu-y"}, 2}, {Sieve{Older: time.Minute}, 1}, {Sieve{Stale: true}, 1}, {Sieve{Incomplete: true}, 1},
 		{Sieve{Stale: true, Incomplete: true}, 2}, {Sieve{Device: "cpu-z"}, 0},

@@ -72,8 +72,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestObjectives: what is the fastest at a point and what takes least energy are two entries, and
-// neither answers for the other.
+// TestObjectives: the fastest and the least energy at a point are two entries. A lookup for one never
+// finds the other.
 func TestObjectives(t *testing.T) {
 	thrifty := fact(point(64, 4), 2e-3)
 	thrifty.Objective, thrifty.Joules, thrifty.Impl = results.OfEnergy, 0.25, "naive"
@@ -225,8 +225,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestUpdatesAtATime: of many that change a book at once none undoes another's
-// work, and nothing is left behind.
+// TestUpdatesAtATime: concurrent updates of a book do not undo each other, and leave no files behind.
 func TestUpdatesAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), File)
 	const writers, each = 8, 4
@@ -256,8 +255,8 @@ func TestUpdatesAtATime(t *testing.T) {
 	}
 }
 
-// TestKeepsWhatOthersWrote: what others wrote meanwhile stays, but for what is older on the same
-// point; what was there before is replaced, whenever it was found.
+// TestKeepsWhatOthersWrote: entries that others wrote meanwhile stay, unless they are older and of the
+// same point. Entries that were there before are replaced, whatever their time.
 func TestKeepsWhatOthersWrote(t *testing.T) {
 	path := filepath.Join(t.TempDir(), File)
 	at := func(hidden int, hours time.Duration) Entry {
