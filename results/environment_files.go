@@ -228,9 +228,9 @@ func parseRanges(s string) []int {
 	return list
 }
 
-// kilobytes reads "48K", "2 MB" or "24684096 kB" as bytes.
+// kilobytes reads "48K", "2 MB" or "24684096 kB" as bytes; 0: s has another form.
 func kilobytes(s string) int64 {
-	digits := strings.TrimRight(s, " kKMGB")
+	digits := strings.TrimRight(s, " kKMB")
 	v, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || v < 0 || v > 1<<40 {
 		return 0

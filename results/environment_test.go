@@ -118,6 +118,14 @@ func FuzzReadFiles(f *testing.F) {
 	})
 }
 
+func TestKilobytes(t *testing.T) {
+	for text, want := range map[string]int64{"48K": 48 << 10, "2 MB": 2 << 20, "24684096 kB": 24684096 << 10, "512": 512, "2 GB": 0, "": 0, "-1 kB": 0} {
+		if got := kilobytes(text); got != want {
+			t.Errorf("%q: got %d bytes, want %d", text, got, want)
+		}
+	}
+}
+
 func TestDiff(t *testing.T) {
 	var a, b Environment
 	a.CPU.Model, b.CPU.Model = "A", "B"

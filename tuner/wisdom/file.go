@@ -127,7 +127,7 @@ func (f *entry) check() error {
 		return errors.New("cell, pass or precision is missing")
 	case f.Cache != "hot" && f.Cache != "cold":
 		return fmt.Errorf("cache is %q: write hot or cold", f.Cache)
-	case min(f.Hidden, f.Input, f.Batch, f.Steps, f.Layers) < 1 || min(f.Streams, f.Output, f.History, f.Calls, f.Symbols, f.Embedding, f.Groups) < 0:
+	case min(f.Hidden, f.Input, f.Batch, f.Steps, f.Layers) < 1 || min(f.Streams, f.Output, f.History, f.Calls, f.Symbols, f.Embedding, f.Groups, f.Heads, f.Projection, f.Resets) < 0:
 		return errors.New("a size is out of range")
 	case f.Impl == "":
 		return errors.New("impl is missing")
