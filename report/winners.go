@@ -98,9 +98,9 @@ func (b *builder) few(recs []*results.Record) (kept []*results.Record, left int)
 	return kept, left - len(keep)
 }
 
-// ranked sorts the settings of a technique, the best first. It counts the points at which a tune chose
-// them, then the points at which they are the technique's fastest, then how far they are behind at the
-// others.
+// ranked sorts the settings of a technique, the best first. The number of points at which a tune chose
+// them counts most, then the number of points at which they are the technique's fastest. Ties are
+// decided by how far they are behind elsewhere.
 func (b *builder) ranked(recs []*results.Record, name string, labels []string) []string {
 	best := map[results.Point]*results.Record{}
 	for _, r := range recs {

@@ -91,7 +91,7 @@ func bimodal(sorted []float64, effect float64) bool {
 }
 
 // drifts reports whether the later half of samples differs from the earlier half. The medians must
-// differ by more than effect, relative to the earlier one, and Mann and Whitney's test must reject
+// differ by more than effect, relative to the earlier one. Mann and Whitney's test must also reject
 // chance at the 1 % level.
 func drifts(samples []float64, effect float64) bool {
 	half := len(samples) / 2

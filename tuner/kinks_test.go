@@ -138,8 +138,8 @@ func TestLibraryWithFaults(t *testing.T) {
 	}
 }
 
-// TestKinksOfTechniques: units near the kink are counted for our own techniques too, checked whole or step by step, but
-// only in training and for cells with a kink.
+// TestKinksOfTechniques: units near the kink are counted for our own techniques too, checked whole or step by step. They
+// are counted only in training and for cells with a kink.
 func TestKinksOfTechniques(t *testing.T) {
 	for _, flops := range []float64{1e12, 1e6} {
 		tuner.SetReferenceFLOPs(t, flops)

@@ -11,8 +11,8 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// TestHostMemory compares the estimated memory of inputs and reference with what they allocate, above
-// all for long sequences of few units, where it is not small.
+// TestHostMemory compares the estimated memory of inputs and reference with what they allocate. Most
+// points are long sequences of few units, where it is not small.
 func TestHostMemory(t *testing.T) {
 	for _, p := range []rnn.Problem{
 		{Cell: cell.GILR, Input: 8, Hidden: 8, Layers: 1, Batch: 1, Steps: 50000},

@@ -42,8 +42,8 @@ func (p *sheet) put(c *contender, turned knob.Params) *contender {
 	return c
 }
 
-// contenders lists the settings that may run p. Each technique of specs has every setting in which
-// at most t.Depth knobs differ from its spec or else from the defaults, the device's knobs included.
+// contenders lists the settings that may run p. A technique of specs has every setting in which at
+// most t.Depth knobs, its own or the device's, differ from its spec or else from the defaults.
 // Of settings with the same program, or declined for the same reason, only the first is kept. same
 // counts the others. Settings that the device's model predicts far behind are marked as dropped,
 // except the one whose key is keep.

@@ -129,9 +129,9 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 // Knows reports whether a candidate of that key need not be measured.
 func (t *Tune) Knows(key string) bool { return t.recall(key) != nil }
 
-// recall returns the record by which key counts as known, or nil. Records that a budget or an
-// interruption cut short do not count, nor those that a bound kept from running, that lost their
-// worker or that were never verified. A candidate skipped as unlikely stays known.
+// recall returns the record by which key counts as known, or nil. Some records do not count: those
+// that a budget or an interruption cut short, that a bound kept from running, that lost their worker,
+// or that were never verified. A candidate skipped as unlikely stays known.
 func (t *Tune) recall(key string) *results.Record {
 	if t.Recall == nil {
 		return nil

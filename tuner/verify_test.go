@@ -180,8 +180,8 @@ func TestFaultsOfLongRuns(t *testing.T) {
 	}
 }
 
-// TestFaultsBesideAPeer: a run that keeps too little to be checked by itself is compared with a peer, whichever comes
-// first in the sweep, even if the peer is not measured. Without a peer it is checked over fewer steps, and the
+// TestFaultsBesideAPeer: a run that keeps too little to be checked by itself is compared with a peer. Either may come
+// first in the sweep, and the peer need not be measured. Without a peer, the run is checked over fewer steps, and the
 // record says so.
 func TestFaultsBesideAPeer(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 3e5)

@@ -208,8 +208,8 @@ func median(values []float64) float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
-// apart reports whether the runs of one side lie beyond those of the other, apart from as few pairs as
-// Mann and Whitney's test at 5 % allows. With too few runs for that level, all must.
+// apart reports whether the runs of one side lie beyond those of the other. Mann and Whitney's test at
+// 5 % limits the number of pairs in the other order. With too few runs for that level, none may be.
 func (c *Comparison) apart(ch *Change, t tables) bool {
 	a, b := ch.beside[0], ch.beside[1]
 	if c.Told {

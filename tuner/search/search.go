@@ -82,8 +82,8 @@ type Options struct {
 type Result struct {
 	Winner int // -1: no arm can be measured
 	Second int // the fastest of the others, preferably one that stayed; -1: there is none
-	// Lead is how much longer Second takes than Winner, as a share, from samples of the same rounds,
-	// or from the scores where they share no rounds. Lo and Hi are its interval; nil: too few rounds.
+	// Lead is how much longer Second takes than Winner, as a share. It is from samples of the same
+	// rounds, or from the scores if they share none. Lo and Hi are its interval; nil: too few rounds.
 	Lead   float64
 	Lo, Hi *float64
 
