@@ -24,11 +24,12 @@ type Technique struct{}
 func (Technique) Name() string { return "cudnn" }
 func (Technique) Doc() string  { return "NVIDIA's vendor library, the yardstick; NVIDIA GPUs only" }
 
-// Directs implements rnn.Director: the library runs layers both ways by one call. It knows no others
-// but from the first step.
+// Directs implements rnn.Director: one library call runs layers both ways. The library has no other
+// direction but from the first step.
 func (Technique) Directs(d rnn.Direction) bool { return d == rnn.BothWays }
 
-// LongestFirst implements rnn.LongestFirst: so the library packs the rows of a step.
+// LongestFirst implements rnn.LongestFirst: the library packs the rows of a step with the longest
+// sequence first.
 func (Technique) LongestFirst() {}
 
 // Knobs implements rnn.Technique.
@@ -39,10 +40,9 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	}}, rnn.PaddingKnob(p)...)
 }
 
-// The persistent algorithms compute sigmoids and hyperbolic tangents by
-// approximation: on an H200 with cuDNN 9.14, outputs of a few units and steps were
-// off by up to 7.2·10⁻⁶, a hundred times as much as those of the standard one.
-// unitError is the power of two next to that.
+// The persistent algorithms approximate sigmoids and hyperbolic tangents. On an H200 with cuDNN
+// 9.14, some outputs were off by up to 7.2·10⁻⁶, a hundred times the error of the standard
+// algorithm. unitError is the nearest power of two.
 const (
 	standard  = 0
 	unitError = 0x1p-17
@@ -56,19 +56,19 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: cuDNN does not support cell %v", schedule.ErrCell, p.Cell)
 	}
 	if p.Resets > 0 {
-		return fmt.Errorf("%w: cuDNN has no states that begin anew within a sequence, but resets are %d%%: set resets to none", schedule.ErrResets, p.Resets)
+		return fmt.Errorf("%w: cuDNN cannot reset states within a sequence, but resets are %d%%: set resets to none", schedule.ErrResets, p.Resets)
 	}
 	if p.Heads > 1 {
 		return fmt.Errorf("%w: cuDNN does not support heads", schedule.ErrHeads)
 	}
 	if p.Projection > 0 {
-		return fmt.Errorf("%w: cuDNN runs here without a projection: set projection to none", schedule.ErrProjection)
+		return fmt.Errorf("%w: rnnbench runs cuDNN without a projection: set projection to none", schedule.ErrProjection)
 	}
 	if p.OneHot {
 		return fmt.Errorf("%w: cuDNN does not support one-hot input", schedule.ErrInput)
 	}
 	if p.Pass == rnn.Train && p.Symbols > 0 && k["batchsizes"] == 1 {
-		return fmt.Errorf("%w: cuDNN need not write the gradients of padding, which an embedding would add up: set batchsizes to 0", schedule.ErrKnob)
+		return fmt.Errorf("%w: cuDNN may leave gradients of padding unwritten, and an embedding would add them up: set batchsizes to 0", schedule.ErrKnob)
 	}
 	if k["algorithm"] != standard {
 		p.UnitError = unitError
@@ -118,7 +118,7 @@ func backward(p *rnn.Plan, w *rnn.Whole, s schedule.Stack) {
 	}
 }
 
-// longestFirst are the lengths of p's sequences; nil where all have all steps.
+// longestFirst returns the lengths of p's sequences, longest first; nil if all have all steps.
 func longestFirst(p rnn.Problem) []int {
 	lengths := rnn.SequenceLengths(p)
 	slices.Reverse(lengths)

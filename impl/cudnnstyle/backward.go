@@ -4,9 +4,9 @@ import (
 	"rnnbench/rnn"
 )
 
-// backward runs the layer at depth from the top, the step that is so many from
-// the end. As soon as a block of steps is done, the gradient of its input
-// follows in one product.
+// backward runs the gradient of one step of one layer. depth counts layers from the top, fromEnd
+// counts steps from the last. Once a block of steps is done, one product computes the gradient of
+// its input.
 func (n *network) backward(depth, fromEnd int) {
 	l, t := n.Layers-1-depth, n.Steps-1-fromEnd
 	y := &n.layers[l]
@@ -45,9 +45,9 @@ func (n *network) backward(depth, fromEnd int) {
 	}
 }
 
-// inputGradient computes that of layer l's input at steps [t, t+steps), which
-// goes into the products of the same steps and, by a window, of those after. A projection of the
-// layer below takes it from there.
+// inputGradient computes the gradient of layer l's input at steps [t, t+steps). The input enters the
+// products of its own step and, through a window, those of later steps. A projection of the layer
+// below receives the gradient.
 func (n *network) inputGradient(l, t, steps int) {
 	b := n.layers[l].back
 	for k, o := range n.layers[l].wb {
@@ -64,8 +64,8 @@ func (n *network) inputGradient(l, t, steps int) {
 	}
 }
 
-// weightGradients completes the gradients once the propagation is done, so that
-// each matrix takes one large product (2.6).
+// weightGradients completes the weight gradients after back-propagation, so that each matrix takes
+// one large product (2.6).
 func (n *network) weightGradients() {
 	for l := n.Layers - 1; l >= 0; l-- {
 		b := n.layers[l].back

@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// TestLaunchedBatch: a GPU forms the input products of all steps at once, or of as many as 2 GiB hold,
-// two blocks of all layers together. Only the default differs from a processor's.
+// TestLaunchedBatch: on a GPU, one product by default computes the inputs of all steps, or of as
+// many that two blocks of all layers fit 2 GiB. The other values are those of a processor.
 func TestLaunchedBatch(t *testing.T) {
 	for _, c := range []struct {
 		problem rnn.Problem

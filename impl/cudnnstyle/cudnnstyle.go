@@ -1,13 +1,18 @@
-// Package cudnnstyle runs an RNN with the six optimizations of cuDNN 5. Each is a
-// knob that can be set alone: the products of all gates as one (grouped),
-// input and recurrent products on streams of their own (streams), one fused
-// cell per step (fused), weights transposed ahead (transposed), the input
-// products of several steps as one (inputbatch) and layers overlapped in a
-// diagonal wave (overlap). Weight gradients are one product per matrix after
-// the propagation (weightgrad).
+// Package cudnnstyle runs an RNN with the six optimizations of cuDNN 5. Each is a knob that can be
+// set alone:
 //
-// Reference: Appleyard, Kočiský, Blunsom. Optimizing Performance of Recurrent
-// Neural Networks on GPUs. 2016. arXiv:1604.01946, sections 2.1 to 2.6.
+//   - grouped: the products of all gates as one
+//   - streams: input and recurrent products on streams of their own
+//   - fused: one fused cell per step
+//   - transposed: weights transposed ahead
+//   - inputbatch: the input products of several steps as one
+//   - overlap: layers overlapped in a diagonal wave
+//
+// Another knob, weightgrad, computes weight gradients as one product per matrix after the
+// propagation.
+//
+// Reference: Appleyard, Kočiský, Blunsom. Optimizing Performance of Recurrent Neural Networks on
+// GPUs. 2016. arXiv:1604.01946, sections 2.1 to 2.6.
 package cudnnstyle
 
 import (
@@ -29,15 +34,15 @@ func (Technique) Doc() string {
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	packed := []int{1, 0, 2}
-	if p.Calls > 0 { // between which weights stay as they are
+	if p.Calls > 0 { // weights do not change between calls
 		packed = []int{2, 1, 0}
 	}
 	knobs := []knob.Knob{
 		{Name: "grouped", Doc: "one product for all gates (1) or one per gate (0) (2.1)", Values: []int{1, 0}},
-		{Name: "streams", Doc: "streams; separates input products from recurrent ones (2.2.1), and overlapped layers from each other; more than two per layer, or two without overlap, stay idle", Values: []int{2, 1, 4, 8}, Min: 1, Max: 64},
+		{Name: "streams", Doc: "streams: separate input products from recurrent ones (2.2.1), and overlapped layers from each other; streams beyond two per layer, or beyond two without overlap, stay idle", Values: []int{2, 1, 4, 8}, Min: 1, Max: 64},
 		{Name: "fused", Doc: "one operation per cell (1) or one per point-wise operation (0) (2.2.2)", Values: []int{1, 0}},
 		{Name: "transposed", Doc: "transpose weights in each pass (1), once before all passes (2) or never (0) (2.3)", Values: packed},
-		{Name: "inputbatch", Doc: "time steps per input product; 0: all (2.3); a GPU takes all, or as many as 2 GiB hold, unless told otherwise", Values: inputBatches(p.Steps), Min: 0, Max: p.Steps},
+		{Name: "inputbatch", Doc: "time steps per input product; 0: all (2.3); the default on a GPU is all, or as many as fit 2 GiB", Values: inputBatches(p.Steps), Min: 0, Max: p.Steps},
 		{Name: "overlap", Doc: "overlap layers in a diagonal wave (1) or run them one after another (0) (2.4)", Values: []int{1, 0}},
 	}
 	if p.Pass == rnn.Train {
@@ -46,14 +51,14 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	return append(knobs, rnn.SizesKnob(p, 0, 8, 1)...)
 }
 
-// most is how many bytes the input products of all layers may take on a GPU unless told otherwise.
+// most limits the input products of all layers on a GPU, in bytes, unless the knob is set.
 const most = 2 << 30
 
-// LaunchedKnobs implements rnn.Launcher: the input products of all steps are one, as far as memory goes.
-// Products of more rows run nearer the peak, and beside a layer's steps they gain nothing where either
-// takes the whole GPU. On an H100, layers of 512 to 2,304 units and 16 to 512 sequences took 0.75 to 0.92
-// of the time of two steps a product. Calls run on one stream: waiting for another takes longer than
-// what runs beside it gains.
+// LaunchedKnobs implements rnn.Launcher: one product computes the inputs of all steps, if memory
+// allows. Products of more rows run nearer the peak. Running them beside a layer's steps gains
+// nothing where either fills the GPU. On an H100, layers of 512 to 2,304 units and 16 to 512
+// sequences took 0.75 to 0.92 of their time with two steps a product. Calls run on one stream:
+// waiting for another takes longer than the overlap gains.
 func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	knobs := t.Knobs(p)
 	k := knob.Find(knobs, "inputbatch")
@@ -68,13 +73,13 @@ func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	return knobs
 }
 
-// begin has v be the first value of k, which is the default.
+// begin makes v the first value of k, which is the default.
 func begin(k *knob.Knob, v int) {
 	k.Values = append([]int{v}, slices.DeleteFunc(k.Values, func(w int) bool { return w == v })...)
 }
 
-// inputBatches are the powers of two below the number of steps, and all steps;
-// two first, as in Table 1.
+// inputBatches returns the values of inputbatch to try: 2 first, as in Table 1, then all steps (0),
+// 1, and powers of two below the number of steps, up to 64.
 func inputBatches(steps int) []int {
 	var v []int
 	if steps > 2 {
@@ -132,9 +137,9 @@ type network struct {
 	layers []layer
 }
 
-// wave calls visit for every step of every layer: layer after layer, or in the
-// order of Appleyard's diagonal wave, in which what needs least comes first.
-// Step and layer count from where the pass begins.
+// wave calls visit for every step of every layer: layer after layer, or with overlap in Appleyard's
+// diagonal order, in which each layer is a block of steps behind the one before it. depth and step
+// count from where the pass begins.
 func (n *network) wave(visit func(depth, step int)) {
 	if !n.overlap {
 		for d := range n.Layers {
@@ -153,7 +158,8 @@ func (n *network) wave(visit func(depth, step int)) {
 	}
 }
 
-// Streams of layer l, as in Listing 4: without overlap one pair serves all.
+// inputStream returns the stream of layer l's input products. Each layer has a pair of streams, as
+// in Listing 4; without overlap all layers share one pair.
 func (n *network) inputStream(l int) int {
 	if !n.overlap {
 		return 0

@@ -7,36 +7,35 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A layer is what one layer needs besides the plan's own matrices.
+// A layer holds what one layer needs beyond the plan's own matrices.
 type layer struct {
-	// Right operands of the products: forward K × G·H in all, backward G·H × K.
-	// Those of the input are one for each step of the cell's window.
+	// Right operands of the products: forward K × G·H in all, backward G·H × K. w and wb have an
+	// operand for each step of the cell's window.
 	w, wb []operand
 	r, rb operand
-	p, pb operand // of the projection; none
+	p, pb operand // of the projection; nil without one
 
 	x    *schedule.Matrix // input products of a few blocks, block·B × G·H each
 	ring int              // steps in x
 	rec  *schedule.Matrix // B × recurrent gates·H; nil where there are none
-	temp *schedule.Matrix // where not fused
-	anew *rnn.Anew        // the same, where sequences begin anew
+	temp *schedule.Matrix // values between point-wise operations; nil if fused
+	anew *rnn.Anew        // begins sequences anew; nil if fused or without resets
 
-	back *rnn.LayerBack // where training
+	back *rnn.LayerBack // nil unless training
 }
 
-// An operand is a weight matrix as products read it: one part if grouped, else
-// one per gate. R with heads has a part per gate and head, grouped or not, since its
-// gates lie apart.
+// An operand is a weight matrix as products read it: one part if grouped, else one per gate. With
+// heads, R has a part per gate and head even if grouped, because a head's gates are not adjacent.
 type operand []part
 
 type part struct {
 	weights schedule.View // the gate's rows of W or R
-	block   *rnn.Block    // of R; nil: they are of W
+	block   *rnn.Block    // the block of R; nil for a part of W
 	packed  *schedule.Matrix
 	forward bool // the product is with the transpose of the weights
 }
 
-// right is the right operand and whether it is transposed.
+// right returns the right operand and whether the product transposes it.
 func (p part) right() (v schedule.View, trans bool) {
 	if p.packed != nil {
 		return p.packed.All(), false
@@ -44,7 +43,8 @@ func (p part) right() (v schedule.View, trans bool) {
 	return p.weights, p.forward
 }
 
-// blocks is how many input products may lie ready before the first is used up.
+// blocks is the number of blocks of input products that a layer's buffer holds: one can be computed
+// while another is read.
 const blocks = 2
 
 func (n *network) layout(l int) layer {
@@ -78,15 +78,15 @@ func (n *network) layout(l int) layer {
 	return out
 }
 
-// pre views the input products of steps [t, t+steps), which lie in one block:
-// the ring holds whole blocks or all steps, so no block lies across its end.
+// pre views the input products of steps [t, t+steps), all in one block. The ring holds whole blocks
+// or all steps, so no block wraps around its end.
 func (y *layer) pre(n *network, t, steps int) schedule.View {
 	block := t / n.block * n.block
 	return y.x.Band(block%y.ring*n.Batch+n.Batches.Rows(block, t-block), n.Batches.Rows(t, steps))
 }
 
-// inputs are the operands of layer l's input products; none where it is one-hot:
-// a table is never multiplied.
+// inputs returns the operands of layer l's input products; none for one-hot input, which is looked
+// up instead of multiplied.
 func (n *network) inputs(l int, forward bool) []operand {
 	if l == 0 && n.OneHot {
 		return nil
@@ -112,7 +112,7 @@ func (n *network) operand(w schedule.View, forward bool) operand {
 	return o
 }
 
-// recurrent is the operand of the recurrent products.
+// recurrent returns the operand of the recurrent products; nil if r is empty.
 func (n *network) recurrent(r schedule.View, forward bool) operand {
 	if r.Empty() {
 		return nil
@@ -124,7 +124,7 @@ func (n *network) recurrent(r schedule.View, forward bool) operand {
 	return o
 }
 
-// pack lays out packed weights and has them written in each pass (1) or ahead
+// pack lays out packed weights. They are written in each pass (when is 1) or once before all passes
 // (2).
 func (n *network) pack(when int) {
 	if when == 0 {
@@ -160,8 +160,8 @@ func (n *network) packAll(stream, when int, operands ...operand) {
 	}
 }
 
-// product computes out = a · o, or adds it, gate after gate of out if o has
-// several parts.
+// product computes out = a · o, or out += a · o. Several parts of o fill the gates of out one after
+// another.
 func (n *network) product(stream int, a schedule.View, o operand, out schedule.View, accumulate bool) {
 	for g, p := range o {
 		b, trans := p.right()
@@ -174,8 +174,7 @@ func (n *network) product(stream int, a schedule.View, o operand, out schedule.V
 	}
 }
 
-// productBack computes out = a · o, or adds it, summing over the gates of a if
-// o has several parts.
+// productBack computes out = a · o, or out += a · o. Several parts of o sum over the gates of a.
 func (n *network) productBack(stream int, a schedule.View, o operand, out schedule.View, accumulate bool) {
 	for g, p := range o {
 		b, trans := p.right()

@@ -1,8 +1,7 @@
-// Package naive runs an RNN as its equations are written: at each step of each
-// layer one product per gate for the input and one for the state (of each head), and every
-// point-wise operation alone, all in one stream. The backward pass mirrors it
-// and adds each step's share to the weight gradients as it goes. It is the
-// baseline for the other techniques.
+// Package naive runs an RNN as its equations are written. Each step of each layer has one product
+// per gate for the input and one for the state (of each head), and every point-wise operation runs
+// alone, all in one stream. The backward pass mirrors this and adds each step's share to the weight
+// gradients as it goes. It is the baseline for the other techniques.
 //
 // Reference: Appleyard, Kočiský, Blunsom. Optimizing Performance of Recurrent
 // Neural Networks on GPUs. 2016. arXiv:1604.01946, section 2.1.
@@ -76,10 +75,10 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 	return nil
 }
 
-// A network is a plan with what each step computes in. The steps of both passes share it.
+// A network is a plan with the matrices in which each step of both passes computes.
 type network struct {
 	*rnn.Plan
-	gates, recurrent int              // that the input, and that the state is multiplied for
+	gates, recurrent int              // gates with an input product, and with a recurrent product
 	x, r             *schedule.Matrix // products of a step, B × gates·H and B × recurrent·H; r is nil if there are none
 	temp             *schedule.Matrix // values between point-wise operations, B × temps·H
 	dpeep            *schedule.Matrix // gradients of peepholes by sequence, B × peepholes·H; nil: none
@@ -167,7 +166,7 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 	}
 }
 
-// startBack sets to zero what the steps of layer l add to.
+// startBack zeroes the gradients that the steps of layer l add to.
 func (n *network) startBack(l int, below *schedule.Matrix) {
 	y := n.Layer[l]
 	n.ZeroTaps(0, l)
@@ -185,14 +184,14 @@ func (n *network) startBack(l int, below *schedule.Matrix) {
 	}
 }
 
-// addsInputs says that the gradient of the input begins with zeros: a window reaches over steps
-// of which some have fewer sequences, so that no one step writes all rows first.
+// addsInputs reports whether the gradient of the input must begin with zeros: with a window and
+// ragged batches, no single step writes all rows first.
 func (n *network) addsInputs() bool { return !n.Batches.Even() && n.Cell.Window > 1 }
 
 // stepBack is the gradient of layer l at step t.
 func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
-	y, more := n.Layer[l], t < n.Steps-1 // more: later steps have been added up
-	dx := n.rows(n.x, t)                 // the forward pass no longer needs the place of its products
+	y, more := n.Layer[l], t < n.Steps-1 // more: the gradients already hold later steps
+	dx := n.rows(n.x, t)                 // reuses the rows of the forward products
 	dr := n.FromInput(dx)
 	if n.Cell.SplitGrad {
 		dr = n.rows(n.r, t)
@@ -229,7 +228,8 @@ func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
 	}
 }
 
-// inputBack takes gate g's gradient at step t to the input of layer l, by its taps, and to its weights.
+// inputBack propagates gate g's gradient at step t to layer l's input, tap by tap, and to its
+// weights.
 func (n *network) inputBack(l, t, g int, dx schedule.View, taps []rnn.Tap, below *schedule.Matrix) {
 	if l == 0 && n.OneHot {
 		n.do(schedule.Scatter{Index: n.InputOf(l, t, 1), Src: n.gate(dx, g), Table: n.gate(n.Layer[l].Grad.W.All(), g)})
