@@ -11,9 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestBlockFits: the input products of many sequences and steps are formed in blocks that take
-// 2 GiB at most, about as long as each other. Those that take less are one block, and a block that is
-// asked for is taken.
+// TestBlockFits: input products are computed in blocks of at most 2 GiB and about equal length.
+// Products that fit are one block. A block length that the knob sets is kept.
 func TestBlockFits(t *testing.T) {
 	large := rnn.Problem{Cell: cell.LSTM, Input: 1024, Hidden: 1024, Layers: 1, Batch: 512, Steps: 1667, Precision: schedule.FP16}
 	small, network, wave := large, large, large

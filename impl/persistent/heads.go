@@ -9,15 +9,15 @@ import (
 )
 
 // Heads exchange no states, so each is a persistent operation of its own, and heads on different
-// streams run side by side. An operation has its units' vectors next to each other, gate by gate,
-// while parameters have all units of a gate next to each other. So a layer with heads reads copies
-// of its parameters that are ordered by head, then gate. Its gradients are copied back.
+// streams run side by side. An operation needs the gates of its own units next to each other, but
+// parameters have all units of a gate next to each other. So a layer with heads reads copies of its
+// parameters that are ordered by head, then gate. Its gradients are copied back.
 
-// heads is how many operations a block of a layer is.
+// heads is the number of persistent operations of each block: one a head.
 func (n *network) heads() int { return max(1, n.Heads) }
 
-// byHead narrows v, which has a vector of all units for each of some gates, to the columns of head k.
-// Without heads they are all.
+// byHead narrows v, whose columns are ordered by head, then gate, to those of head k. Without heads
+// these are all columns.
 func (n *network) byHead(v schedule.View, k int) schedule.View {
 	width := v.Cols / n.heads()
 	if v.Empty() {
@@ -34,7 +34,7 @@ func (n *network) eachByHead(views []schedule.View, k int) []schedule.View {
 	return out
 }
 
-// sequence is the share of head k in steps [t, t+steps) of layer l.
+// sequence returns head k's part of layer l at steps [t, t+steps). x holds the input products.
 func (n *network) sequence(l, t, steps int, x schedule.View, k int) schedule.Sequence {
 	s, own := n.Sequence(l, t, steps, x), n.layers[l].own
 	s.X, s.BX, s.BR, s.Peep = n.byHead(x, k), n.byHead(own.BX.All(), k), n.byHead(own.BR.All(), k), n.byHead(rnn.Maybe(own.Peep), k)
@@ -42,14 +42,14 @@ func (n *network) sequence(l, t, steps int, x schedule.View, k int) schedule.Seq
 	return s
 }
 
-// gradient is where the gradients of a sequence of head k come from and go to.
+// gradient narrows the gradients of a sequence to head k.
 func (n *network) gradient(g schedule.SequenceGrad, k int) schedule.SequenceGrad {
 	g.DOut, g.DX, g.DR, g.DPeep = n.byHead(g.DOut, k), n.byHead(g.DX, k), n.byHead(g.DR, k), n.byHead(g.DPeep, k)
 	g.Carry = n.eachByHead(g.Carry, k)
 	return g
 }
 
-// recurrent narrows the gradients of head k's products to those of its recurrent ones.
+// recurrent views the gradients of head k's recurrent products.
 func (n *network) recurrent(b *rnn.LayerBack, k int) schedule.View {
 	if b.DR != nil {
 		return n.byHead(b.DR.All(), k)
@@ -57,14 +57,14 @@ func (n *network) recurrent(b *rnn.LayerBack, k int) schedule.View {
 	return n.byHead(b.DX.All(), k).Columns(0, n.Cell.Recurrent*n.HeadUnits())
 }
 
-// A copied is a matrix that is ordered by head, with the one that is ordered by gate.
+// A copied pairs a matrix ordered by gate with its copy ordered by head.
 type copied struct {
 	gates, heads *schedule.Matrix
-	byColumns    bool // the units are columns
+	byColumns    bool // units are columns, not rows
 }
 
-// ordered is layer l's own parameters: those of the plan or, with heads, copies by head. grads are
-// the copies that gradients go to, and where those go.
+// ordered returns the parameters that layer l reads: the plan's or, with heads, copies ordered by
+// head. params and grads list the copies of parameters and gradients.
 func (n *network) ordered(l int) (own rnn.Layer, params, grads []copied) {
 	y := n.Plan.Layer[l]
 	if n.Heads <= 1 {
@@ -92,7 +92,7 @@ func (n *network) ordered(l int) (own rnn.Layer, params, grads []copied) {
 	return own, params, grads
 }
 
-// copies are the operations that order c by head, or back by gate.
+// copies returns the operations that copy c from gate order to head order, or back.
 func (n *network) copies(c copied, back bool) []schedule.Op {
 	u := n.HeadUnits()
 	part := func(m *schedule.Matrix, at int) schedule.View {
@@ -118,7 +118,8 @@ func (n *network) copies(c copied, back bool) []schedule.Op {
 	return ops
 }
 
-// headGradients sums the gradients of layer l's parameters by head, and copies them.
+// headGradients sums the gradients of layer l's parameters in head order, and copies them to gate
+// order.
 func (n *network) headGradients(l int) {
 	y := &n.layers[l]
 	g, dx, product, stream := y.own.Grad, y.back.DX.All(), n.products(l), n.stream(l, 0)

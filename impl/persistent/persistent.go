@@ -33,23 +33,25 @@ func (Technique) Doc() string {
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob { return knobs(p, false) }
 
-// LaunchedKnobs implements rnn.Launcher: both ways of a layer run side by side, which is as safe as one after the
-// other (docs/notebook/persistent.md, Safe). Where they do not fit a GPU together, one waits until the other is done.
+// LaunchedKnobs implements rnn.Launcher: both ways of a layer run side by side. This is as safe as
+// one after the other (docs/notebook/persistent.md, Safe). If a GPU cannot hold both, one waits
+// until the other is done.
 func (Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob { return rnn.LaunchedSizes(knobs(p, true)) }
 
 func knobs(p rnn.Problem, launched bool) []knob.Knob {
-	packed := []int{2, 1} // inference's weights stay as they are from pass to pass
+	packed := []int{2, 1} // weights of inference do not change between passes
 	if p.Pass == rnn.Train {
 		packed = []int{1, 2}
 	}
 	return append([]knob.Knob{
-		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or as many as products of 2 GiB are, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
+		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or as many as fit input products of 2 GiB; in a wave, a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
-		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products, and heads and both ways side by side; 1: one layer, head and way after another; more than two for each stay idle", Values: streams(p, launched), Min: 1, Max: maxStreams},
+		{Name: "streams", Doc: "streams, half of them for input products, on which layers run as a wave of blocks, and heads and both ways side by side; 1: one layer, head and way after another; more than two for each stay idle", Values: streams(p, launched), Min: 1, Max: maxStreams},
 	}, append(rnn.SizesKnob(p, 16, 4, 1, 0), rnn.SpreadKnob(p, launched)...)...)
 }
 
-// blocks are numbers of steps that divide a sequence into few parts or many.
+// blocks returns the values of inputbatch to try: all steps (0), and lengths that divide a sequence
+// into few blocks or many.
 func blocks(steps int) []int {
 	v := []int{0}
 	for n := 16; n < steps && n <= 256; n *= 4 {
@@ -63,17 +65,17 @@ func blocks(steps int) []int {
 
 const maxStreams = 64
 
-// waves are numbers of streams: one for all, two for every other layer (or head of one), two for
-// each.
+// waves returns the numbers of streams to try: one in all, two for every other layer or head, two
+// for each.
 func waves(layers int) []int {
 	return slices.Compact([]int{1, min(2*((layers+1)/2), maxStreams), min(2*layers, maxStreams)})
 }
 
-// startSteps is about what starting a block takes, in steps: a device reads the
-// weights anew. On an H200 it is 2 of large batches and 10 of one sequence.
+// startSteps is roughly the time to start a block, in steps: a device reads the weights again. On an
+// H200 it is 2 steps for large batches and 10 for one sequence.
 const startSteps = 6
 
-// streams are numbers of streams for p, the default first.
+// streams returns the values of streams to try for p, the default first.
 func streams(p rnn.Problem, launched bool) []int {
 	layers, ways := p.Layers, p.Ways()
 	if ways > 1 {
@@ -87,7 +89,7 @@ func streams(p rnn.Problem, launched bool) []int {
 		all = slices.Compact(slices.Insert(all, 0, 1))
 	}
 	switch {
-	case p.Heads > 1: // side by side: they need not meet
+	case p.Heads > 1: // heads side by side: they never wait for each other
 		slices.Reverse(all)
 	case ways > 1 && launched:
 		all[0], all[1] = all[1], all[0]
@@ -95,10 +97,9 @@ func streams(p rnn.Problem, launched bool) []int {
 	return all
 }
 
-// waveBlock is how many steps of a block are the fastest. A wave of b steps a
-// block takes T + (L-1)·b steps, since a layer begins a block after the one
-// below, and starts T/b blocks. One layer is one block: only the products that
-// follow its gradient run beside each other.
+// waveBlock returns the fastest number of steps a block. A wave with blocks of b steps starts T/b
+// blocks and takes T + (L-1)·b steps, since each layer begins a block after the one below. A single
+// layer is one block: only the products after its gradient can overlap.
 func waveBlock(steps, layers int) int {
 	if layers == 1 {
 		return steps
@@ -151,26 +152,28 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 type network struct {
 	*rnn.Plan
 	block  int       // steps per input product, at most
-	begin  int       // the first step of the blocks
+	begin  int       // the first step of the first block
 	parts  []rnn.Run // the blocks
 	layers []layer
-	spread bool // resets among the inputs
+	spread bool // resets lie behind the inputs, spread over the units
 }
 
-// most is how many bytes the input products of a block may take unless told otherwise. A product of
-// so many rows is at full speed, and starting a block takes a small part of its time.
+// most limits the input products of a block, in bytes, unless the knob is set. A product of so many
+// rows runs at full speed, and starting a block takes a small part of its time.
 const most = 2 << 30
 
-// fitting is the longest block that fits most, such that all blocks have about as many steps.
+// fitting returns the longest block whose input products fit most, with all blocks about equally
+// long.
 func fitting(n *network) int {
 	at := max(1, most/(4*n.Batch*n.inputs()))
 	blocks := (n.Steps + at - 1) / at
 	return (n.Steps + blocks - 1) / blocks
 }
 
-// stream is that of a head of layer l, products that of the layer's products.
+// stream returns the stream on which a head of layer l runs.
 func (n *network) stream(l, head int) int { return (l*n.heads() + head) % ((n.Streams() + 1) / 2) }
 
+// products returns the stream of layer l's input products and weight gradients.
 func (n *network) products(l int) int {
 	of := (n.Streams() + 1) / 2
 	if n.Streams() == 1 {
@@ -179,18 +182,18 @@ func (n *network) products(l int) int {
 	return of + l%(n.Streams()-of)
 }
 
-// A layer is what one layer needs besides the plan's own matrices.
+// A layer holds what one layer needs beyond the plan's own matrices.
 type layer struct {
-	x  *schedule.Matrix // input products of a block, or of two by turns where they may run ahead, block·B × G·H each
+	x  *schedule.Matrix // input products of a block, or of two in turn if they run ahead, block·B × G·H each
 	w  *schedule.Matrix // Wᵀ packed, width × G·H; nil where one-hot
-	r  []schedule.View  // Rᵀ packed, gate by gate of each head, H × H each, H counting a head's units
-	wb *schedule.Matrix // where training: W packed, G·H × width; nil where one-hot
+	r  []schedule.View  // Rᵀ packed, by head, then gate, H × H each; H counts a head's units
+	wb *schedule.Matrix // when training: W packed, G·H × width; nil where one-hot
 	rb []schedule.View  // and R, recurrent gates·H × H for each head
 
 	own           rnn.Layer // parameters, ordered by head
-	params, grads []copied  // what is copied to them and from their gradients
+	params, grads []copied  // copies into own, and back from its gradients
 
-	folded *folded // of a projection; nil: there is none
+	folded *folded // the folded projection; nil without one
 
 	back *rnn.LayerBack
 }
@@ -225,7 +228,7 @@ func (n *network) layout(l int) layer {
 	return out
 }
 
-// inputs are the columns of a block's inputs: products and, behind them, spread resets.
+// inputs is the number of columns of a block's inputs: its products, then the spread resets.
 func (n *network) inputs() int {
 	gates := len(n.Cell.Gates)
 	if n.spread {
@@ -236,13 +239,13 @@ func (n *network) inputs() int {
 
 func oneHot(n *network, l int) bool { return l == 0 && n.OneHot }
 
-// weightsOf views what head k has of recurrent weights.
+// weightsOf views head k's rows of the recurrent weights r.
 func (n *network) weightsOf(r *schedule.Matrix, k int) schedule.View {
 	rows := r.Rows / n.heads()
 	return r.Band(k*rows, rows)
 }
 
-// pack has the weights packed in each pass or ahead of all.
+// pack packs the weights in each pass or, with ahead, once before all passes.
 func (n *network) pack(ahead bool) {
 	for l, y := range n.layers {
 		do := func(stream int, op schedule.Op) {
@@ -275,11 +278,11 @@ func (n *network) pack(ahead bool) {
 	}
 }
 
-// blocks is how many blocks of steps there are.
+// blocks is the number of blocks of steps.
 func (n *network) blocks() int { return len(n.parts) }
 
-// wave calls visit for every block of every layer: layer after layer, or in the
-// order of a diagonal wave. Block and layer count from where the pass begins.
+// wave calls visit for every block of every layer: layer after layer, or in the order of a diagonal
+// wave. depth and block count from where the pass begins.
 func (n *network) wave(visit func(depth, block int)) {
 	blocks, shift := n.blocks(), n.blocks()
 	if n.Streams() > 1 {
@@ -294,12 +297,12 @@ func (n *network) wave(visit func(depth, block int)) {
 	}
 }
 
-// steps are those of a block.
+// steps returns the first step of a block and the number of its steps.
 func (n *network) steps(block int) (t, steps int) {
 	return n.parts[block].T, n.parts[block].N
 }
 
-// span is steps, with a first step of its own where the block follows it.
+// span is steps, but the first block includes a first step that runs on its own.
 func (n *network) span(block int) (t, steps int) {
 	t, steps = n.steps(block)
 	if block == 0 {
@@ -308,7 +311,7 @@ func (n *network) span(block int) (t, steps int) {
 	return t, steps
 }
 
-// input forms the products of layer l's inputs at steps [t, t+steps).
+// input computes the products of layer l's inputs at steps [t, t+steps).
 func (n *network) input(l, t, steps int, x schedule.View) {
 	y, in := n.layers[l], n.InputOf(l, t, steps)
 	if oneHot(n, l) {
@@ -345,7 +348,7 @@ func (n *network) forward(l, block int) {
 	}
 }
 
-// above is the gradient of layer l's output.
+// above returns the gradient of layer l's output.
 func (n *network) above(l int) *schedule.Matrix {
 	if l < n.Layers-1 {
 		return n.layers[l+1].back.Below
@@ -353,7 +356,7 @@ func (n *network) above(l int) *schedule.Matrix {
 	return n.Top()
 }
 
-// gradientOf is where the gradients of steps [t, t+steps) of layer l come from and go to.
+// gradientOf views the gradients that steps [t, t+steps) of layer l read and write.
 func (n *network) gradientOf(l, t, steps int) schedule.SequenceGrad {
 	y, from := n.layers[l], n.above(l)
 	if y.folded != nil {
@@ -387,7 +390,7 @@ func (n *network) backward(l, block int) {
 	}
 }
 
-// weightGradients sums the gradients of all weights once the propagation is done.
+// weightGradients sums the gradients of all weights after back-propagation.
 func (n *network) weightGradients() {
 	for l := n.Layers - 1; l >= 0; l-- {
 		if n.Heads > 1 {

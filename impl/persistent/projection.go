@@ -8,13 +8,13 @@ import (
 )
 
 // A layer with a projection, h = W·u, would exchange two states a step: u before the projection and
-// h after it. But R·h = (R·W)·u. So the persistent operation is that of a layer whose state is u and
-// whose recurrent weights are R·W, folded once a run or once ahead. Outputs are products over many
-// steps, and so are gradients by way of them. A step multiplies as much as without a projection.
+// h after it. But R·h = (R·W)·u. So the persistent operation has the state u and the recurrent
+// weights R·W, folded once a run or once ahead. Outputs are products over many steps, and so are the
+// gradients that come through them. A step multiplies as much as without a projection.
 //
-// The first step reads h0, which is no W·u. So it is a step of its own, with R itself.
+// The first step reads h0, which is not of the form W·u. So it runs on its own, with R itself.
 
-// A folded is what a layer with a projection needs besides.
+// A folded holds what a layer with a projection needs besides.
 type folded struct {
 	n *network
 	l int // the layer
@@ -26,7 +26,7 @@ type folded struct {
 	x, r    *schedule.Matrix // products of the first step, B × gates·H
 }
 
-// declineFolded tells why p's layers are not folded.
+// declineFolded says why p's projection cannot be folded. It is nil if it can, or if there is none.
 func declineFolded(p rnn.Problem) error {
 	if p.Projection > 0 && p.Steps == 1 {
 		return fmt.Errorf("%w: the first step of a run multiplies the outputs before it, so with a projection and one step no weights stay on chip: set steps to 2 or more, or projection to none", schedule.ErrProjection)
@@ -76,21 +76,22 @@ func (f *folded) first() {
 	n.Do(stream, s.Step(0, f.r.All()))
 }
 
-// firstBack is its gradient.
+// firstBack runs the gradient of the first step.
 func (f *folded) firstBack() {
 	n := f.n
 	s := schedule.PersistentBackward{Sequence: n.Sequence(f.l, 0, 1, schedule.View{}), SequenceGrad: n.gradientOf(f.l, 0, 1)}
 	n.Do(n.stream(f.l, 0), s.StepBack(0))
 }
 
-// project has the outputs of steps [t, t+steps) computed.
+// project computes the outputs of steps [t, t+steps).
 func (f *folded) project(t, steps int) {
 	op := f.n.Layer[f.l].Projection.Out(t, steps)
 	op.B, op.TransB = f.out.All(), false
 	f.n.Do(f.n.stream(f.l, 0), op)
 }
 
-// receive takes the gradient of the outputs at steps [t, t+steps) from above to u.
+// receive computes the gradient of u at steps [t, t+steps) from that of the outputs. A nil f does
+// nothing.
 func (f *folded) receive(stream, t, steps int) {
 	if f != nil {
 		n := f.n
