@@ -15,7 +15,7 @@ func (n *network) head(t, steps int) {
 	n.do(n.Loss(t, steps))
 }
 
-// headBack is its gradient; more says that later steps have been added up.
+// headBack runs the gradient of head; more says that the gradients already hold later steps.
 func (n *network) headBack(t, steps int, more bool) {
 	h, grad := n.Head, n.Rows(n.Head.Prob, t, steps)
 	n.do(schedule.Gemm{A: grad, B: n.headWBack.All(), C: n.Rows(h.DY, t, steps)})
@@ -23,7 +23,7 @@ func (n *network) headBack(t, steps int, more bool) {
 	n.do(schedule.SumRows{A: grad, Out: h.DB.All(), Accumulate: more})
 }
 
-// packBackward packs what gradients are multiplied by.
+// packBackward packs the weights that gradients are multiplied by.
 func (n *network) packBackward() {
 	if n.Head != nil {
 		n.headWBack = n.pack(n.Head.W.All(), false)
@@ -36,7 +36,8 @@ func (n *network) packBackward() {
 	}
 }
 
-// startBackward makes the matrices of the backward pass, and sets to zero what blocks add to.
+// startBackward makes the matrices of the backward pass, and zeroes the gradients that blocks add
+// to.
 func (n *network) startBackward() {
 	rows := n.block * n.Batch
 	reach := (n.Cell.Window - 1) * n.Batch
@@ -64,8 +65,7 @@ func (n *network) startBackward() {
 	}
 }
 
-// backward is the gradient of steps [t, t+steps) of layer l, after that of the
-// steps that follow.
+// backward runs the gradient of steps [t, t+steps) of layer l, after that of all later steps.
 func (n *network) backward(l, t, steps int, more bool) {
 	dx, above, batch := n.first(n.dx, t, steps), n.above(l, t, steps), n.Batches.At(t)
 	s := n.Sequence(l, t, steps, n.first(n.x, t, steps))
@@ -87,7 +87,7 @@ func (n *network) backward(l, t, steps int, more bool) {
 		n.scanBackward(s, g, surrogate)
 		carry, _ := n.CarryThrough(l, t)
 		add := schedule.Map{Op: cell.Add, Out: carry, A: carry, B: ds.Band(0, batch)}
-		if n.do(add); n.alone == backwardScan { // to what its scan leaves in each run
+		if n.do(add); n.alone == backwardScan { // each run adds to what its scan leaves
 			n.Do(0, add)
 		}
 	}
@@ -97,12 +97,12 @@ func (n *network) backward(l, t, steps int, more bool) {
 	}
 }
 
-// inputGradient computes that of layer l's input at steps [t, t+steps), which
-// goes into the products of the same steps and, by a window, of those after.
+// inputGradient computes the gradient of layer l's input at steps [t, t+steps). The input enters the
+// products of its own step and, through a window, those of later steps.
 func (n *network) inputGradient(l, t, steps int, below schedule.View) {
 	b := n.Batches
 	if n.after != nil {
-		within := func(t int) int { return b.Rows(t, min(n.Cell.Window-1, n.Steps-t)) } // the reach of a window
+		within := func(t int) int { return b.Rows(t, min(n.Cell.Window-1, n.Steps-t)) } // the rows that a window reaches from step t
 		if t+steps < n.Steps {
 			m := within(t + steps)
 			n.do(schedule.Map{Op: cell.Copy, Out: n.ofProducts(n.dx.Band(b.Rows(t, steps), m)), A: n.after[l].Band(0, m)})
@@ -120,10 +120,10 @@ func (n *network) inputGradient(l, t, steps int, below schedule.View) {
 	}
 }
 
-// ofProducts narrows gradients to those of products: those of peepholes lie behind them.
+// ofProducts narrows dx to the gradients of products; those of peepholes lie behind them.
 func (n *network) ofProducts(dx schedule.View) schedule.View { return dx.Columns(0, n.gates) }
 
-// scanBackward is the gradient of one part.
+// scanBackward runs the gradient of one part's scan.
 func (n *network) scanBackward(s schedule.Sequence, g schedule.SequenceGrad, p part) {
 	var carry []schedule.View
 	for _, i := range p.states {
@@ -133,8 +133,7 @@ func (n *network) scanBackward(s schedule.Sequence, g schedule.SequenceGrad, p p
 	n.do(schedule.ScanBackward{Sequence: n.narrow(s, p), SequenceGrad: g})
 }
 
-// above views the gradient of layer l's output, below that of its input, which
-// is empty where nobody asks for it.
+// above views the gradient of layer l's output at steps [t, t+steps).
 func (n *network) above(l, t, steps int) schedule.View {
 	if l == n.Layers-1 {
 		return n.Rows(n.Top(), t, steps)
@@ -142,6 +141,7 @@ func (n *network) above(l, t, steps int) schedule.View {
 	return n.first(n.dy[l%2], t, steps)
 }
 
+// below views the gradient of layer l's input at steps [t, t+steps); empty if the input is one-hot.
 func (n *network) below(l, t, steps int) schedule.View {
 	switch {
 	case l > 0:
@@ -173,7 +173,7 @@ func (n *network) weightGradients(l, t, steps int, more bool) {
 	}
 }
 
-// finishBackward copies what both biases of a gate share.
+// finishBackward copies the gradients of input biases to recurrent biases: they are equal.
 func (n *network) finishBackward() {
 	for _, y := range n.Layer {
 		if n.recurrent > 0 {

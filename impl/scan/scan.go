@@ -29,8 +29,8 @@ func (Technique) Doc() string {
 	return "linear recurrences as a parallel scan over time (Martin & Cundy 2017)"
 }
 
-// usualRows is how many rows of products a block has unless told otherwise: enough
-// for a product at full speed, few enough for the caches.
+// usualRows is the default number of product rows of a block: enough for a product at full speed,
+// few enough for the caches.
 const usualRows = 512
 
 // Knobs implements rnn.Technique.
@@ -45,14 +45,14 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 			values = append(values, n)
 		}
 	}
-	return append([]knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; a GPU takes all unless told otherwise", Values: values, Min: 0, Max: math.MaxInt32}, aloneKnob()}, rnn.SizesKnob(p, 16, 4, 1, 0)...)
+	return append([]knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all; the default on a GPU is all, or as many as fit 4 GiB", Values: values, Min: 0, Max: math.MaxInt32}, aloneKnob()}, rnn.SizesKnob(p, 16, 4, 1, 0)...)
 }
 
-// mostBytes is how many bytes the products of a launched block may take, with their gradients.
+// mostBytes limits the products of a launched block and their gradients, in bytes.
 const mostBytes = 4 << 30
 
-// LaunchedKnobs implements rnn.Launcher: by default a block is all steps, as far as memory goes. A
-// launch costs the time of many rows, and no cache would hold a smaller block's products.
+// LaunchedKnobs implements rnn.Launcher: by default a block has all steps, if memory allows. A
+// launch takes the time of many rows, and no cache would hold a smaller block's products.
 func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	k := rnn.LaunchedSizes(t.Knobs(p))
 	step := 4 * p.Batch * p.Hidden * (len(p.Cell.Gates) + p.Cell.Recurrent)
@@ -124,33 +124,32 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	return nil
 }
 
-// A network is a plan with what a block of steps computes in.
+// A network is a plan with the matrices in which a block of steps computes.
 type network struct {
 	*rnn.Plan
-	blocks           []rnn.Block // of R, by head: all gates together where there is one head
+	blocks           []rnn.Block // of R, by head; with one head all gates together
 	block            int         // steps of a block of time
 	alone            int         // what of the pass is timed; see aloneKnob
-	values           int64       // that scans read and write where a copy is timed in their place
+	values           int64       // values that scans read and write, if a copy is timed in their place
 	gates, recurrent int         // columns of the products of the input and of the state
 
 	x, r *schedule.Matrix // products of a block: of the input and, for a surrogate, of its states
 
-	dx               *schedule.Matrix    // gradients of both products; then those of as many steps after the block as a window reaches
-	after            []*schedule.Matrix  // by layer: the latter, until the block before; nil where there is no window
+	dx               *schedule.Matrix    // gradients of both products; behind them, those of later steps that a window reaches
+	after            []*schedule.Matrix  // by layer: these later steps, kept for the block before; nil without a window
 	ds               *schedule.Matrix    // gradients of surrogate states, a step more than a block
 	dy               [2]*schedule.Matrix // gradients of the outputs of a layer and of the one above
 	layers           []weights
 	headW, headWBack *schedule.Matrix
 }
 
-// weights are a layer's, packed as right operands of the products forward and
-// backward.
+// weights are a layer's packed weights, the right operands of products forward and backward.
 type weights struct {
 	w, wBack []*schedule.Matrix // one for each step of the cell's window; none where one-hot
 	r, rBack []*schedule.Matrix // one for each of blocks
 }
 
-// pack returns v, or its transpose, for products to read.
+// pack returns v, or its transpose, packed for products.
 func (n *network) pack(v schedule.View, trans bool) *schedule.Matrix {
 	rows, cols, mark := v.Rows, v.Cols, ""
 	if trans {
@@ -158,7 +157,7 @@ func (n *network) pack(v schedule.View, trans bool) *schedule.Matrix {
 	}
 	p := n.Packed(v.String()+mark, rows, cols)
 	op := schedule.Pack{Src: v, Dst: p.All(), Trans: trans}
-	if n.Calls > 0 { // between which weights stay as they are
+	if n.Calls > 0 { // weights do not change between calls
 		n.Prepare(op)
 	} else {
 		n.do(op)
@@ -166,7 +165,7 @@ func (n *network) pack(v schedule.View, trans bool) *schedule.Matrix {
 	return p
 }
 
-// packInputs packs what layer l's input is multiplied by.
+// packInputs packs the input weights of layer l, a matrix for each step of the cell's window.
 func (n *network) packInputs(l int, trans bool) []*schedule.Matrix {
 	if oneHot(n.Plan, l) {
 		return nil
@@ -178,7 +177,7 @@ func (n *network) packInputs(l int, trans bool) []*schedule.Matrix {
 	return list
 }
 
-// packRecurrent packs what states are multiplied by.
+// packRecurrent packs the recurrent weights r, a matrix for each block.
 func packRecurrent(n *network, r schedule.View, trans bool) []*schedule.Matrix {
 	var list []*schedule.Matrix
 	for _, b := range n.blocks {
@@ -205,7 +204,7 @@ func (n *network) layout() {
 	if n.Head != nil {
 		n.headW = n.pack(n.Head.W.All(), true)
 	}
-	if n.Pass == rnn.Train { // beside the others: a device may pack many at a time
+	if n.Pass == rnn.Train { // here, since a device may pack many at a time
 		n.packBackward()
 	}
 }
@@ -213,20 +212,19 @@ func (n *network) layout() {
 // oneHot reports whether layer l reads symbols.
 func oneHot(p *rnn.Plan, l int) bool { return l == 0 && p.OneHot }
 
-// first narrows a block's matrix to steps [t, t+steps).
+// first narrows a block's matrix to its first rows, which hold steps [t, t+steps).
 func (n *network) first(m *schedule.Matrix, t, steps int) schedule.View {
 	return m.Band(0, n.Batches.Rows(t, steps))
 }
 
-// A part is what one scan has of the whole cell: which gates, saved vectors and
-// states.
+// A part says which gates, saved vectors and states of the cell one scan handles.
 type part struct {
 	cell               *cell.Cell
-	gate, gates, saved int // the first of its gates, how many, the first saved
+	gate, gates, saved int // first gate, number of gates, first saved vector
 	states             []int
 }
 
-// parts are the two scans of a surrogate cell, or the only one of any other.
+// parts returns the two scans of a cell with a surrogate. Other cells have one scan, core.
 func (n *network) parts() (surrogate, core part) {
 	c := n.Cell
 	var states []int
@@ -250,7 +248,7 @@ func (n *network) columns(v schedule.View, i, k int) schedule.View {
 	return v.Columns(i*n.Hidden, k*n.Hidden)
 }
 
-// narrow is the share of one part in a sequence of the whole cell.
+// narrow returns part p of the whole cell's sequence s.
 func (n *network) narrow(s schedule.Sequence, p part) schedule.Sequence {
 	out := schedule.Sequence{Cell: p.cell, Train: s.Train, Steps: s.Steps,
 		X: n.columns(s.X, p.gate, p.gates), BX: n.columns(s.BX, p.gate, p.gates), Peep: s.Peep, Keep: s.Keep}

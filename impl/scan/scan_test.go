@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestDefaultBlock: a CPU scans blocks of 512 rows unless told otherwise, whose products stay in its caches.
-// A GPU scans all steps at once, or what memory holds of them.
+// TestDefaultBlock: by default a CPU scans blocks of 512 rows, whose products stay in its caches. A
+// GPU scans all steps at once, or as many as memory holds.
 func TestDefaultBlock(t *testing.T) {
 	for _, test := range []struct {
 		steps, batch, hidden int
