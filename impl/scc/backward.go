@@ -8,19 +8,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// gradients are the backward pass of a network whose activations are there.
+// gradients is the backward pass of a network whose activations have been computed.
 type gradients struct {
 	*network
-	begun map[schedule.View]bool // weight gradients that hold something
+	begun map[schedule.View]bool // weight gradients that have been written
 }
 
-// backward propagates the errors of the new frames through all frames (16) and
-// computes the gradients of weights (19): over all frames at once with intra,
-// else frame by frame as they become known. Where no error arrives nothing is
-// computed.
+// backward propagates the errors of the new frames through all frames (16) and computes the
+// gradients of weights (19): over all frames at once with intra, else frame by frame. Where no error
+// arrives, nothing is computed.
 func (n *gradients) backward() {
 	for k, l := range n.Layers {
-		if l.Activation == graph.Softmax { // left there by the forward pass
+		if l.Activation == graph.Softmax { // the forward pass has left its gradient there
 			n.mark(k, n.size.History, n.size.Steps)
 		}
 	}
@@ -43,9 +42,9 @@ func (n *gradients) framesBack(t, c int) {
 	}
 }
 
-// componentBack propagates through the layers of a component: from the layers
-// that they connect to first, then backwards within it, then to the layers that
-// connect to it without a matrix. Matrices are left to those layers' turn.
+// componentBack propagates errors through a component: first from the layers that it feeds, then
+// backwards within it, then to the layers that feed it without a matrix. Layers that feed it through
+// a matrix take their errors in their own turn.
 func (n *gradients) componentBack(comp graph.Component, t, c int) {
 	for _, k := range comp.Layers {
 		if l := n.Layers[k]; l.Input == graph.Hidden && l.Activation != graph.Softmax && l.Given != "" {
@@ -90,7 +89,7 @@ func (n *gradients) componentBack(comp graph.Component, t, c int) {
 	}
 }
 
-// mark notes that layer k has gradients at c frames from t on.
+// mark records that layer k has gradients at frames [t, t+c).
 func (n *gradients) mark(k, t, c int) {
 	m := n.reached[k]
 	for i := range c {
@@ -100,7 +99,7 @@ func (n *gradients) mark(k, t, c int) {
 
 func (m *marks) has(t int) bool { return m.at[m.lead+t] }
 
-// runs splits frames into runs of the same key.
+// runs splits frames [t, t+c) into runs of equal key, and calls do for each.
 func runs(t, c int, key func(t int) bool, do func(t, c int, key bool)) {
 	for end := t + c; t < end; {
 		s := t + 1
@@ -112,8 +111,8 @@ func runs(t, c int, key func(t int) bool, do func(t, c int, key bool)) {
 	}
 }
 
-// where calls do for the runs of frames at which one of layers has a gradient,
-// after setting to zero what others of them lack.
+// where calls do for each run of frames in which any of layers has a gradient. It first zeroes the
+// gradients that the others lack there.
 func (n *gradients) where(layers []int, t, c int, do func(t, c int)) {
 	some := func(t int) bool {
 		return slices.ContainsFunc(layers, func(k int) bool { return n.reached[k].has(t) })
@@ -133,7 +132,7 @@ func (n *gradients) where(layers []int, t, c int, do func(t, c int)) {
 	})
 }
 
-// whereBands is where, for frames whose rows so many frames before are a band.
+// whereBands is where, split further so that the rows delay frames earlier form one band.
 func (n *gradients) whereBands(layers []int, delay, t, c int, do func(t, c int)) {
 	n.where(layers, t, c, func(t, c int) { n.bands(delay, t, c, do) })
 }
@@ -143,9 +142,9 @@ func (n *gradients) zero(k, t, c int) {
 	n.mark(k, t, c)
 }
 
-// add calls do for the gradient of layer k so many frames before c frames from t on: for the runs of these frames at which
-// there is one that must be added to, and at which there is none. Sequences that end before frame t have
-// no part in it.
+// add calls do with the gradient of layer k that lies delay frames before frames [t, t+c). It calls
+// do once for each run in which the gradient exists, so that do must add to it, or does not exist.
+// Sequences that end before frame t have no part in it.
 func (n *gradients) add(k, delay, t, c int, do func(out schedule.View, t, c int, add bool)) {
 	runs(t, c, func(t int) bool { return n.reached[k].has(t - delay) }, func(t, c int, has bool) {
 		n.bands(delay, t, c, func(t, c int) {
@@ -173,7 +172,7 @@ func (n *gradients) given(k, t, c int) {
 	})
 }
 
-// plus sets out to v or adds it.
+// plus sets out = v or, with add, out += v.
 func (n *gradients) plus(out, v schedule.View, add bool) {
 	if add {
 		n.do(schedule.Map{Op: cell.Add, Out: out, A: out, B: v})
@@ -182,8 +181,7 @@ func (n *gradients) plus(out, v schedule.View, add bool) {
 	}
 }
 
-// productBack brings the gradients at the ends of p to frames [t, t+c) of the
-// layer that it comes from.
+// productBack propagates the gradients of p's outputs to frames [t, t+c) of the layer that p reads.
 func (n *gradients) productBack(p *product, t, c int) {
 	if n.dy[p.from].m == nil {
 		return
@@ -196,7 +194,7 @@ func (n *gradients) productBack(p *product, t, c int) {
 	})
 }
 
-// delta turns the gradient of layer k's activation into that of its sum (16).
+// delta turns the gradient of layer k's activation into the gradient of its sum (16).
 func (n *gradients) delta(k, t, c int) {
 	l := n.Layers[k]
 	if l.Input != graph.Hidden || l.Activation == graph.Linear || l.Activation == graph.Softmax {
@@ -212,14 +210,14 @@ func (n *gradients) delta(k, t, c int) {
 	})
 }
 
-// push brings layer k's gradient to the layers that connect to it without a
-// matrix, inside its component or outside: (17) and (18).
+// push propagates layer k's gradient to the layers that feed it without a matrix, inside its
+// component or outside: (17) and (18).
 func (n *gradients) push(k, t, c int, inside bool) {
 	if n.Layers[k].Input != graph.Hidden {
 		return
 	}
 	n.whereBands([]int{k}, n.delay([]int{k}), t, c, func(t, c int) {
-		place := 0 // among the operands
+		place := 0 // index among the operands
 		for _, m := range n.Into(k) {
 			e := n.Connections[m]
 			if e.Weight == graph.Full {
@@ -237,8 +235,8 @@ func (n *gradients) push(k, t, c int, inside bool) {
 	})
 }
 
-// share sets out to the gradient of layer k at c frames from t on by the
-// connection e, which is its operand at that place, or adds it.
+// share sends layer k's gradient at frames [t, t+c) back through connection e, whose operand has
+// index place. It sets out to the result, or adds it.
 func (n *gradients) share(k int, e graph.Connection, place int, out schedule.View, t, c int, add bool) {
 	delta, target := n.rows(n.dy[k], t, c), out
 	if add {
@@ -261,8 +259,8 @@ func (n *gradients) share(k int, e graph.Connection, place int, out schedule.Vie
 	}
 }
 
-// shareOfMaximum is the gradient of a maximum by one operand: it is what the
-// maxima with later operands let through.
+// shareOfMaximum sets out to the gradient of one operand of a maximum: what the maxima with later
+// operands let through.
 func (n *gradients) shareOfMaximum(out, delta schedule.View, operands []schedule.View, place int) {
 	before, pass := n.scratch(1, out.Rows, out.Cols), n.scratch(2, out.Rows, out.Cols)
 	n.do(schedule.Map{Op: cell.Copy, Out: out, A: delta})
@@ -278,7 +276,7 @@ func (n *gradients) shareOfMaximum(out, delta schedule.View, operands []schedule
 	}
 }
 
-// weightGradients adds c frames from t on to the gradients of all weights (19).
+// weightGradients adds frames [t, t+c) to the gradients of all weights (19).
 func (n *gradients) weightGradients(t, c int) {
 	for i := range n.products {
 		p := &n.products[i]
@@ -318,23 +316,21 @@ func (n *gradients) weightGradients(t, c int) {
 	}
 }
 
-// biasGradient is where the gradient of layer k's jth bias lies.
+// biasGradient views the gradient of layer k's jth bias.
 func (n *gradients) biasGradient(k, j int) schedule.View {
 	slot := n.Layers[k].Bias[j]
 	return n.Gradient(slot.Param).All().Columns(slot.Offset, n.Layers[k].Size)
 }
 
-// start reports whether a gradient holds something already, and that it does
-// from now on.
+// start reports whether gradient v has been written before, and notes that it is written now.
 func (n *gradients) start(v schedule.View) bool {
 	begun := n.begun[v]
 	n.begun[v] = true
 	return begun
 }
 
-// finish completes the gradients: further biases of a layer have that of the
-// first, initial activations get theirs from before the first frame, and what no
-// error has reached is zero.
+// finish completes the gradients. Further biases of a layer copy the gradient of its first. Initial
+// activations take theirs from before the first frame. Gradients that no error has reached are zero.
 func (n *gradients) finish() {
 	rest := func(v schedule.View) {
 		if !n.start(v) {

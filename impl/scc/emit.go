@@ -6,17 +6,17 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An emitter appends operations to a schedule and joins element-wise ones.
+// An emitter appends operations to a schedule and chains element-wise ones.
 type emitter struct {
 	to    *schedule.Builder
 	fused bool
-	ahead bool              // operations are run ahead of all runs
-	maps  schedule.MapChain // that wait for more
+	ahead bool              // operations run once, before all runs
+	maps  schedule.MapChain // not yet appended, since more may join
 }
 
-// do appends op, a map to those that run in one go, of the same step or of several.
+// do appends op. With fused, consecutive maps join one chain, within a step or over several.
 func (e *emitter) do(op schedule.Op) {
-	const most = 32 // of a kernel
+	const most = 32 // in one kernel
 	m, ok := op.(schedule.Map)
 	if ok = ok && e.fused; ok && len(e.maps.Steps) < most && e.maps.Append(m) {
 		return
@@ -27,7 +27,7 @@ func (e *emitter) do(op schedule.Op) {
 	}
 }
 
-// flush appends the maps that wait for more.
+// flush appends the chain of maps.
 func (e *emitter) flush() {
 	switch s := e.maps.Steps; len(s) {
 	case 0:

@@ -38,8 +38,8 @@ func (n *network) frames(t, c int) {
 	}
 }
 
-// component activates the layers of a component: a recurrent node frame after
-// frame, delayed connections first (3.1).
+// component activates the layers of component i: frame after frame if it is recurrent, delayed
+// connections first (3.1).
 func (n *network) component(i, t, c int) {
 	comp := n.order.Components[i]
 	inside := func(from int, delayed bool, t, c int) {
@@ -72,8 +72,7 @@ func (n *network) component(i, t, c int) {
 	}
 }
 
-// clip narrows frames to those that layer k is computed for: a softmax for new
-// ones alone.
+// clip narrows frames [t, t+c) to those that layer k computes: a softmax only computes new ones.
 func (n *network) clip(k, t, c int) (from, count int) {
 	if n.Layers[k].Activation == graph.Softmax && t < n.size.History {
 		return n.size.History, t + c - n.size.History
@@ -87,7 +86,7 @@ func (n *network) hold(layers []int) {
 	}
 }
 
-// product adds a product to the sums at its ends.
+// product adds product i to the sums of the layers that it feeds.
 func (n *network) product(i, t, c int) {
 	p := &n.products[i]
 	if t, c = n.clip(p.to[0], t, c); c <= 0 {
@@ -109,7 +108,8 @@ func (n *network) product(i, t, c int) {
 	}
 }
 
-// multiply is a product at frames that are a band. held says that the sums hold something.
+// multiply computes p at frames whose rows are one band. held says that the sums already hold
+// values.
 func (n *network) multiply(p *product, held bool, t, c int) {
 	out, in := n.rows(p.out, t, c), n.before(n.y[p.from], p.delay, t, c)
 	switch {
@@ -142,7 +142,7 @@ func (n *network) activate(k, t, c int) {
 		n.maximum(out, n.operands(k, t, c))
 	default:
 		operands := n.operands(k, t, c)
-		if !n.held[k] && len(operands) == 1 && !n.diagonal(k) && l.Activation != graph.Linear { // no sum at all
+		if !n.held[k] && len(operands) == 1 && !n.diagonal(k) && l.Activation != graph.Linear { // nothing to sum
 			n.do(schedule.Map{Op: l.Activation.Op(), Out: out, A: operands[0]})
 			return
 		}
@@ -157,7 +157,7 @@ func (n *network) activate(k, t, c int) {
 	}
 }
 
-// operands are the vectors that connect to k as they are.
+// operands returns the vectors that layer k reads without weights.
 func (n *network) operands(k, t, c int) []schedule.View {
 	var list []schedule.View
 	for _, m := range n.Into(k) {
@@ -211,7 +211,7 @@ func (n *network) fold(op cell.Op, out schedule.View, operands []schedule.View) 
 	}
 }
 
-// maximum sets out to the largest of each element: max(a, b) = max(a-b, 0) + b.
+// maximum sets out to the element-wise maximum of operands: max(a, b) = max(a-b, 0) + b.
 func (n *network) maximum(out schedule.View, operands []schedule.View) {
 	acc := operands[0]
 	for _, v := range operands[1:] {
@@ -225,7 +225,7 @@ func (n *network) maximum(out schedule.View, operands []schedule.View) {
 	}
 }
 
-// delay is the longest of the connections into layers that are no products.
+// delay returns the longest delay of connections into layers, other than full ones.
 func (n *network) delay(layers []int) (most int) {
 	for _, k := range layers {
 		for _, m := range n.Into(k) {

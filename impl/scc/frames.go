@@ -5,13 +5,14 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// frames says where the rows of frames lie: a row for each sequence, or for those that have not ended.
+// frames says where the rows of frames lie. A frame has a row for each sequence, or for each that
+// has not ended.
 type frames struct {
 	batch  int
 	ragged *rnn.Batches // nil: all sequences have all frames
 }
 
-// at is how many rows the frames before t have. Frames before the first have one for each sequence.
+// at returns the number of rows before frame t. Frames before the first have one for each sequence.
 func (f frames) at(t int) int {
 	if f.ragged == nil || t <= 0 {
 		return t * f.batch
@@ -19,7 +20,7 @@ func (f frames) at(t int) int {
 	return f.ragged.Before(t)
 }
 
-// bands divides c frames from t on into those whose rows so many frames before are a band.
+// bands divides frames [t, t+c) into runs whose rows, delay frames earlier, form one band.
 func (f frames) bands(delay, t, c int, do func(t, c int)) {
 	if f.ragged == nil || delay == 0 {
 		do(t, c)
@@ -30,11 +31,11 @@ func (f frames) bands(delay, t, c int, do func(t, c int)) {
 	}
 }
 
-// rows views c frames from t on.
+// rows views frames [t, t+c).
 func (f frames) rows(p place, t, c int) schedule.View { return f.before(p, 0, t, c) }
 
-// before views what p has so many frames before c frames from t on, of the sequences that these have. The frames are
-// such as bands divides them into.
+// before views p delay frames before frames [t, t+c), for the sequences that these frames have. The
+// frames must be a run of bands.
 func (f frames) before(p place, delay, t, c int) schedule.View {
 	from, n := f.at(t-delay), f.at(t+c)-f.at(t)
 	if f.ragged != nil && delay > 0 { // the sequences that go on are the last rows

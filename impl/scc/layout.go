@@ -11,8 +11,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Network is any graph, such as one of a user's file, with the schedule of one
-// pass.
+// A Network is a graph, such as one of a user's file, with the schedule of one pass.
 type Network struct {
 	*schedule.Schedule
 	graph *graph.Graph
@@ -21,8 +20,7 @@ type Network struct {
 	y     []place
 }
 
-// Layout lays a graph out for one pass of that size; k are settings of
-// Technique's knobs.
+// Layout lays out g for one pass of the given size; k sets knobs of Technique.
 func Layout(g *graph.Graph, size graph.Size, k knob.Params) (*Network, error) {
 	k, err := k.Complete(Technique{}.Knobs(rnn.Problem{}))
 	if err != nil {
@@ -101,8 +99,7 @@ func allocate(b *schedule.Builder, g *graph.Graph, size graph.Size) *own {
 	return o
 }
 
-// Write copies parameters, what is given and initial activations to where the
-// schedule reads them.
+// Write copies parameters, given values and initial activations to where the schedule reads them.
 func (n *Network) Write(mem rnn.Memory, v graph.Values) error {
 	write := func(m *schedule.Matrix, parts ...[]float64) error {
 		values := make([]float32, 0, m.Elements())
@@ -140,8 +137,8 @@ func (n *Network) Write(mem rnn.Memory, v graph.Values) error {
 	return nil
 }
 
-// Read copies the answer, by the names of graph.Reference, from where a run
-// leaves it; while training, the activations of a softmax are not kept.
+// Read returns the answer of a run, by the names of graph.Reference. It leaves out the activations
+// of a softmax, which training overwrites.
 func (n *Network) Read(mem rnn.Memory) (graph.Values, error) {
 	out := graph.Values{}
 	var failed error
@@ -186,10 +183,9 @@ func (n *Network) Read(mem rnn.Memory) (graph.Values, error) {
 	return out, failed
 }
 
-// Compare holds an answer to the reference's: of all values that got has, the
-// one that uses most of its tolerance. Tolerances are those of rnn.Tolerance for
-// a graph: each of its sums adds rounding errors like a random walk, those of the
-// layers that a signal passes in all frames add likewise.
+// Compare compares an answer with the reference's, and returns the deviation of the tensor that uses
+// most of its tolerance. Tolerances follow rnn.Tolerance: rounding errors add like a random walk,
+// within each sum and over the layers and frames that a signal passes.
 func (n *Network) Compare(got, want graph.Values) (rnn.Deviation, error) {
 	widest, classes := 1, 0
 	for k, l := range n.graph.Layers {

@@ -10,34 +10,33 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A memory is where a network's named matrices lie.
+// A memory provides the named matrices of a network.
 type memory interface {
-	// Input is the matrix of a parameter, of what is given, or of a layer with
-	// initial activations: these in front, its own after them.
+	// Input returns the matrix of a parameter, of given values, or of a layer with initial
+	// activations, which lie before its own.
 	Input(name string) *schedule.Matrix
-	// Gradient is the matrix of the gradient of what Input names, nil if nobody
-	// asks for it.
+	// Gradient returns the matrix for the gradient of Input(name); nil if it is not wanted.
 	Gradient(name string) *schedule.Matrix
-	// Classes are the probabilities of a softmax layer and its losses. Where
-	// training, the gradient of the logits takes the place of the probabilities.
+	// Classes returns the probabilities of a softmax layer and its losses. In training, the gradient
+	// of the logits replaces the probabilities.
 	Classes(l graph.Layer) (prob, loss *schedule.Matrix)
-	// Loss is the operation that turns the logits of a softmax layer at n new steps from
-	// step t into these.
+	// Loss returns the operation that turns a softmax layer's logits into probabilities and losses,
+	// at new steps [t, t+n).
 	Loss(l graph.Layer, t, n int) schedule.SoftmaxLoss
 }
 
-// A network is a graph on its way to a schedule. Frames are steps, those of the
-// history first.
+// A network is a graph that is being laid out as a schedule. Its frames are steps, the history's
+// first.
 type network struct {
 	arrangement
 	emitter
 	intra bool
 	temps []*schedule.Matrix
-	held  []bool // per layer: its sum at the frames at hand holds something
+	held  []bool // per layer: its sum at the current frames has been written
 }
 
-// lay appends the work of g to b. The steps of the history are computed ahead of all runs,
-// unless they are there.
+// lay appends the operations of g to b. The steps of the history are computed once before all runs,
+// unless there says that they are in memory.
 func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, f frames, k knob.Params, there bool) (*network, error) {
 	if err := b.Room(size.Frames()); err != nil {
 		return nil, err
@@ -53,7 +52,7 @@ func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, f fra
 		intra:       k["intra"] == 1,
 	}
 	n.arrange(k["transposed"])
-	if size.History > 0 && !there { // the minibatch before
+	if size.History > 0 && !there { // steps of the previous minibatch
 		n.ahead = true
 		n.begin()
 		n.forward(0, size.History)
@@ -72,8 +71,8 @@ func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, f fra
 	return n, nil
 }
 
-// plain gives each connection with weights into a product or a maximum a layer
-// of its own, so that those have vectors alone to deal with.
+// plain puts a layer on each weighted connection into a product or a maximum, so that these two only
+// read plain vectors.
 func plain(g *graph.Graph) *graph.Graph {
 	out := &graph.Graph{Name: g.Name, Layers: slices.Clone(g.Layers)}
 	for _, c := range g.Connections {
@@ -107,7 +106,7 @@ func (n *network) scratch(i, rows, cols int) schedule.View {
 	return n.temps[i].Band(0, rows).Columns(0, cols)
 }
 
-// begin does what a pass needs once: packed weights and the sums of biases.
+// begin appends what a pass computes once: packed weights and the sums of biases.
 func (n *network) begin() {
 	for _, p := range n.products {
 		for _, op := range p.packs {

@@ -9,8 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An arrangement says where everything of a network lies: layers side by side where one
-// operation can serve several of them.
+// An arrangement says where a network's matrices lie. Layers that one operation can serve lie side
+// by side.
 type arrangement struct {
 	*schedule.Builder
 	memory
@@ -19,13 +19,13 @@ type arrangement struct {
 	size  graph.Size
 	order *graph.Analysis
 
-	y, dy    []place  // per layer: activations and their gradients, which become those of its sum
+	y, dy    []place  // per layer: activations and their gradients, which delta turns into those of its sum
 	reached  []*marks // per layer: the frames with a gradient
 	products []product
 	biases   []bias
 }
 
-// arrange places what a network computes. when says which weights are packed, and when.
+// arrange lays out all that a network computes. when is the value of the knob transposed.
 func (n *arrangement) arrange(when int) {
 	n.place()
 	if n.size.Train {
@@ -92,7 +92,7 @@ func (n *arrangement) place() {
 	}
 }
 
-// full is the first full connection into layer k; -1: none.
+// full returns the first full connection into layer k, or -1.
 func (n *arrangement) full(k int) int {
 	for _, m := range n.Into(k) {
 		if n.Connections[m].Weight == graph.Full {
@@ -102,7 +102,7 @@ func (n *arrangement) full(k int) int {
 	return -1
 }
 
-// sideBySide gives layers columns of a new matrix.
+// sideBySide places layers in adjacent columns of a new matrix.
 func (n *arrangement) sideBySide(places []place, layers []int, prefix string) {
 	name, cols := prefix, 0
 	for _, k := range layers {
@@ -117,8 +117,8 @@ func (n *arrangement) sideBySide(places []place, layers []int, prefix string) {
 	}
 }
 
-// placeGradients lays the gradients out as the activations are. The gradient of
-// a layer that does nothing but be added to another is the other's.
+// placeGradients lays out gradients like the activations. A layer that is only added to another
+// shares the other's gradient.
 func (n *arrangement) placeGradients() {
 	n.dy, n.reached = make([]place, len(n.Layers)), make([]*marks, len(n.Layers))
 	done := map[*schedule.Matrix]bool{}
@@ -159,7 +159,7 @@ func (n *arrangement) placeGradients() {
 	}
 }
 
-// alias is the layer whose gradient is also that of k; -1: none.
+// alias returns the layer whose gradient layer k shares, or -1.
 func (n *arrangement) alias(k int) int {
 	l, out := n.Layers[k], n.OutOf(k)
 	if l.Input != graph.Hidden || l.Activation != graph.Linear || l.Given != "" || n.y[k].lead > 0 || len(out) != 1 {
@@ -172,8 +172,7 @@ func (n *arrangement) alias(k int) int {
 	return c.To
 }
 
-// view is where a slot's weights lie in m, the matrix of its parameter, for a
-// connection between layers of these sizes.
+// view returns the weights of connection c in m, the matrix of their parameter; empty if m is nil.
 func (n *arrangement) view(m *schedule.Matrix, c graph.Connection) schedule.View {
 	from, size := n.Layers[c.From], n.Layers[c.To].Size
 	switch {
@@ -192,7 +191,7 @@ func (n *arrangement) gradient(c graph.Connection) schedule.View {
 	return n.view(n.Gradient(c.Param.Param), c)
 }
 
-// beside reports whether q's columns follow p's, or neither is anywhere.
+// beside reports whether q's columns follow p's, or neither has a matrix.
 func (p place) beside(q place) bool {
 	return p.m == q.m && p.lead == q.lead && (p.m == nil || p.col+p.cols == q.col)
 }

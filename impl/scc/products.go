@@ -9,22 +9,22 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A product is one or more full connections from one layer whose ends and
-// weights lie side by side.
+// A product is one or more full connections from one layer, whose target layers and weights lie side
+// by side.
 type product struct {
 	from, delay int
 	to          []int
-	inside      bool // of a component
+	inside      bool // within one component
 	table       bool // the layer holds symbols: the product is a look-up
 	weights     schedule.View
 	grad        schedule.View // empty where not training
-	forward     schedule.View // weights as the right operand, packed where they are
-	backward    schedule.View //
-	out, dout   place         // of all ends
+	forward     schedule.View // weights as the right operand, maybe packed
+	backward    schedule.View // the same for the backward pass
+	out, dout   place         // of all target layers
 	packs       []schedule.Op
 }
 
-// A bias is a run of layers whose biases are added by one operation.
+// A bias is a run of layers whose biases one operation adds.
 type bias struct {
 	to    []int
 	out   place
@@ -32,7 +32,7 @@ type bias struct {
 	after int           // the look-up that must come first, since it cannot add; -1: none
 }
 
-// findProducts joins full connections to as few products as possible.
+// findProducts joins full connections into as few products as possible.
 func (n *arrangement) findProducts() {
 	for _, c := range n.Connections {
 		if c.Weight != graph.Full {
@@ -64,7 +64,7 @@ func (n *arrangement) findProducts() {
 	}
 }
 
-// join makes q a part of p if they can be one product.
+// join makes q a part of p, and reports whether they can be one product.
 func (p *product) join(q product) bool {
 	if p.from != q.from || p.delay != q.delay || p.inside != q.inside || !p.out.beside(q.out) || !p.dout.beside(q.dout) ||
 		p.weights.M != q.weights.M {
@@ -113,7 +113,7 @@ func (n *arrangement) findBiases() {
 	}
 }
 
-// pack has the weights of products packed in each pass (1) or ahead (2).
+// pack packs the weights of products in each pass (when is 1) or once before all passes (2).
 func (n *arrangement) pack(when int) {
 	if when == 0 {
 		return

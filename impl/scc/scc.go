@@ -29,7 +29,7 @@ func (Technique) Doc() string {
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	packed := []int{1, 0, 2}
-	if p.Calls > 0 { // between which weights stay as they are
+	if p.Calls > 0 { // weights do not change between calls
 		packed = []int{2, 1, 0}
 	}
 	return append([]knob.Knob{
@@ -69,7 +69,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return err
 	}
 	for k, l := range n.Layers {
-		if l.Activation != graph.Softmax { // which new steps alone have
+		if l.Activation != graph.Softmax { // only new steps have it
 			p.Keep(n.y[k].m, n.y[k].lead)
 		}
 	}
@@ -83,7 +83,7 @@ type stack struct {
 }
 
 func (s stack) Input(name string) *schedule.Matrix {
-	if name == "x" { // with an embedding not what is given
+	if name == "x" { // with an embedding, x is not the given input
 		return s.plan.X
 	}
 	return s.inputs[name]

@@ -77,7 +77,7 @@ func TestGraphsAreTheCells(t *testing.T) {
 	}
 }
 
-// counterpart is the name by which a graph's answer has that of a network.
+// counterpart returns a graph's name for the network's tensor of the given name.
 func counterpart(name string, p rnn.Problem) string {
 	switch {
 	case name == "loss":
@@ -114,8 +114,8 @@ func files(t *testing.T) []*graph.Graph {
 	return list
 }
 
-// TestGraphs runs graphs of no particular shape, and those of the files in
-// testdata, on the device and holds them to the reference.
+// TestGraphs compares random graphs, and those of the files in testdata, on the device with the
+// reference.
 func TestGraphs(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 2})
 	if err != nil {
@@ -188,8 +188,8 @@ func run(d *cpu.Device, g *graph.Graph, size graph.Size, k knob.Params, in, want
 	return n.Compare(got, want)
 }
 
-// random is a graph of an input of either kind, layers of all kinds and one or
-// two outputs, in which connections backwards are delayed.
+// random returns a random graph: an input of either kind, layers of all kinds and a softmax output.
+// Connections backwards are delayed.
 func random(t *testing.T, rng *rand.Rand, name string) *graph.Graph {
 	t.Helper()
 	var b strings.Builder
