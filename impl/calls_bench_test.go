@@ -14,8 +14,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// BenchmarkCalls times calls of one step: calls made by the first worker, calls that wake the workers
-// each time, and the work itself, which is runs back to back. All three take turns.
+// BenchmarkCalls times calls of one step in three ways that take turns: calls made by the first
+// worker, calls that wake the workers each time, and runs back to back, which is the work itself.
 func BenchmarkCalls(b *testing.B) {
 	d, err := cpu.Open(cpu.Options{})
 	if err != nil {

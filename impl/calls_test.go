@@ -12,8 +12,7 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A listening driver has no memory and no kernels: it keeps what the last program
-// would send.
+// A listening driver has no memory and no kernels: it records what the last program would send.
 type listening struct {
 	*emulator.Driver
 	run []driver.Call
@@ -32,13 +31,13 @@ func (d *listening) Load([]byte, string) (driver.Kernel, error) { return driver.
 func (d *listening) Compile(string, string) ([]byte, error)     { return []byte{0}, nil }
 func (d *listening) Version() string                            { return "" }
 func (d *listening) Sequence(c []driver.Call) (driver.Sequence, error) {
-	d.run = c // a run's calls are readied last
+	d.run = c // the last sequence that a program makes is its run
 	return 1, nil
 }
 
-// TestCalls counts what a run sends to a GPU, which is what it waits for where it
-// is launched operation by operation: naive and the last stage of Appleyard's
-// ladder, and the language model of Hwang and Sung, one sequence.
+// TestCalls limits what a run sends to a GPU without a graph, since each call takes time to launch.
+// It covers naive, the last stage of Appleyard's ladder, and the language model of Hwang and Sung
+// with one sequence.
 func TestCalls(t *testing.T) {
 	driver, err := emulator.New(132, 1)
 	if err != nil {

@@ -23,7 +23,8 @@ func (u uncut) Plan(p *rnn.Plan, _ knob.Params) error {
 	return nil
 }
 
-// TestDirectionDeclines: what cannot be laid out in a direction is declined for that, in a sentence.
+// TestDirectionDeclines: a problem that cannot be laid out in a direction is declined with that
+// reason.
 func TestDirectionDeclines(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 5, Output: 3, Direction: rnn.BothWays}
 	wide, linear := p, p
@@ -79,7 +80,7 @@ func TestBothWaysRunSideBySide(t *testing.T) {
 	}
 }
 
-// TestManyRows runs more rows of steps and sequences than a float32 counts exactly.
+// TestManyRows runs more rows, steps times sequences, than a float32 counts exactly.
 func TestManyRows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a gigabyte")
@@ -111,8 +112,9 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
-// TestBothWaysBegin: where operations are launches, both ways of a persistent layer have a stream each by default.
-// Elsewhere, and in all other directions, defaults are the same; so are the values that a tuner may try.
+// TestBothWaysBegin: on a device that launches operations, each way of a persistent layer has a
+// stream by default. In all other directions defaults are the same on every device. So are the
+// values that a tuner may try.
 func TestBothWaysBegin(t *testing.T) {
 	for _, c := range []struct {
 		direction    rnn.Direction
@@ -137,9 +139,9 @@ func TestBothWaysBegin(t *testing.T) {
 	}
 }
 
-// TestBothWaysShareTheGPU: by default both ways of most layers fit an H200 together. Blocks that wait for each other
-// start together, as a cluster or over the GPU, so that neither way can hold part of what the other needs: two
-// kernels on two streams cannot deadlock.
+// TestBothWaysShareTheGPU: by default both ways of most layers fit an H200 together. Blocks that
+// wait for each other start together, as a cluster or over the GPU. So neither way can hold part of
+// what the other needs, and two kernels on two streams cannot deadlock.
 func TestBothWaysShareTheGPU(t *testing.T) {
 	d, err := cuda.Machine("h200")
 	if err != nil {
@@ -169,7 +171,8 @@ func TestBothWaysShareTheGPU(t *testing.T) {
 	}
 }
 
-// fits is how many multiprocessors the largest of the persistent kernels takes that p runs on so many streams.
+// fits returns the number of multiprocessors that p's largest persistent kernel takes with the given
+// streams.
 func fits(t *testing.T, d *cuda.Device, p rnn.Problem, streams int) (most int) {
 	t.Helper()
 	_, s, err := rnn.Layout(impl.Lookup("persistent"), p, knob.Params{"streams": streams})

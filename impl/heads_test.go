@@ -66,7 +66,8 @@ func TestHeadsStepwise(t *testing.T) {
 	}
 }
 
-// TestHeadsDecline names techniques that do without heads, and cells that have none.
+// TestHeadsDecline: techniques without heads decline them, and so do cells without recurrent
+// products.
 func TestHeadsDecline(t *testing.T) {
 	for _, c := range []struct {
 		technique string

@@ -28,9 +28,9 @@ func Own() []rnn.Technique {
 	}
 }
 
-// Vendors lists libraries of the makers of devices: yardsticks, which run on
-// those devices alone and are no choice of a tuner's unless asked for. A device
-// that has one names it among its libraries as the technique is named.
+// Vendors lists the libraries of device makers. They are yardsticks: they run on those devices
+// alone, and a tuner tries them only if asked. A device lists the libraries it has by these
+// techniques' names.
 func Vendors() []rnn.Technique { return []rnn.Technique{cudnn.Technique{}} }
 
 // Lookup returns the technique of that name, or nil.

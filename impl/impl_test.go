@@ -105,7 +105,7 @@ func wide(t *testing.T, d device.Device) {
 	impltest.RunProblems(t, d, impl.Lookup("persistent"), ps)
 }
 
-// TestVendorsDecline has a CPU run a vendor's library.
+// TestVendorsDecline: a CPU declines to run a vendor's library.
 func TestVendorsDecline(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -123,7 +123,7 @@ func TestVendorsDecline(t *testing.T) {
 	}
 }
 
-// emulated is the CUDA device without a GPU, which make emulate asks for.
+// emulated opens the CUDA device on the emulator. It skips the test unless make emulate runs it.
 func emulated(t *testing.T) device.Device {
 	t.Helper()
 	if os.Getenv("RNNBENCH_EMULATE") == "" {
@@ -142,9 +142,9 @@ func emulated(t *testing.T) device.Device {
 	return d
 }
 
-// TestEmulated runs the techniques on the CUDA device without a GPU: a third of
-// the suite's smallest problems, another third for each technique. make emulate
-// asks for it, since kernels are compiled one by one, which takes minutes.
+// TestEmulated runs the techniques on the emulated CUDA device: each on a third of the suite's
+// smallest problems, always another. make emulate runs it, since compiling the kernels one by one
+// takes minutes.
 func TestEmulated(t *testing.T) {
 	d := emulated(t)
 	all := slices.Concat(impltest.Few(rnn.FP32), impltest.Few(rnn.BF16), impltest.Embedded(rnn.FP32), impltest.Embedded(rnn.BF16),
@@ -174,14 +174,14 @@ func TestEmulatedDirections(t *testing.T) {
 	}
 }
 
-// splitAlone offers no knob of a device but how products are split.
+// splitAlone is a device whose only knob says how products are split.
 type splitAlone struct{ device.Device }
 
 func (d splitAlone) Knobs(s *schedule.Schedule) []knob.Knob {
 	return slices.DeleteFunc(d.Device.Knobs(s), func(k knob.Knob) bool { return k.Name != "split" })
 }
 
-// TestEmulatedSums does the same with gradients of weights whose sums are so long that they are in parts.
+// TestEmulatedSums does the same with weight gradients whose sums are long enough to be split.
 func TestEmulatedSums(t *testing.T) {
 	d := emulated(t)
 	for _, c := range []struct {
@@ -210,9 +210,8 @@ func openGPU(t *testing.T, path string) device.Device {
 	return d
 }
 
-// TestGPU runs the techniques on a GPU, through workers of the kind that
-// RNNBENCH_CUDA names: several at once, since the processor's part, compiling
-// kernels and checking, is the longest.
+// TestGPU runs the techniques on a GPU. RNNBENCH_CUDA names the worker. Several workers run at once,
+// since compiling kernels and checking on the processor take the longest.
 func TestGPU(t *testing.T) {
 	path := os.Getenv("RNNBENCH_CUDA")
 	if path == "" {
@@ -251,8 +250,8 @@ func TestGPU(t *testing.T) {
 	})
 }
 
-// TestSchedules holds each technique's schedule for a small problem to a golden
-// file, so that a change of schedule is read in review.
+// TestSchedules compares each technique's schedule for a small problem with a golden file, so that a
+// change of schedule is read in review.
 func TestSchedules(t *testing.T) {
 	for _, tech := range impl.All() {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {

@@ -12,7 +12,7 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// longProblems are of many steps and few units.
+// longProblems have many steps and few units.
 var longProblems = []struct {
 	technique string
 	problem   rnn.Problem
@@ -31,7 +31,7 @@ var longProblems = []struct {
 	{"persistent", rnn.Problem{Pass: rnn.Train, Layers: 2, Projection: 1}, nil, 600},
 }
 
-// heap is what the heap holds.
+// heap returns the bytes in use on the heap.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -39,8 +39,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestLongSchedules holds what a long schedule takes to what is said of it: before
-// it is laid out, once it is, and of the program that a device makes of it.
+// TestLongSchedules compares the memory of a long schedule with its predictions: before layout,
+// after layout, and for the program that a device makes of it.
 func TestLongSchedules(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 2})
 	if err != nil {
@@ -58,13 +58,13 @@ func TestLongSchedules(t *testing.T) {
 		}
 		laid := heap() - before
 		if said := s.Size(); !near(laid, said, 6) {
-			t.Errorf("%s %v: the schedule takes %d KiB, and %d are said", test.technique, p, laid>>10, said>>10)
+			t.Errorf("%s %v: the schedule takes %d KiB, predicted %d", test.technique, p, laid>>10, said>>10)
 		}
 		var large *rnn.TooLarge
 		if _, _, err := rnn.LayoutWithin(impl.Lookup(test.technique), p, test.knobs, 1); !errors.As(err, &large) {
 			t.Errorf("%s %v: %v", test.technique, p, err)
 		} else if !near(large.Bytes, rnn.ScheduleBytes(s), 50) {
-			t.Errorf("%s %v: laying it out takes %d KiB, and %d are foreseen", test.technique, p, rnn.ScheduleBytes(s)>>10, large.Bytes>>10)
+			t.Errorf("%s %v: laying it out takes %d KiB, predicted %d", test.technique, p, rnn.ScheduleBytes(s)>>10, large.Bytes>>10)
 		}
 		said, err := d.Memory(s, nil)
 		if err != nil {
@@ -79,7 +79,7 @@ func TestLongSchedules(t *testing.T) {
 		}
 		bound := heap() - before - laid
 		if !near(bound, said, 6) {
-			t.Errorf("%s %v: the program takes %d KiB, and %d are said", test.technique, p, bound>>10, said>>10)
+			t.Errorf("%s %v: the program takes %d KiB, predicted %d", test.technique, p, bound>>10, said>>10)
 		}
 		if step := (laid + bound) / int64(p.Frames()); step > test.step {
 			t.Errorf("%s %v: a step takes %d bytes, want %d at most", test.technique, p, step, test.step)

@@ -14,7 +14,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// resident is the memory of this process that is in use, in bytes.
+// resident returns the resident memory of this process, in bytes.
 func resident(t *testing.T) int64 {
 	t.Helper()
 	runtime.GC()
@@ -30,8 +30,8 @@ func resident(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// TestMemoryIsPredicted compares what a device says that it will allocate,
-// before it does, with what the process grows by: within a tenth.
+// TestMemoryIsPredicted: what a device says that it will allocate is within a tenth of what the
+// process grows by.
 func TestMemoryIsPredicted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: takes minutes without assembly, and the race detector's own memory would count")

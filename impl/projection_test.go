@@ -69,7 +69,7 @@ func TestProjectionStepwise(t *testing.T) {
 	}
 }
 
-// TestProjectionDeclines names techniques that do without a projection, and cells that have none.
+// TestProjectionDeclines: techniques and cells without a projection decline it.
 func TestProjectionDeclines(t *testing.T) {
 	for _, c := range []struct {
 		technique string
@@ -107,7 +107,8 @@ func TestProjectionDeclines(t *testing.T) {
 	}
 }
 
-// TestProjectionCells: the cells that have one are those whose output alone recurs beside a state.
+// TestProjectionCells lists the cells that can have one: only the recurrent product reads their
+// output.
 func TestProjectionCells(t *testing.T) {
 	var names []string
 	for _, c := range cell.All() {

@@ -14,7 +14,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestRaggedSizes runs sequences with lengths of their own by every number of batch sizes.
+// TestRaggedSizes runs sequences with lengths of their own with every value of batchsizes.
 func TestRaggedSizes(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 2})
 	if err != nil {
@@ -32,7 +32,7 @@ func TestRaggedSizes(t *testing.T) {
 				}
 				sizes = append(sizes, knob.Params{"batchsizes": n})
 			}
-			if tech.Name() == "scan" { // blocks that end within steps of equally many sequences
+			if tech.Name() == "scan" { // blocks that end between steps of equally many sequences
 				sizes = append(sizes, knob.Params{"batchsizes": 0, "inputbatch": 1}, knob.Params{"batchsizes": 2, "inputbatch": 2})
 			}
 			t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, []rnn.Problem{p}, sizes...) })
@@ -40,7 +40,7 @@ func TestRaggedSizes(t *testing.T) {
 	}
 }
 
-// TestRaggedDeclines: what cannot be laid out with lengths is declined for that, in a sentence.
+// TestRaggedDeclines: a problem that cannot be laid out with lengths is declined with that reason.
 func TestRaggedDeclines(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 3, Steps: 5, Lengths: "1+3+5"}
 	naive, train := impl.Lookup("naive"), p
@@ -55,7 +55,8 @@ func TestRaggedDeclines(t *testing.T) {
 	}
 }
 
-// TestRaggedSkips: no operation touches a row of a sequence that has ended, unless it may run on.
+// TestRaggedSkips: no product computes rows of sequences that have ended, unless batchsizes keeps
+// them.
 func TestRaggedSkips(t *testing.T) {
 	full := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 4, Steps: 8}
 	half := full
@@ -86,7 +87,8 @@ func TestRaggedSkips(t *testing.T) {
 	}
 }
 
-// TestRaggedDefaults: batches shrink at each end in cudnnstyle, 15 times in sequence operations, and 3 times where each is a launch.
+// TestRaggedDefaults: by default cudnnstyle shrinks the batch whenever sequences end. Techniques
+// with sequence operations use 16 batch sizes, and 4 where each is a launch.
 func TestRaggedDefaults(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSLSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 40, Steps: 90, Lengths: "uniform:50%"}
 	for name, want := range map[string][2]int{"cudnnstyle": {0, 0}, "persistent": {16, 4}, "scan": {16, 4}} {

@@ -33,7 +33,7 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// TestResetsDeclines: what cannot begin anew is declined for that, in a sentence.
+// TestResetsDeclines: a problem that cannot begin sequences anew is declined with that reason.
 func TestResetsDeclines(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 3, Steps: 5, Resets: 3}
 	window, projection, surrogate := p, p, p
@@ -64,7 +64,7 @@ func TestResetsDeclines(t *testing.T) {
 	}
 }
 
-// TestResetsAreData: schedules of other resets are the same, and another draw has other answers by the same program.
+// TestResetsAreData: one program gives the right answers to several draws of resets.
 func TestResetsAreData(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 2})
 	if err != nil {

@@ -44,7 +44,8 @@ func TestEmulatedCalls(t *testing.T) {
 	}
 }
 
-// TestServedDeclines: from call to call only states are kept.
+// TestServedDeclines: calls keep states alone, so a cell that reads earlier inputs is declined. So
+// is training.
 func TestServedDeclines(t *testing.T) {
 	p := rnn.Problem{Cell: cell.QRNN2, Input: 3, Hidden: 5, Layers: 1, Batch: 2, Steps: 1, Calls: 3}
 	_, _, err := rnn.Layout(impl.Lookup("naive"), p, nil)

@@ -99,7 +99,7 @@ func planted(t *testing.T, d device.Device, p rnn.Problem) {
 	}
 }
 
-// TestDirectionsStepwiseRows: rows that were not flipped are found, and so are gradients of the other way.
+// TestDirectionsStepwiseRows: states with their steps in the opposite order are found wrong.
 func TestDirectionsStepwiseRows(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 2})
 	if err != nil {

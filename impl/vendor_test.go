@@ -33,7 +33,7 @@ func (m plainly) Read(from *schedule.Matrix, dst []float32) error {
 	return nil
 }
 
-// vendorCells are those that vendors' libraries have.
+// vendorCells returns the cells that vendors' libraries have.
 func vendorCells() []*cell.Cell {
 	return []*cell.Cell{cell.RNNTanh, cell.RNNReLU, cell.GRU, cell.LSTM}
 }
@@ -53,9 +53,9 @@ func plainRun(plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data) ([]rnn.Tenso
 	return plan.Read(m)
 }
 
-// TestVendorsDirections holds the plans of vendors' libraries to the reference, in every direction: where
-// parameters and states of each way lie, what is shown of them, and what is flipped between stacks. The
-// library itself is stood in for by the evaluation of its operations.
+// TestVendorsDirections compares the plans of vendors' libraries with the reference, in every
+// direction: where each way's parameters and states lie, what is shown of them, and what is flipped
+// between stacks. The evaluation of its operations stands in for the library.
 func TestVendorsDirections(t *testing.T) {
 	var problems []rnn.Problem
 	for i, c := range vendorCells() {
@@ -78,7 +78,8 @@ func TestVendorsDirections(t *testing.T) {
 	}
 }
 
-// plainCheck holds the plan of a vendor's library, evaluated in double precision, to the reference.
+// plainCheck compares the plan of a vendor's library, evaluated in double precision, with the
+// reference.
 func plainCheck(t *testing.T, tech rnn.Technique, p rnn.Problem, k knob.Params) {
 	t.Helper()
 	plan, s, err := rnn.Layout(tech, p, k)
@@ -102,8 +103,9 @@ func plainCheck(t *testing.T, tech rnn.Technique, p rnn.Problem, k knob.Params) 
 	}
 }
 
-// raggedVendorProblems are layers of every direction, cell and pass that vendors' libraries have, in the named
-// precisions, whose sequences have lengths of their own: of 1, equal ones, all different ones, and one sequence.
+// raggedVendorProblems returns layers of every direction, cell and pass of vendors' libraries, in
+// the named precisions. Their sequences have lengths of 1, equal ones and all different ones, or are
+// one.
 func raggedVendorProblems(precisions []string) (problems []rnn.Problem) {
 	for i, name := range rnn.Precisions() {
 		if !slices.Contains(precisions, name) {
@@ -129,8 +131,9 @@ func raggedVendorProblems(precisions []string) (problems []rnn.Problem) {
 	return append(problems, single, first)
 }
 
-// TestVendorsLengths holds the plans of vendors' libraries to the reference where sequences have lengths of
-// their own: rows of a step are those of the longest sequence first, and states are each sequence's own last.
+// TestVendorsLengths compares the plans of vendors' libraries with the reference where sequences
+// have lengths of their own. The rows of a step begin with the longest sequence. Last states are
+// those of each sequence's own last step.
 func TestVendorsLengths(t *testing.T) {
 	problems := raggedVendorProblems([]string{"fp32"})
 	if !testing.Short() {
@@ -162,11 +165,11 @@ func TestVendorsLengths(t *testing.T) {
 	}
 }
 
-// padded has rows of all sequences at all steps.
+// padded gives every step rows of all sequences.
 var padded = knob.Params{"batchsizes": 1}
 
-// TestVendorsLengthsCalls: sequences with lengths of their own are one call of the library too, told the lengths
-// with the longest first, and as many rows as there are steps.
+// TestVendorsLengthsCalls: sequences with lengths of their own take one library call for each pass.
+// It passes the lengths, longest first, and has as many rows as the sequences have steps.
 func TestVendorsLengthsCalls(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 2, Batch: 4, Steps: 6, Pass: rnn.Train, Lengths: "1+3+5+6", Direction: rnn.BothWays}
 	_, s, err := rnn.Layout(impl.Lookup("cudnn"), p, nil)
@@ -195,8 +198,8 @@ func TestVendorsLengthsCalls(t *testing.T) {
 	}
 }
 
-// TestVendorsCalls: layers both ways are one call of the library. Layers that read from the last step are
-// one for each stack that reads one way.
+// TestVendorsCalls: layers both ways are one library call. Layers that read from the last step take
+// a call for each stack that reads one way.
 func TestVendorsCalls(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 3, Batch: 2, Steps: 5, Pass: rnn.Train}
 	for _, c := range []struct {
@@ -246,7 +249,7 @@ func TestVendorsDeclineDirections(t *testing.T) {
 	}
 }
 
-// TestVendorsFirstStates: whoever sets or keeps the states before the first step finds all of them.
+// TestVendorsFirstStates: FirstStates and FirstRows cover all states before the first step.
 func TestVendorsFirstStates(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Input: 4, Hidden: 4, Layers: 3, Batch: 2, Steps: 5}
 	for _, direction := range []rnn.Direction{rnn.FromFirst, rnn.BothWays, rnn.FromLast, rnn.Alternating} {
@@ -267,7 +270,7 @@ func TestVendorsFirstStates(t *testing.T) {
 	}
 }
 
-// by is a technique by one algorithm of the vendor's library.
+// by is a technique limited to one algorithm of the vendor's library.
 type by struct {
 	rnn.Technique
 	algorithm int
@@ -285,9 +288,9 @@ func (b by) Directs(d rnn.Direction) bool { return b.Technique.(rnn.Director).Di
 // LongestFirst implements rnn.LongestFirst.
 func (b by) LongestFirst() { b.Technique.(rnn.LongestFirst).LongestFirst() }
 
-// TestGPUVendorDirections runs the vendor's library on a GPU, through a worker of the kind that RNNBENCH_CUDA
-// names, in every direction, by each of its algorithms, in each precision. What an algorithm declines is
-// skipped with the library's own status.
+// TestGPUVendorDirections runs the vendor's library on a GPU, in every direction, algorithm and
+// precision. RNNBENCH_CUDA names the worker. What an algorithm declines is skipped with the
+// library's own status.
 func TestGPUVendorDirections(t *testing.T) { runVendorOnGPU(t, vendorProblems) }
 
 // TestGPUVendorLengths runs it where sequences have lengths of their own, in every direction, by each of its algorithms.
@@ -314,13 +317,15 @@ func runVendorOnGPU(t *testing.T, of func(precisions []string) []rnn.Problem) {
 // staticSmall is the vendor's algorithm for small layers.
 const staticSmall = 3
 
-// wrongByVendor are problems that this algorithm gets wrong: with cuDNN 9.14 on an H100, the gradient of the
-// input is off by a quarter of its largest value. A sweep records such a point as incorrect.
+// wrongByVendor reports whether this algorithm gets p wrong: with cuDNN 9.14 on an H100, the
+// gradient of the input is off by a quarter of its largest value. A sweep records such a point as
+// incorrect.
 func wrongByVendor(p rnn.Problem) bool {
 	return p.Precision == rnn.FP16 && p.Direction == rnn.BothWays && p.Pass == rnn.Train && len(p.Cell.Gates) == 1
 }
 
-// vendorProblems are layers of every direction, cell and pass that vendors' libraries have, in the named precisions.
+// vendorProblems returns layers of every direction, cell and pass of vendors' libraries, in the
+// named precisions.
 func vendorProblems(precisions []string) (problems []rnn.Problem) {
 	for i, name := range rnn.Precisions() {
 		if !slices.Contains(precisions, name) {
@@ -343,8 +348,8 @@ func vendorProblems(precisions []string) (problems []rnn.Problem) {
 	return problems
 }
 
-// TestEmulatedVendors runs some of the same on the emulated GPU, whose library has one algorithm that declines
-// both ways and lengths, and one that declines odd numbers of units.
+// TestEmulatedVendors runs some of these problems on the emulated GPU. One algorithm of its library
+// declines both ways and lengths, another declines odd numbers of units.
 func TestEmulatedVendors(t *testing.T) {
 	runVendorEmulated(t, vendorProblems([]string{"fp32", "bf16"}))
 }

@@ -13,8 +13,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// CallProblems are problems whose sequences take several calls, in precision p: every cell, one
-// step a call and several, dense, one-hot and embedded, and with an output layer.
+// CallProblems returns problems in precision p whose sequences take several calls: every cell, one
+// or several steps a call, dense, one-hot and embedded inputs, with and without an output layer.
 func CallProblems(p rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {
@@ -30,8 +30,8 @@ func CallProblems(p rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// RunCalls holds calls of technique tech on device d to the reference of one sequence, with
-// every value of the technique's knobs, one at a time, or with -short as they are.
+// RunCalls compares calls of technique tech on device d with the reference of one sequence. It tries
+// every value of the technique's knobs, one knob at a time; with -short the defaults alone.
 func RunCalls(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem) {
 	for _, p := range problems {
 		t.Run(p.String(), func(t *testing.T) {
@@ -62,7 +62,7 @@ func RunCalls(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.
 	}
 }
 
-// calls makes the calls of one setting, compares their answer, and looks at what a server reads.
+// calls makes the calls of one setting, and compares their answer and what a server reads with want.
 func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, data *rnn.Data, want []rnn.Tensor) error {
 	plan, s, err := rnn.Layout(tech, p, k)
 	if err != nil {
@@ -109,7 +109,8 @@ func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, da
 	return lastServed(p, got, served)
 }
 
-// timed makes the same calls as they are timed, and holds what the last one reads to what a server has read of it.
+// timed makes the same calls by device.Call, as a sweep does. The last must give what the server
+// read.
 func timed(prog device.Program, plan *rnn.Plan, data *rnn.Data, served []float32) error {
 	if err := plan.Write(prog, data.Cut(plan.Problem)); err != nil { // the first states
 		return err
@@ -129,7 +130,7 @@ func timed(prog device.Program, plan *rnn.Plan, data *rnn.Data, served []float32
 	return nil
 }
 
-// lastServed compares what a server has read of the last call with the answer.
+// lastServed compares what a server read in the last call with the answer.
 func lastServed(p rnn.Problem, got []rnn.Tensor, served []float32) error {
 	name := fmt.Sprintf("%s_l%d", p.Cell.States[0], p.Layers-1)
 	if p.Output > 0 {

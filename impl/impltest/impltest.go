@@ -22,7 +22,7 @@ type size struct {
 	input, hidden, layers, batch, steps int
 	output                              int
 	onehot                              bool
-	history                             int // where training
+	history                             int // only when training
 }
 
 // sizes are ones, odd and prime sizes, one past every likely tile, and networks
@@ -41,7 +41,7 @@ var sizes = []size{
 	{9, 17, 1, 1, 4, 6, true, 2},
 }
 
-// shortSizes are enough for -short: two layers, odd sizes, both kinds of ends.
+// shortSizes are the sizes for -short: two layers, odd sizes, with and without symbols and classes.
 var shortSizes = []size{
 	{3, 5, 1, 2, 7, 0, false, 0},
 	{7, 17, 2, 1, 5, 0, false, 0},
@@ -49,7 +49,7 @@ var shortSizes = []size{
 	{5, 7, 2, 3, 3, 4, false, 2},
 }
 
-// Problems are the problems of the suite, fewer with -short: of inference half of each cell's.
+// Problems returns the suite's problems; with -short fewer sizes, and half of them for inference.
 func Problems() []rnn.Problem {
 	sizes := sizes
 	if testing.Short() {
@@ -74,7 +74,7 @@ func Problems() []rnn.Problem {
 	ps = append(ps, Headed(rnn.FP32)...)
 	ps = append(ps, Headed(rnn.BF16)...)
 	ps = append(ps, Ragged(rnn.FP32)...)
-	// Fewer bits: some of the same, every cell with each.
+	// fp16 and bf16: some of the same problems, with every cell in both.
 	n := len(ps)
 	for i, c := range cell.All() {
 		for j, precision := range []rnn.Precision{rnn.FP16, rnn.BF16} {
@@ -89,8 +89,8 @@ func Problems() []rnn.Problem {
 	return ps
 }
 
-// Embedded are problems in precision p with an embedding, groups of classes and weights of the
-// loss: every cell where training, and with -short every third.
+// Embedded returns problems in precision p with an embedding, groups of classes and weights of the
+// loss, for every cell and pass. With -short it only trains, and only every third cell.
 func Embedded(precision rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {
@@ -108,9 +108,9 @@ func Embedded(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// Directed are problems in precision p whose layers read from the last step, in turn or both ways: every
-// cell, direction and kind of ends. With -short they are a third of those of training, and a ninth
-// in other precisions than fp32.
+// Directed returns problems in precision p whose layers read from the last step, in turn or both
+// ways: every cell and direction, with each kind of input and output. With -short it returns a third
+// of the training problems, and a ninth in precisions other than fp32.
 func Directed(precision rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {
@@ -137,8 +137,8 @@ func Directed(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// Headed are problems in precision p whose layers have heads: every cell that has a recurrent
-// product, and with -short every other where it is not trained.
+// Headed returns problems in precision p with heads, for every cell that has a recurrent product.
+// With -short, every other cell only trains.
 func Headed(precision rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {
@@ -160,8 +160,8 @@ func Headed(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// Projected are problems in precision p whose layers have a projection: every cell that can, with
-// every direction and lengths, and with -short a few.
+// Projected returns problems in precision p with a projection, for every cell that can have one, in
+// every direction and with lengths; with -short a few.
 func Projected(precision rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {
@@ -192,7 +192,8 @@ func Projected(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// Few are the problems of shortSizes in precision p. With -short, half of them, and others in the next precision.
+// Few returns the problems of shortSizes in precision p. With -short it returns half of them, and
+// the other half in the next precision.
 func Few(p rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {
@@ -211,7 +212,8 @@ func Few(p rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// ProblemsOn are Problems and, of every other precision of device d, Few.
+// ProblemsOn returns Problems and, for each other precision of device d than fp32, Few, Directed and
+// Ragged.
 func ProblemsOn(d device.Device) []rnn.Problem {
 	problems := Problems()
 	for i, name := range rnn.Precisions() {
@@ -224,14 +226,13 @@ func ProblemsOn(d device.Device) []rnn.Problem {
 	return problems
 }
 
-// Run holds technique tech on device d to the reference: every problem with
-// every value of every knob, one knob at a time, and all of extra; and a few
-// problems in every other precision of the device.
+// Run compares technique tech on device d with the reference, over ProblemsOn(d): every value of
+// every knob, one knob at a time, and each setting of extra.
 func Run(t *testing.T, d device.Device, tech rnn.Technique, extra ...knob.Params) {
 	RunProblems(t, d, tech, ProblemsOn(d), extra...)
 }
 
-// RunProblems is Run on other problems.
+// RunProblems is Run over the given problems.
 func RunProblems(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem, extra ...knob.Params) {
 	for _, p := range problems {
 		t.Run(p.String(), func(t *testing.T) {
@@ -255,8 +256,8 @@ func RunProblems(t *testing.T, d device.Device, tech rnn.Technique, problems []r
 	}
 }
 
-// check runs one setting, with every value of the device's knobs or as they are.
-// An error says why the technique or the device declines it.
+// check runs one setting with every value of the device's knobs, or with their defaults alone. An
+// error says why the technique or the device declines it.
 func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, every bool, data *rnn.Data, want []rnn.Tensor) error {
 	t.Helper()
 	plan, s, err := rnn.Layout(tech, p, k)
@@ -277,7 +278,7 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 		dev, err := deviation(d, plan, s, dk, data, want)
 		if errors.Is(err, schedule.ErrUnsupported) {
 			if i > 0 {
-				continue // no setting for this schedule, which the device runs otherwise
+				continue // the device runs this schedule, but not with this setting
 			}
 			return fmt.Errorf("%v %v: %w", k, dk, err)
 		}
@@ -291,11 +292,12 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 	return nil
 }
 
-// many settings may each be a kernel to compile, for each problem anew.
+// many is the largest number of device settings that are all run. Each may compile kernels for each
+// problem anew.
 const many = 16
 
-// few are the first of settings and, of many, two more by the hash of what runs,
-// or one with -short.
+// few returns all settings if they are not many. Otherwise it returns the first and two others, or
+// one with -short, chosen by a hash of what runs.
 func few(settings []knob.Params, what string) []knob.Params {
 	if len(settings) <= many {
 		return settings

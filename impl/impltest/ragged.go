@@ -7,9 +7,10 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Ragged are problems in precision p whose sequences have lengths of their own: every cell, direction and kind of
-// ends, lengths of 1, equal ones and all different; in other precisions than fp32 a third, another in each. With -short
-// they are an eighth of those of training, and a twelfth in other precisions.
+// Ragged returns problems in precision p whose sequences have lengths of their own: every cell,
+// direction and kind of input and output, with lengths of 1, equal ones and all different.
+// Precisions other than fp32 get a third each, always another. With -short they are an eighth of the
+// training problems, and a twelfth in other precisions.
 func Ragged(precision rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {

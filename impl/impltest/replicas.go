@@ -13,8 +13,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// RunReplicas holds training by several devices, each with a part of the minibatch, to that
-// of the reference with all of it: gradients, and what becomes of parameters.
+// RunReplicas compares training by several devices, each with a part of the minibatch, with the
+// reference's training on all of it: the gradients, and the changes of parameters.
 func RunReplicas(t *testing.T, replicas []device.Device, tech rnn.Technique) {
 	for i, p := range []rnn.Problem{
 		{Cell: cell.LSTM, Input: 5, Hidden: 17, Layers: 2, Batch: 7, Steps: 6, Output: 7},
@@ -59,7 +59,7 @@ func replicasOnce(t *testing.T, replicas []device.Device, tech rnn.Technique, p 
 		}
 	}
 	if len(formed) != len(gradients[0]) {
-		t.Errorf("of %d gradients %d are the reference's", len(gradients[0]), len(formed))
+		t.Errorf("%d gradients were read, of which the reference has %d", len(gradients[0]), len(formed))
 	}
 	for _, got := range changes[0] {
 		name := got.Name[len("grad_"):]
@@ -79,13 +79,13 @@ func replicasOnce(t *testing.T, replicas []device.Device, tech rnn.Technique, p 
 		}
 		for i, got := range changes[r] {
 			if !slices.Equal(got.Values, changes[0][i].Values) {
-				t.Errorf("replica %d has other parameters %s than replica 1", r+1, got.Name)
+				t.Errorf("replica %d: parameters %s differ from replica 1's", r+1, got.Name)
 			}
 		}
 	}
 }
 
-// inOrder has tensors in the order of others, by name.
+// inOrder returns the tensors that like also has, matched by name, in the order of like.
 func inOrder(tensors, like []rnn.Tensor) (out []rnn.Tensor) {
 	for _, l := range like {
 		if i := slices.IndexFunc(tensors, func(t rnn.Tensor) bool { return t.Name == l.Name }); i >= 0 {
@@ -95,8 +95,8 @@ func inOrder(tensors, like []rnn.Tensor) (out []rnn.Tensor) {
 	return out
 }
 
-// replica trains on one part, and returns the changes of parameters and the gradients of the
-// first iteration, which are those of the whole minibatch.
+// replica trains on one part. It returns the changes of parameters, and the gradients of the whole
+// minibatch in the first iteration.
 func replica(d device.Device, tech rnn.Technique, data *rnn.Data, o rnn.Optimizer) (changes, gradients []rnn.Tensor, err error) {
 	plan, s, err := rnn.LayoutTraining(tech, data.Problem, nil, o)
 	if err != nil {
@@ -117,7 +117,7 @@ func replica(d device.Device, tech rnn.Technique, data *rnn.Data, o rnn.Optimize
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := prog.Run(3); err != nil { // with a rate of 0, all are equal
+	if _, err := prog.Run(3); err != nil { // at a rate of 0 all runs have the same gradients
 		return nil, nil, err
 	}
 	scale := 1.0

@@ -7,14 +7,15 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Resetting are problems in precision p whose sequences begin anew at some steps: every cell and direction, and all
-// kinds of ends; at few steps, many and all. With -short a quarter of those of training, and in other
-// precisions an eighth; else in those a third, another in each.
+// Resetting returns problems in precision p whose sequences begin anew at few, many or all steps:
+// every cell without a window, every direction and kind of input and output. Precisions other than
+// fp32 get a third each, always another. With -short it returns a quarter of the training problems,
+// and an eighth in other precisions.
 func Resetting(precision rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
 	for i, c := range cell.All() {
 		if c.Window > 1 {
-			continue // which Layout declines
+			continue // Layout declines it
 		}
 		for j, percent := range []int{30, 10, 100, 50} {
 			if !testing.Short() && precision != rnn.FP32 && (i+j)%3 != int(precision)%3 {

@@ -12,8 +12,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// optimizers are those of the suite. Adam's ε is large: where a gradient is next to
-// nothing, its sign alone would decide what becomes of a parameter.
+// optimizers returns the suite's optimisers. Adam's ε is large: with a small one, the mere sign of a
+// tiny gradient would decide how much a parameter changes.
 func optimizers() []rnn.Optimizer {
 	return []rnn.Optimizer{
 		{Rule: schedule.SGD},
@@ -22,15 +22,15 @@ func optimizers() []rnn.Optimizer {
 	}
 }
 
-// iterations is how many a training of the suite takes, at a learning rate and with a limit
-// to the norm of gradients that cuts some.
+// Every training of the suite takes these iterations at this learning rate. The limit to the norm of
+// gradients is low enough to clip some.
 const (
 	iterations   = 3
 	learningRate = 4
 	normLimit    = 0.2
 )
 
-// RunTraining holds training by technique tech on device d to that of the reference in double
+// RunTraining compares training by technique tech on device d with the reference's in double
 // precision: each cell, each precision of the device, each optimiser.
 func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 	all := optimizers()
@@ -41,7 +41,7 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 			}
 			precision := rnn.Precision(j)
 			if c.Kinked() && precision != rnn.FP32 {
-				continue // at a kink either gradient is right, and trainings part there
+				continue // at a kink either gradient is right, so trainings diverge
 			}
 			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 6, Output: 7, Precision: precision}
 			switch i % 3 {
@@ -69,13 +69,13 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })
 			}
 			o.Carry, p.Direction = true, rnn.FromFirst
-			p.Batch, p.History = 2, []int{4, 6, 13, 0}[(i+j)%4] // fewer steps than are new, as many, more, none
+			p.Batch, p.History = 2, []int{4, 6, 13, 0}[(i+j)%4] // fewer steps than the new ones, as many, more, none
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })
 		}
 	}
 }
 
-// trainOnce compares by how much training has changed each parameter.
+// trainOnce compares how much training changes each parameter with the reference.
 func trainOnce(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, o rnn.Optimizer) {
 	data := rnn.NewData(p, 3, p.Batch, "normal")
 	plan, s, err := rnn.LayoutTraining(tech, p, nil, o)
@@ -114,7 +114,7 @@ func trainOnce(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem,
 	}
 }
 
-// trained runs iterations on d and returns by how much each parameter has changed.
+// trained runs the iterations on d and returns the change of each parameter.
 func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data, o rnn.Optimizer) ([]rnn.Tensor, error) {
 	prog, err := d.Compile(s, nil)
 	if err != nil {
@@ -153,7 +153,7 @@ func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Da
 	return out, nil
 }
 
-// see runs without changing a parameter until all steps of the history are of a minibatch.
+// see fills the history: it runs at a rate of 0 until a minibatch has filled all its steps.
 func see(prog device.Program, plan *rnn.Plan, data *rnn.Data, o rnn.Optimizer) error {
 	err := errors.Join(prog.Write(plan.XN, newSteps(data)), prog.Write(plan.Updates.Rates, o.Rates(1, 0, 0)))
 	for range plan.Runs() {
@@ -164,13 +164,13 @@ func see(prog device.Program, plan *rnn.Plan, data *rnn.Data, o rnn.Optimizer) e
 	return errors.Join(err, plan.Updates.Begin(prog, data))
 }
 
-// newSteps are the inputs of the steps after those of the history.
+// newSteps returns the inputs of the steps after the history.
 func newSteps(d *rnn.Data) []float32 {
 	x, p := d.Get("x"), d.Problem
 	return x[len(x)/p.Frames()*p.History:]
 }
 
-// change is by how much a parameter has changed, a tensor that is compared as its gradient.
+// change returns after - before of a parameter, as a tensor to be compared like its gradient.
 func change(of rnn.Trained, before, after []float32) rnn.Tensor {
 	t := rnn.Tensor{Name: "grad_" + of.Name, Rows: of.Param.Rows, Cols: of.Param.Cols, Gradient: true}
 	for i := range before {
