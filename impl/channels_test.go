@@ -13,8 +13,8 @@ import (
 )
 
 // TestScanOfFewChannels compares scans of few channels in many sequences with the reference, with
-// gradients and at each instruction set. Sequences fill a vector or do not, are more than a worker
-// runs at a time, have one block of steps or several, and begin anew.
+// gradients and at each instruction set. Some sequences do not fill a vector, and some are more than
+// a worker runs at a time. Steps are one block or several, and sequences may begin anew.
 func TestScanOfFewChannels(t *testing.T) {
 	sizes := []struct{ hidden, batch, steps, resets int }{
 		{1, 13, 9, 0}, {3, 37, 5, 0}, {2, 33, 6, 30}, {2, 130, 3, 0}, {5, 9, 40, 0}, {7, 4, 11, 20}, {8, 70, 3, 0}, {1, 2, 5, 0}, {4, 5, 3, 0},

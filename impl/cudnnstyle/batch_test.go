@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// TestLaunchedBatch: on a GPU, one product by default computes the inputs of all steps, or of as
-// many that two blocks of all layers fit 2 GiB. The other values are those of a processor.
+// TestLaunchedBatch: by default, one product on a GPU computes the inputs of all steps, or of so many
+// that two blocks of all layers fit 2 GiB. The other values are those of a CPU.
 func TestLaunchedBatch(t *testing.T) {
 	for _, c := range []struct {
 		problem rnn.Problem

@@ -1,6 +1,6 @@
 // Package naive runs an RNN as its equations are written. Each step of each layer has one product
-// per gate for the input and one for the state (of each head), and every point-wise operation runs
-// alone, all in one stream. The backward pass mirrors this and adds each step's share to the weight
+// per gate for the input and one for the state (of each head). Every point-wise operation runs
+// alone, and all operations are in one stream. The backward pass mirrors this and adds each step's share to the weight
 // gradients as it goes. It is the baseline for the other techniques.
 //
 // Reference: Appleyard, Kočiský, Blunsom. Optimizing Performance of Recurrent

@@ -97,8 +97,8 @@ func streams(p rnn.Problem, launched bool) []int {
 	return all
 }
 
-// waveBlock returns the fastest number of steps a block. A wave with blocks of b steps starts T/b
-// blocks and takes T + (L-1)·b steps, since each layer begins a block after the one below. A single
+// waveBlock returns the fastest number of steps a block. With blocks of b steps, a wave starts
+// T/b blocks and takes T + (L-1)·b steps: each layer begins a block after the one below. A single
 // layer is one block: only the products after its gradient can overlap.
 func waveBlock(steps, layers int) int {
 	if layers == 1 {

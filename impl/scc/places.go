@@ -50,9 +50,8 @@ type marks struct {
 	at   []bool
 }
 
-// place lays the activations out. Layers with a product from the same layer lie
-// side by side in the order of their weights, so that one operation serves all
-// of them.
+// place lays out the activations. Layers with a product from the same layer lie side by side, in the
+// order of their weights. So one operation serves all of them.
 func (n *arrangement) place() {
 	n.y = make([]place, len(n.Layers))
 	wide := map[string][]int{}
