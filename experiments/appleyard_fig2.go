@@ -67,8 +67,8 @@ var appleyardFig2 = Experiment{
 // passes are the records of the forward pass and of training of one technique at one point; nil: missing.
 type passes struct{ forward, train *results.Record }
 
-// backward is the rate of the backward pass, weight gradients included: what training does more
-// than the forward pass, in the time that it takes more. It is 0 where that is not known.
+// backward returns the FLOP/s of the backward pass, weight gradients included: the FLOPs of training
+// minus those of the forward pass, over the difference of their times. It is 0 if unknown.
 func (p passes) backward() float64 {
 	if p.forward == nil || p.train == nil || p.train.Seconds() <= p.forward.Seconds() {
 		return 0
@@ -97,7 +97,7 @@ type passPair struct {
 	own, vendor passes
 }
 
-// passesOf pairs the records of forward passes and trainings, those of stage 6 at least.
+// passesOf pairs the records of forward passes and trainings, at points where stage 6 has both.
 func passesOf(recs []results.Record) (all []passPair) {
 	for _, p := range points(recs) {
 		if p.Pass != "forward" {
@@ -166,7 +166,7 @@ func passFigures(rep *Report, all []passPair, on Target) {
 		}
 		ch.Notes = []string{"Marks are medians; bars are their confidence intervals."}
 		if pass == "backward" {
-			ch.Notes = []string{"Backward includes weight gradients. It is what training does more than the forward pass, in the time that it takes more."}
+			ch.Notes = []string{"Backward includes weight gradients. Its FLOPs and its time are those of training minus those of the forward pass."}
 		}
 		if on.GPU {
 			ch.Notes = append(ch.Notes, "The peak is for single-precision multiply-adds; tensor cores exceed it.")

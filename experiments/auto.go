@@ -19,12 +19,12 @@ const autoName = "auto"
 
 // Bounds beyond which reports count layers.
 const (
-	farBehind  = 1.1  // auto, in times of the fastest technique
-	nearlyLost = 0.95 // a rival, in times of auto
+	farBehind  = 1.1  // time of auto over that of the fastest technique
+	nearlyLost = 0.95 // time of a rival over that of auto
 )
 
-// byAuto are points by auto and the techniques that it chooses among, on a GPU as graphs with the vendor's library
-// beside them, and by the rivals of a target.
+// byAuto returns parts that measure points by auto, by the techniques that it chooses among and by
+// the target's rivals. On a GPU the techniques run as graphs, with the vendor's library beside them.
 func byAuto(all []results.Point, on Target) []Part {
 	auto, products, persistent := spec(autoName, autoName, nil), spec("cudnnstyle", "cudnnstyle", nil), spec("persistent", "persistent", nil)
 	specs := []grid.Spec{auto, products, persistent}
@@ -40,12 +40,12 @@ func byAuto(all []results.Point, on Target) []Part {
 // An autoLayer is a layer with what auto chose, beside the fastest of rnnbench's techniques and of each rival.
 type autoLayer struct {
 	auto, best *results.Record
-	twin       *results.Record   // of the technique and settings that auto chose, by its own name; nil: not measured
+	twin       *results.Record   // auto's choice, measured under its own name; nil: not measured
 	rivals     []*results.Record // nil: not measured
 }
 
-// behind is how many times as long as the fastest auto takes. What auto chose is often measured by its own name as well:
-// then the faster of both measurements counts, since a difference of the same program is noise.
+// behind returns auto's time over that of the fastest technique. Auto's choice is often measured
+// under its own name as well. Then the faster of the two counts, since they differ by noise alone.
 func (l autoLayer) behind() float64 {
 	least := l.auto.Seconds()
 	if l.twin != nil {
@@ -54,7 +54,7 @@ func (l autoLayer) behind() float64 {
 	return least / l.best.Seconds()
 }
 
-// ahead is how many times as long as auto a rival takes; false where the rival has no time.
+// ahead returns a rival's time over auto's; false if the rival has no time.
 func (l autoLayer) ahead(rival int) (float64, bool) {
 	r := l.rivals[rival]
 	if r == nil {
@@ -63,7 +63,7 @@ func (l autoLayer) ahead(rival int) (float64, bool) {
 	return r.Seconds() / l.auto.Seconds(), true
 }
 
-// closest is what the fastest rival takes, in times of auto; false where no rival has a time.
+// closest returns the fastest rival's time over auto's; false if no rival has a time.
 func (l autoLayer) closest() (least float64, known bool) {
 	for i := range l.rivals {
 		if up, ok := l.ahead(i); ok && (!known || up < least) {
@@ -73,7 +73,7 @@ func (l autoLayer) closest() (least float64, known bool) {
 	return least, known
 }
 
-// autoRivals are those that records have: the vendor's library, and a target's rivals.
+// autoRivals returns the rivals that have records: the vendor's library, and a target's rivals.
 func autoRivals(recs []results.Record, on Target) (all []versus) {
 	if forms := vendorsOf(recs); len(forms) > 0 {
 		all = append(all, versus{long: "cuDNN's fastest algorithm", short: "cuDNN", labels: forms})
@@ -86,7 +86,7 @@ func autoRivals(recs []results.Record, on Target) (all []versus) {
 	return all
 }
 
-// autoLayers are the layers of which auto has a time, and how many have none.
+// autoLayers returns the layers that auto has a time of, and the number of those without.
 func autoLayers(recs []results.Record, rivals []versus) (all []autoLayer, without int) {
 	own := slices.DeleteFunc(labels(recs), func(l string) bool {
 		return slices.ContainsFunc(rivals, func(v versus) bool { return slices.Contains(v.labels, l) })
@@ -107,7 +107,7 @@ func autoLayers(recs []results.Record, rivals []versus) (all []autoLayer, withou
 	return all, without
 }
 
-// twinOf is the record of the technique and settings of r by another of some labels; nil: there is none.
+// twinOf returns the record under another of labels with r's technique and settings, or nil.
 func twinOf(r *results.Record, recs []results.Record, labels []string) *results.Record {
 	alike := *r
 	alike.Impl.Choice = nil
@@ -145,14 +145,14 @@ func reportAuto(recs []results.Record, on Target, name, title string, worst int)
 	return rep, nil
 }
 
-// A tally is ratios of some layers, of which those beyond a bound are counted.
+// A tally holds ratios of layers, and counts those beyond a bound.
 type tally struct {
 	bound  float64
-	low    bool // those below the bound are counted, and else those above it
+	low    bool // count the ratios below the bound, not those above
 	ratios []float64
 }
 
-// worst is the lowest ratio or, where high ones are counted, the highest.
+// worst returns the lowest ratio if low ones are counted, else the highest.
 func (t tally) worst() float64 {
 	if t.low {
 		return slices.Min(t.ratios)
@@ -170,7 +170,7 @@ func (t tally) beyond() (n int) {
 	return n
 }
 
-// cells are a tally's three cells in a table.
+// cells returns a tally's three cells in a table.
 func (t tally) cells(format string) []table.Cell {
 	if t.ratios == nil {
 		return []table.Cell{missing(), missing(), missing()}
@@ -178,7 +178,8 @@ func (t tally) cells(format string) []table.Cell {
 	return []table.Cell{number(geomean(t.ratios), format), number(t.worst(), "%.2f"), table.Int(t.beyond())}
 }
 
-// talliesOf are those of layers: how far auto is behind the fastest technique, then how far each rival is behind auto.
+// talliesOf returns the tallies of layers: auto over the fastest technique, then each rival over
+// auto.
 func talliesOf(all []autoLayer, rivals []versus) []tally {
 	list := []tally{{bound: farBehind}}
 	for range rivals {
@@ -229,7 +230,7 @@ func sumOfAuto(all []autoLayer, rivals []versus, title string) *table.Table {
 		t.Rows = append(t.Rows, row)
 	}
 	t.Notes = []string{"ratios of times: geometric means, the worst, and how many layers are beyond a bound",
-		"where the choice of auto was also measured by its own name, the faster of the two stands over the fastest"}
+		"if auto's choice was also measured under its own name, the faster of the two counts as auto"}
 	return t
 }
 
@@ -273,11 +274,11 @@ func worstOfAuto(all []autoLayer, rivals []versus, most int) *table.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = []string{"the floor is the least time of a persistent layer by the machine's model, and its bound is what it is the time of"}
+	t.Notes = []string{"the floor is the least time of a persistent layer by the machine's model; its bound is what takes that time"}
 	return t
 }
 
-// chosen is what auto chose, as --impl takes it.
+// chosen returns auto's choice, as --impl takes it.
 func chosen(r *results.Record) string {
 	if c := r.Impl.Choice; c != nil && c.Impl != "" {
 		return c.Impl
@@ -300,7 +301,7 @@ func findAuto(r *Report, all []autoLayer, without int, rivals []versus) {
 		}
 	}
 	if parts != nil {
-		r.Findings = append(r.Findings, fmt.Sprintf("What the choice of auto rests on: %s.", strings.Join(parts, ", ")))
+		r.Findings = append(r.Findings, fmt.Sprintf("Auto's choice rests on: %s.", strings.Join(parts, ", ")))
 	}
 	tallies := talliesOf(all, rivals)
 	own := fmt.Sprintf("auto takes %.3f× the time of the fastest of rnnbench's techniques", geomean(tallies[0].ratios))
@@ -319,6 +320,6 @@ func findAuto(r *Report, all []autoLayer, without int, rivals []versus) {
 		r.Findings = append(r.Findings, fmt.Sprintf("auto has no time at %s: not measured, failed, incorrect or declined.", quantity.Plural(without, "layer")))
 	}
 	if !slices.ContainsFunc(all, func(l autoLayer) bool { return l.auto.Floor != nil }) {
-		r.Findings = append(r.Findings, "No record has a floor. On a processor, rnnbench doctor measures the machine first.")
+		r.Findings = append(r.Findings, "No record has a floor. On a processor, run rnnbench doctor first: it measures the machine.")
 	}
 }

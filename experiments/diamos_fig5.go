@@ -41,8 +41,8 @@ func fig5Point(size Size, batch int) results.Point {
 	return p
 }
 
-// fig5Batches are the parts that are measured: those of 8 to 128 devices. The paper's GPUs
-// had memory for 64 sequences at most.
+// fig5Batches lists the measured parts in sequences: those of 128 to 8 devices. The paper's GPUs had
+// memory for 64 sequences at most.
 func fig5Batches() []int { return []int{4, 8, 16, 32, 64} }
 
 var diamosFig5 = Experiment{
@@ -78,14 +78,15 @@ var diamosFig5 = Experiment{
 	Model: reportFig5Model,
 }
 
-// A scaling is what one technique takes for parts of the minibatch on one device.
+// A scaling holds one technique's times for parts of the minibatch on one device.
 type scaling struct {
 	label string
-	point results.Point   // of the parts, but for their sequences
+	point results.Point   // of the parts, except for the batch
 	took  map[int]float64 // seconds, by sequences
 }
 
-// scalings are those of recs, in order of appearance: of the size that most of them have.
+// scalings returns the techniques of recs, in order of appearance: at the full size or, if recs have
+// none there, at the quick size.
 func scalings(recs []results.Record) (all []scaling) {
 	for _, size := range []Size{Full, Quick} {
 		for _, label := range labels(recs) {
@@ -106,15 +107,16 @@ func scalings(recs []results.Record) (all []scaling) {
 	return nil
 }
 
-// A turn is how a device runs its part: so many sequences at a time, of which it adds the
-// gradients up.
+// A turn says how a device runs its part: how many sequences at a time, and how many times. The
+// device adds up the gradients.
 type turn struct {
 	sequences int
 	times     int
 	seconds   float64 // of all
 }
 
-// part is the fastest way of one of n devices; false where none was measured.
+// part returns the fastest way in which one of n devices can run its part; false if none was
+// measured.
 func (s scaling) part(n int) (best turn, ok bool) {
 	for _, b := range fig5Batches() {
 		t, measured := s.took[b]
@@ -127,7 +129,7 @@ func (s scaling) part(n int) (best turn, ok bool) {
 	return best, ok
 }
 
-// flops are those of the whole minibatch.
+// flops returns the FLOPs of the whole minibatch.
 func (s scaling) flops() float64 {
 	p, err := tuner.Problem(s.point)
 	if err != nil {
@@ -145,10 +147,10 @@ func (s scaling) rate(n int) float64 {
 	return s.flops() / float64(n) / t.seconds
 }
 
-// kept is the share of a device's throughput with a minibatch to itself that it has as one of n.
+// kept returns the throughput of one of n devices, over that of a device with a minibatch to itself.
 func (s scaling) kept(n int) float64 { return s.rate(n) / s.rate(1) }
 
-// fig5Parts shows what one device makes of its part.
+// fig5Parts adds the table and figure of one device's throughput on its part.
 func (r *Report) fig5Parts(all []scaling, on Target) {
 	p := all[0].point
 	t := &table.Table{
@@ -160,7 +162,7 @@ func (r *Report) fig5Parts(all []scaling, on Target) {
 		},
 		Notes: []string{
 			"measured on one device, without sums over devices",
-			"at a time: a device runs its part in turns of so many sequences, and adds the gradients up; the fastest measured number of them",
+			"at a time: a device runs its part in turns of so many sequences and adds the gradients up; the fastest measured number counts",
 		},
 	}
 	ch := &plots.Chart{Title: "Diamos Figure 5: one device's throughput on its part", Subtitle: fmt.Sprintf("%s · %s · %s · H=%d · L=%d · T=%d", on.Name, p.Cell, p.Pass, p.Hidden, p.Layers, p.Steps),
@@ -188,8 +190,8 @@ func (r *Report) fig5Parts(all []scaling, on Target) {
 	r.add("diamos-fig5-part", ch, nil)
 }
 
-// What the paper's words mean here: so much of a device's throughput is kept where a
-// technique scales well, and at most so much where it does substantially worse.
+// Thresholds for the paper's words, as shares of a device's throughput: a technique that keeps at
+// least scalesWell scales well, and one that keeps at most scalesWorse does substantially worse.
 const (
 	scalesWell  = 0.75
 	scalesWorse = 0.5
@@ -200,7 +202,7 @@ func (r *Report) fig5Scaling(all []scaling, on Target) {
 	for _, s := range all {
 		knee, end := s.kept(fig5Knee), s.kept(fig5Devices)
 		if math.IsNaN(knee) || math.IsNaN(end) {
-			r.Findings = append(r.Findings, s.label+": parts of too few sizes were measured to tell how it scales.")
+			r.Findings = append(r.Findings, s.label+": too few sizes of parts were measured to tell how it scales.")
 			continue
 		}
 		here := fmt.Sprintf("%s keeps %.0f %% of one device's throughput with %d devices and %.0f %% with %d, without sums", s.label, 100*knee, fig5Knee, 100*end, fig5Devices)
@@ -208,7 +210,7 @@ func (r *Report) fig5Scaling(all []scaling, on Target) {
 			agrees := end >= scalesWell
 			r.Findings = append(r.Findings, here+". The paper's persistent kernels scale nearly linearly."+on.agree(agrees))
 			r.claim(on, "persistent kernels scale nearly linearly to 128 GPUs", here, agrees,
-				on.say("with 4 sequences a device reads each weight for fewer products, and packs as many weights for them", "with 4 sequences a device's layers wait for their steps more than for their products"))
+				on.say("with 4 sequences, each weight that a device packs and reads serves fewer products", "with 4 sequences, the latency of steps outweighs the products"))
 			continue
 		}
 		agrees := knee >= scalesWell && end <= scalesWorse

@@ -15,14 +15,14 @@ import (
 // products of each weight, two are gradients, of the input and of the weight.
 const backwardShare = 2.0 / 3
 
-// layerBytes are the gradients of one layer: of input and recurrent weights and of biases.
+// layerBytes returns the bytes of one layer's gradients: of input and recurrent weights and of
+// biases.
 func layerBytes(p results.Point) float64 {
 	h := float64(p.Hidden)
 	return 4 * (2*h*h + 2*h)
 }
 
-// iteration is one of s by n devices, as each of them runs its part. Only the last of its
-// turns has sums to hide.
+// iteration returns an iteration of s on n devices. Only the last turn of a device hides sums.
 func (s scaling) iteration(n int) (model.Iteration, bool) {
 	t, ok := s.part(n)
 	return model.Iteration{
@@ -31,8 +31,8 @@ func (s scaling) iteration(n int) (model.Iteration, bool) {
 	}, ok
 }
 
-// fig5Paper checks by the model what the paper says of its own cluster: with the time that
-// 250 TFLOP/s are, do its links hide the sums?
+// fig5Paper checks by the model what the paper says of its own cluster: at 250 TFLOP/s, do its links
+// hide the sums?
 func fig5Paper(r *Report) {
 	m, err := model.Load("titanx")
 	if err != nil {
@@ -47,7 +47,7 @@ func fig5Paper(r *Report) {
 			{Name: "Sums", Key: "sums_s", Right: true}, {Name: "Backward pass", Key: "backward_s", Right: true}, {Name: "Waiting", Key: "waiting_s", Right: true},
 		},
 		Notes: []string{
-			"computed, not measured: the time of an iteration is that of 250 TFLOP/s over 128 GPUs, or as much for each of fewer GPUs",
+			"computed, not measured: an iteration runs at 250 TFLOP/s on 128 GPUs, and each of fewer GPUs is as fast",
 			"links: those that the paper names, with the bandwidth of their standards",
 		},
 	}
@@ -70,8 +70,8 @@ func fig5Paper(r *Report) {
 	here := fmt.Sprintf("by the model of a ring over its links, %d GPUs wait for sums for %.1f %% of an iteration", fig5Devices, 100*share)
 	r.claim(Target{}, "the sums overlap completely with the backward pass", here, share < 0.02, "")
 	r.Findings = append(r.Findings,
-		"The paper says that its system is fast enough to overlap the sums completely with the backward pass. "+upper(here)+", since the lowest layer's gradients have nothing behind them.",
-		"The paper says that each of 16 GPUs has a minibatch of 64. Of 512 sequences, each of 16 has 32, and each of 8 has 64. Its text prints one throughput, 250 TFLOP/s on 128 GPUs, of 61 layers. The 48 recurrent ones are measured here.")
+		"The paper says that its system is fast enough to overlap the sums completely with the backward pass. "+upper(here)+", since no backward pass is left to hide the sums of the lowest layer.",
+		"The paper says that each of 16 GPUs has a minibatch of 64. But 512 sequences give each of 16 GPUs 32, or each of 8 GPUs 64. Its text prints one throughput, 250 TFLOP/s on 128 GPUs, for 61 layers. The 48 recurrent layers are measured here.")
 }
 
 // reportFig5Model draws the curve over devices that the links of this machine join.
@@ -91,7 +91,7 @@ func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
 			{Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "of linear, %", Key: "linear_percent", Right: true}, {Name: "Paper, FLOP/s", Key: "paper_flops_per_s", Right: true},
 		},
 		Notes: []string{
-			"one device: the measured time of a turn, as often as it has one; several: modelled from one device's time on its part and a ring over the links, 2(n−1)/n·bytes/bandwidth + 2(n−1)·latency for each layer",
+			"one device: the measured time of a turn, times the number of turns; several: modelled from one device's time on its part and a ring over the links, 2(n−1)/n·bytes/bandwidth + 2(n−1)·latency for each layer",
 			"waiting: for sums that the backward pass does not hide",
 		},
 	}
@@ -120,8 +120,7 @@ func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
 	rep.fig5Claims(here, all, on)
 }
 
-// fig5Curve adds the rows of a technique, and returns what is modelled of it and what was
-// measured.
+// fig5Curve adds the rows of a technique, and returns its modelled and its measured series.
 func (r *Report) fig5Curve(t *table.Table, here *model.Machine, s scaling) []plots.Series {
 	curve := plots.Series{Label: s.label + ", modelled", Like: s.label}
 	one := plots.Series{Label: s.label + ", measured", Like: s.label, Scatter: true}
@@ -173,7 +172,7 @@ func (r *Report) fig5Claims(here *model.Machine, all []scaling, on Target) {
 	}
 }
 
-// upper begins a sentence.
+// upper returns s with its first letter, an ASCII one, in upper case.
 func upper(s string) string {
 	if s == "" {
 		return s

@@ -9,15 +9,15 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// fig5Shared is the minibatch that replicas of this machine share: one device has memory for it.
+// fig5Shared is the minibatch that replicas of this machine share: it fits the memory of one device.
 const fig5Shared = 64
 
-// fig5Symbols are those of the task that replicas learn, a copy: two more, a blank and a mark,
-// are its inputs, and one more its classes. The task matters to nobody's speed.
+// fig5Symbols is the number of symbols of the copy task that replicas learn. Its inputs also include
+// a blank and a mark, and it has one more class. The task does not affect the speed.
 const fig5Symbols = 8
 
-// replicaCounts are the numbers of replicas that are measured. A machine with fewer GPUs skips
-// what it has none for.
+// replicaCounts returns the numbers of replicas that are measured. A machine with fewer GPUs skips
+// the rest.
 func replicaCounts(on Target) []int {
 	if on.GPU {
 		return []int{1, 2, 4, 8}
@@ -40,7 +40,7 @@ func fig5Replicas(size Size, on Target) (all []Training) {
 	return all
 }
 
-// fig5Measured sets what replicas of this machine take beside one.
+// fig5Measured compares training by replicas of this machine with training by one.
 func (r *Report) fig5Measured(recs []results.Record, on Target) {
 	each := on.say("its part of the cores", "a GPU")
 	t := &table.Table{
@@ -51,7 +51,7 @@ func (r *Report) fig5Measured(recs []results.Record, on Target) {
 		},
 		Notes: []string{
 			"measured: each replica is a process with " + each + "; gradients are summed over all, layer by layer, beside the backward pass",
-			"iteration: with feeding and the change of weights, mean of the last three",
+			"iteration: includes feeding and the update of weights; mean of the last three",
 		},
 	}
 	var one, most *results.Record
@@ -83,6 +83,6 @@ func (r *Report) fig5Measured(recs []results.Record, on Target) {
 		return
 	}
 	said := fmt.Sprintf("%d replicas train at %.2f× the speed of one, measured with minibatch %d, each with %s", count, one.Seconds()/most.Seconds(), fig5Shared, each)
-	r.Findings = append(r.Findings, said+on.say(". They have the cores that one has alone, so 1 would be the most without what smaller parts cost.", "."))
+	r.Findings = append(r.Findings, said+on.say(". They share the cores that one has alone, so 1.00× means that smaller parts cost nothing.", "."))
 	r.yardstick(said)
 }

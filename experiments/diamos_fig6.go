@@ -19,7 +19,7 @@ import (
 	"rnnbench/tuner/search"
 )
 
-// persistentSpecs is the technique that the model speaks of, where it is built.
+// persistentSpecs returns the technique that the model predicts; nil if it is not built in.
 func persistentSpecs() []grid.Spec {
 	if impl.Lookup("persistent") == nil {
 		return nil
@@ -85,7 +85,7 @@ func designOf(m *model.Machine, v model.Variant, sizes []int) (design, error) {
 			return d, err
 		}
 		var best model.Step
-		seen := map[float64]float64{} // a throughput by what is drawn as one mark
+		seen := map[float64]float64{} // throughputs, by what is drawn as one mark
 		for t := range d.machine.Tilings(w) {
 			s, err := d.machine.Predict(w, t)
 			if err != nil {
@@ -106,7 +106,7 @@ func designOf(m *model.Machine, v model.Variant, sizes []int) (design, error) {
 	return d, nil
 }
 
-// rate is the best throughput at the i-th size, 0 where nothing stays on chip.
+// rate returns the best throughput at the i-th size, 0 if no tiling keeps the weights on chip.
 func (d design) rate(i int) float64 {
 	if d.best[i].Tiling == nil {
 		return 0
@@ -114,7 +114,7 @@ func (d design) rate(i int) float64 {
 	return d.best[i].FLOPS()
 }
 
-// mean is the throughput over all sizes.
+// mean returns the throughput averaged over all sizes.
 func (d design) mean() (m float64) {
 	for i := range d.sizes {
 		m += d.rate(i) / float64(len(d.sizes))
@@ -143,7 +143,7 @@ func (d design) line(label string) plots.Series {
 	return s
 }
 
-// reportDesigns draws Figure 6 and says what becomes of the paper's findings.
+// reportDesigns draws Figure 6 and compares it with the paper's findings.
 func reportDesigns(rep *Report, m *model.Machine) error {
 	var sizes []int
 	for h := 128; h <= 1792; h += 64 {
@@ -276,7 +276,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 			"measured: mean of the faster half of the samples; ±: half-width of the interval of their median"},
 	}
 	if here.GPU != nil {
-		t.Notes = append(t.Notes, "predicted: the layer divided as the kernel that ran divides it, where records tell")
+		t.Notes = append(t.Notes, "predicted: the layer is divided as by the kernel that ran, if records name it")
 	}
 	close25, n := 0, 0
 	var reasons []string // of the points further off
@@ -308,7 +308,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 			continue
 		}
 		steps := float64(p.Steps)
-		sec := search.Score(rec.Samples.Wall) / steps // as the machine was probed: while it was not disturbed
+		sec := search.Score(rec.Samples.Wall) / steps // the faster half, since the machine was probed undisturbed
 		pt := plots.Point{X: x, Y: sec}
 		half := math.NaN()
 		if w, ok := rec.Stats.HalfWidth(); ok {

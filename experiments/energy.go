@@ -25,10 +25,10 @@ type contrast struct {
 	what      string
 	from, to  string
 	base, own results.Point
-	per       string // what a joule is set beside: "cell step", "sequence"
+	per       string // what the energy is divided by: "cell step", "sequence"
 }
 
-// energyStack is Appleyard's network, and energyLayer a layer that fits a chip.
+// energyStack returns Appleyard's network.
 func energyStack(s Size) results.Point {
 	p := lstm4()
 	if s == Quick {
@@ -37,6 +37,7 @@ func energyStack(s Size) results.Point {
 	return p
 }
 
+// energyLayer returns a layer whose weights fit on chip.
 func energyLayer(s Size, on Target) results.Point {
 	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 256, Batch: 1, Steps: 256, Layers: 1, Precision: "fp32"}
 	if on.GPU {
@@ -76,8 +77,8 @@ var energyExperiment = Experiment{
 	Report: reportEnergy,
 }
 
-// contrasts are those that recs have both sides of, at the full size or else the quick one, with
-// the forms that took the least energy.
+// contrasts returns the contrasts of which recs have both sides, at the full size or else the quick
+// one. Where a side has several forms, the one that took the least energy counts.
 func contrasts(recs []results.Record, on Target) (all []contrast) {
 	for _, size := range []Size{Full, Quick} {
 		all = slices.DeleteFunc(contrastsAt(recs, size, on), func(c contrast) bool {
@@ -95,7 +96,7 @@ func contrastsAt(recs []results.Record, size Size, on Target) []contrast {
 	stack, layer := energyStack(size), energyLayer(size, on)
 	linear, lstm := energySequences(size)
 	rungs := ladder(stack.Layers)
-	persistent := contrast{"a persistent layer, over products of each step", perStep, onChip0, layer, layer, "cell step"}
+	persistent := contrast{"a persistent layer, over products at each step", perStep, onChip0, layer, layer, "cell step"}
 	if on.GPU {
 		persistent = contrast{"a persistent layer, over cuDNN", frugal(recs, vendorLabels(), layer), frugal(recs, []string{onChip0, onChip1}, layer), layer, layer, "cell step"}
 	}
@@ -111,7 +112,7 @@ func (c contrast) records(recs []results.Record) (from, to *results.Record) {
 	return find(recs, c.from, func(p results.Point) bool { return p == c.base }), find(recs, c.to, func(p results.Point) bool { return p == c.own })
 }
 
-// joules of a run; 0: not counted.
+// joules returns the energy of a run; 0: not counted.
 func joules(r *results.Record) float64 {
 	if r == nil || r.Energy == nil || r.Energy.Joules == nil {
 		return 0
@@ -119,7 +120,7 @@ func joules(r *results.Record) float64 {
 	return *r.Energy.Joules
 }
 
-// frugal is the label of those that takes the least energy at a point; "": none was counted.
+// frugal returns the label that takes the least energy at a point; "": none was counted.
 func frugal(recs []results.Record, labels []string, p results.Point) (best string) {
 	least := math.Inf(1)
 	for _, label := range labels {
@@ -160,7 +161,7 @@ func reportEnergy(recs []results.Record, on Target) (*Report, error) {
 	return rep, nil
 }
 
-// share is how many of what c counts a run at p has.
+// share returns how many of c.per, cell steps or sequences, a run at p has.
 func (c contrast) share(p results.Point) float64 {
 	if c.per == "sequence" {
 		return float64(p.Batch)
@@ -198,7 +199,7 @@ func energyTable(recs []results.Record) *table.Table {
 	return t
 }
 
-// apart is how far the windows of r are from each other, over the median.
+// apart returns the largest difference between windows of r, over the median.
 func apart(r *results.Record) float64 {
 	if joules(r) == 0 || len(r.Energy.Windows) == 0 {
 		return 0
@@ -206,8 +207,8 @@ func apart(r *results.Record) float64 {
 	return (slices.Max(r.Energy.Windows) - slices.Min(r.Energy.Windows)) / joules(r)
 }
 
-// halves is how far the median of the first half of r's windows is from that of the second, over the
-// median of all: how well the energy repeats.
+// halves returns the difference between the medians of the first and the second half of r's windows,
+// over the median of all. It says how well the energy repeats.
 func halves(r *results.Record) float64 {
 	if joules(r) == 0 || len(r.Energy.Windows) < 2 {
 		return 0
@@ -217,7 +218,7 @@ func halves(r *results.Record) float64 {
 	return math.Abs(middle(slices.Clone(all[:n]))-middle(slices.Clone(all[len(all)-n:]))) / joules(r)
 }
 
-// most is the largest of what is said of records.
+// most returns the largest value that of has for a record.
 func most(recs []results.Record, of func(*results.Record) float64) (worst float64) {
 	for i := range recs {
 		worst = max(worst, of(&recs[i]))
@@ -225,7 +226,7 @@ func most(recs []results.Record, of func(*results.Record) float64) (worst float6
 	return worst
 }
 
-// uncounted is why records have no energy; "": they have, or nobody asked.
+// uncounted returns why records have no energy; "": they have, or nobody asked.
 func uncounted(recs []results.Record) string {
 	for _, r := range recs {
 		if r.Energy != nil && r.Energy.Reason != nil {

@@ -38,7 +38,7 @@ func wordModels(s Size) (points []results.Point, data string) {
 	return points, data
 }
 
-// trainSpecs are the technique and its baseline, each as one replay a run on a GPU.
+// trainSpecs returns the technique and its baseline. On a GPU, each run of them is one graph replay.
 func trainSpecs(on Target) (parallel, serial grid.Spec) {
 	parallel, serial = spec(intra, "scc", knob.Params{"intra": 1}), spec(baseline, "scc", knob.Params{"intra": 0})
 	if on.GPU {
@@ -55,8 +55,8 @@ const (
 	speedShare = 10
 )
 
-// wordOptimizer is plain SGD whose steps are cut short: by rates without the limit, one stream of
-// the Elman network unlearns again and again.
+// wordOptimizer is plain SGD with clipped gradients. Without the clipping, one stream of the Elman
+// network loses again and again what it has learnt.
 const wordOptimizer = "sgd:lr=2:clip=0.1"
 
 var hwangTrain = Experiment{
@@ -99,7 +99,7 @@ func reportWords(recs []results.Record, on Target) (*Report, error) {
 	}
 	rep.Findings = append(rep.Findings,
 		"The paper reports speed alone. It names neither its text nor its learning rate, so the curves of loss are ours: of the documentation and sources of Go, by SGD with the same learning rate for all.",
-		"N streams learn N × h words at a time, by BPTT(2h; h): errors flow back through h to 2h − 1 steps. Fewer streams thus learn from longer contexts, and each minibatch is of fewer places of the text. Which of the two moves the loss was not measured.")
+		"N streams learn N × h words at a time, by BPTT(2h; h): errors flow back through h to 2h − 1 steps. Fewer streams thus learn from longer contexts, and each minibatch covers fewer places of the text. Which of the two changes the loss was not measured.")
 	fig, err := plots.Lines(learnt, plots.Spec{X: "frames", Y: "held-out", Series: "batch", Panel: "cell", Machine: on.Name, Title: "Learning a language model: loss against words, by the number of streams"})
 	byStreams(fig, "Words that were trained on")
 	rep.add("hwang-train-words", fig, err)
@@ -114,7 +114,7 @@ func reportWords(recs []results.Record, on Target) (*Report, error) {
 	return rep, nil
 }
 
-// byStreams has a figure with a line for each number of streams speak as the paper does.
+// byStreams labels a figure with a line for each number of streams as the paper does.
 func byStreams(ch *plots.Chart, x string) {
 	if ch == nil {
 		return
@@ -131,7 +131,7 @@ func byStreams(ch *plots.Chart, x string) {
 
 // wordRuns are the trainings of one network, and its passes alone.
 type wordRuns struct {
-	alone  []results.Record // passes: of each training's turns, or of older runs, which timed them apart
+	alone  []results.Record // passes: timed in turns with each training or, in older runs, apart
 	learnt []results.Record // of the technique, each network's in order
 	serial []results.Record // of the baseline
 }
@@ -158,7 +158,7 @@ func newWordRuns(recs []results.Record) wordRuns {
 	return w
 }
 
-// timed is a record of so many seconds, that of no training.
+// timed returns r as a record of t seconds without a training.
 func timed(r *results.Record, label string, t float64) results.Record {
 	one := *r
 	one.Training, one.Impl.Label = nil, label
@@ -166,7 +166,7 @@ func timed(r *results.Record, label string, t float64) results.Record {
 	return one
 }
 
-// curve lists the records of a network, from the first on; what was trained twice after a kill
+// curve lists the records of a network, from the first on. What was trained twice, after a kill,
 // counts once.
 func curve(recs []results.Record, p results.Point) []*results.Record {
 	list := quantity.Latest(where(recs, func(q results.Point) bool { return q == p }))
@@ -174,9 +174,9 @@ func curve(recs []results.Record, p results.Point) []*results.Record {
 	return list
 }
 
-// pace is the median time of an iteration between records, feeding and reading the loss included:
-// from the first record on, before which caches and clocks were cold, if there are several. NaN:
-// there is none.
+// pace returns the median time of an iteration between records, feeding and reading the loss
+// included; NaN if there is none. The first of several records does not count: caches and clocks
+// were cold.
 func pace(curve []*results.Record) float64 {
 	return middle(paces(curve))
 }
@@ -211,14 +211,14 @@ func (w wordRuns) rates() []results.Record {
 	return list
 }
 
-// A streamsRun is what a number of streams came to.
+// A streamsRun holds the results of one number of streams.
 type streamsRun struct {
 	point        results.Point
 	alone        float64 // seconds of a pass
 	overhead     overhead
 	train, slow  float64 // seconds of an iteration: of the technique, of the baseline
 	unsteady     float64 // slowest over median time of an iteration
-	loss, toLoss float64 // the lowest held-out one within as many words as all have seen; seconds to the highest of these
+	loss, toLoss float64 // the lowest held-out loss within the words that all have seen; seconds to the highest such loss of all
 }
 
 func (s streamsRun) words(seconds float64) float64 {
@@ -241,8 +241,8 @@ func (s streamsRun) rate(seconds float64) table.Cell {
 	return missing()
 }
 
-// runs are those of all numbers of streams that have learnt. Words is how many all have seen, and
-// loss one that all have come to that were evaluated; -Inf: none was.
+// runs returns a run for each number of streams that has learnt. All of them have seen words, and
+// all that were evaluated have reached loss; -Inf: none was evaluated.
 func (w wordRuns) runs() (list []streamsRun, words int64, loss float64) {
 	words, loss = math.MaxInt64, math.Inf(-1)
 	all := points(w.learnt)
@@ -325,7 +325,7 @@ func (rep *Report) wordSpeed(list []streamsRun, name string, on Target) {
 		}
 	}
 	if len(list) > 1 && enough > 0 {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %d streams train at %s, the best of 1 to %d at %s. The paper says that %d come to almost the maximum; more were not trained here.",
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %d streams train at %s; the best number from 1 to %d trains at %s. The paper says that %d reach almost the maximum. More were not trained here.",
 			name, enoughStreams, quantity.SI(enough, "words/s"), enoughStreams, quantity.SI(best, "words/s"), enoughStreams))
 	}
 	unsteady := 0.0
@@ -333,7 +333,7 @@ func (rep *Report) wordSpeed(list []streamsRun, name string, on Target) {
 		unsteady = max(unsteady, s.unsteady)
 	}
 	if unsteady > 1.5 {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: between two records, iterations took up to %.1f× as long as usual. Another program probably disturbed these trainings, and their speeds are not to be trusted.", name, unsteady))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: between two records, iterations took up to %.1f× as long as usual. Another program probably disturbed these trainings, so do not trust their speeds.", name, unsteady))
 	}
 	rep.wordOverhead(list, name, on)
 }
@@ -354,13 +354,13 @@ func (rep *Report) wordOverhead(list []streamsRun, name string, on Target) {
 	here := fmt.Sprintf("%s: feeding, optimiser and reading the loss change the time of a pass by %+.0f to %+.0f %%", name, least, most)
 	rep.yardstick(here)
 	if turns := on.overheadSays(name, all); turns != "" {
-		rep.Findings = append(rep.Findings, turns+" Feeding, optimiser and reading the loss are the difference.")
+		rep.Findings = append(rep.Findings, turns+" The difference is feeding, the optimiser and reading the loss.")
 		return
 	}
-	rep.Findings = append(rep.Findings, here+". Passes were timed apart from the trainings, so a busy machine moves this too.")
+	rep.Findings = append(rep.Findings, here+". Passes were timed apart from the trainings, so a busy machine changes this as well.")
 }
 
-// wordLoss says what the number of streams makes of the loss.
+// wordLoss adds findings on how the loss depends on the number of streams.
 func (rep *Report) wordLoss(list []streamsRun, words int64, loss float64, name string) {
 	known := slices.DeleteFunc(slices.Clone(list), func(s streamsRun) bool { return math.IsNaN(s.loss) })
 	if len(known) < 2 {
@@ -386,7 +386,7 @@ func (rep *Report) wordLoss(list []streamsRun, words int64, loss float64, name s
 	if len(known) < len(list) {
 		all = "All that were evaluated"
 	}
-	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words the lowest held-out loss is from %.3f (N = %d) to %.3f nats (N = %d). %s come to %.3f: N = %d after %s, N = %d after %s.",
+	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words, the lowest held-out loss ranges from %.3f (N = %d) to %.3f nats (N = %d). %s reach %.3f: the first, N = %d, after %s; the last, N = %d, after %s.",
 		name, quantity.SI(float64(words), ""), low.loss, low.point.Batch, high.loss, high.point.Batch, all, loss,
 		fast.point.Batch, quantity.Duration(fast.toLoss), slow.point.Batch, quantity.Duration(slow.toLoss)))
 	rep.yardstick(fmt.Sprintf("%s: lowest held-out loss %.3f with N = %d, %.3f with N = %d", name, low.loss, low.point.Batch, high.loss, high.point.Batch))

@@ -9,8 +9,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestWordsAlike: the points of hwang-train have as many words a minibatch for every number of
-// streams, at either size, and errors flow back through as many steps again.
+// TestWordsAlike: at either size, the points of hwang-train have equally many words a minibatch for
+// every number of streams. Errors flow back through as many steps again.
 func TestWordsAlike(t *testing.T) {
 	e, err := experiments.Lookup("hwang-train")
 	if err != nil {
@@ -31,8 +31,8 @@ func TestWordsAlike(t *testing.T) {
 	}
 }
 
-// TestWordReport: speeds are medians without the first record, losses are set side by side after
-// as many words, and times are those of the first record that is as low. Passes are those of the
+// TestWordReport: speeds are medians without the first record. Losses are compared after equally
+// many words, and times are those of the first record with so low a loss. Passes are timed in the
 // training's turns.
 func TestWordReport(t *testing.T) {
 	recs := slices.DeleteFunc(planned(t, "hwang-train", cpu), func(r results.Record) bool { return r.Point.Cell != "lstm-c" || r.Point.Batch == 8 })
@@ -98,9 +98,9 @@ func TestWordReport(t *testing.T) {
 	}
 }
 
-// TestWordReportInPart: a network that was not evaluated has no part in the loss that all come to.
+// TestWordReportInPart: a network that was not evaluated does not count for the loss that all reach.
 func TestWordReportInPart(t *testing.T) {
-	for unknown, want := range map[int]string{0: ". All come to ", 8: ". All that were evaluated come to ", -1: ""} {
+	for unknown, want := range map[int]string{0: ". All reach ", 8: ". All that were evaluated reach ", -1: ""} {
 		var list []results.Record
 		for _, r := range planned(t, "hwang-train", cpu) {
 			one := *r.Training

@@ -11,8 +11,8 @@ import (
 	"rnnbench/results"
 )
 
-// martinFindings sets the record beside what the paper says of Figure 1: the paper's
-// own LSTM first, and then the fastest of the same length, of which same speaks.
+// martinFindings compares the records with what the paper says of Figure 1: first over the paper's
+// own LSTM, then, in same, over the fastest LSTM of the same length.
 func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, on Target, same []string) {
 	var first, last *results.Record
 	lo, hi, at := math.Inf(1), 0.0, ""
@@ -45,7 +45,7 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 	out = append(out, same...)
 	if first != nil && last != first {
 		grown := events(last) / events(first)
-		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events per second at length %d and %.1f at length %d, %.2f× as many. The paper reports 13.1 at 256 and 129 at 65536. A GPU with thousands of threads needs as many steps to be busy%s", events(first), first.Point.Steps, events(last), last.Point.Steps, grown, on.say("; two cores need a few hundred.", ".")))
+		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events per second at length %d and %.1f at length %d, %.2f× as many. The paper reports 13.1 at 256 and 129 at 65536. A GPU with thousands of threads needs thousands of steps to be busy%s", events(first), first.Point.Steps, events(last), last.Point.Steps, grown, on.say("; two cores need a few hundred.", ".")))
 		long := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == 65536 }) // the paper's longest
 		if long == nil {
 			long = last
@@ -68,7 +68,7 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 	rep.Findings = append(rep.Findings, out...)
 }
 
-// longBeatsMany sets one long sequence of an LS-LSTM beside many short ones of an LSTM.
+// longBeatsMany compares one long sequence of an LS-LSTM with many short ones of an LSTM.
 func longBeatsMany(r *Report, recs []results.Record, on Target) {
 	const claim = "an LS-LSTM with one sequence of 8192 events beats an LSTM with 256 sequences"
 	scan := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == 8192 })
@@ -89,9 +89,9 @@ func longBeatsMany(r *Report, recs []results.Record, on Target) {
 	r.claim(on, claim, words, events(scan) > events(lstm), "")
 }
 
-// martinForms sets the best scan of one sequence beside every LSTM of one: the
-// paper's counterpart, and then the fastest first. The LSTM's rate is that at 256
-// steps, on which it does not depend.
+// martinForms compares the best scan of one sequence with every LSTM of one: the paper's
+// counterpart, then the others, the fastest first. An LSTM runs 256 steps, since its rate does not
+// depend on their number.
 func martinForms(recs []results.Record) []string {
 	one := func(p results.Point) bool { return p.Batch == 1 }
 	var best *results.Record
@@ -132,8 +132,7 @@ func martinForms(recs []results.Record) []string {
 	return []string{fmt.Sprintf("One sequence, speed-up of the LS-LSTM of length %d over LSTMs of length 256: %s.", best.Point.Steps, strings.Join(parts, "; "))}
 }
 
-// sameLength sets LS-LSTM and the fastest LSTM beside each other where both have as
-// many steps, one sequence.
+// sameLength compares LS-LSTM and the fastest LSTM where both have as many steps, with one sequence.
 func sameLength(recs []results.Record) []string {
 	var parts []string
 	longest := 0

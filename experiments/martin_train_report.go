@@ -10,7 +10,7 @@ import (
 	"rnnbench/results"
 )
 
-// column is one of numbers.
+// column returns a column of numbers.
 func column(name, key string) table.Column { return table.Column{Name: name, Key: key, Right: true} }
 
 // lossTable is Table 1, with the paper's numbers in brackets.
@@ -41,7 +41,7 @@ func lossTable(all []learned) *table.Table {
 	return t
 }
 
-// soonerTable is how much sooner the LS-LSTM learns than each LSTM.
+// soonerTable shows how much sooner the LS-LSTM learns than each LSTM.
 func soonerTable(ls learned, lstms []learned) *table.Table {
 	t := &table.Table{
 		Title: "Time to equal loss: the lowest held-out loss that both reach",
@@ -100,7 +100,7 @@ func (rep *Report) soonerFindings(ls learned, lstms []learned, on Target) {
 	if each == nil {
 		return
 	}
-	rep.Findings = append(rep.Findings, fmt.Sprintf("Time of an LSTM to the lowest held-out loss that both reach, over that of the LS-LSTM: %s. The paper: the LS-LSTM reaches in about 4.5 hours a better training loss than any LSTM in 18. Held-out losses are compared here, since each training loss is of one minibatch.%s",
+	rep.Findings = append(rep.Findings, fmt.Sprintf("Time of an LSTM to the lowest held-out loss that both reach, over that of the LS-LSTM: %s. The paper: in about 4.5 hours, the LS-LSTM reaches a better training loss than any LSTM in 18. Held-out losses are compared here, since each training loss is of one minibatch.%s",
 		strings.Join(each, ", "), on.agree(lo >= 4)))
 	here := fmt.Sprintf("%.2f×", lo)
 	if hi > lo {
@@ -185,7 +185,7 @@ func restFindings(rep *Report, all []learned, on Target) {
 	for _, l := range all {
 		turns = append(turns, l.overhead)
 		if more := l.rest(); more < 0 {
-			rest = append(rest, "nothing that noise does not hide for "+l.label)
+			rest = append(rest, "less than the noise for "+l.label)
 		} else if !math.IsNaN(more) {
 			rest = append(rest, fmt.Sprintf("%.1f %% for %s", more, l.label))
 		}

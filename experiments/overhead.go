@@ -8,17 +8,17 @@ import (
 	"rnnbench/results"
 )
 
-// The most that whole training is to take beyond forward and backward alone, in percent.
+// The target: the most that whole training may take beyond forward and backward alone, in percent.
 const (
 	overheadGPU = 10
 	overheadCPU = 5
 )
 
-// An overhead is how long an iteration takes beside forward and backward alone, embedding and
-// output layer included, as both were timed in turns.
+// An overhead compares an iteration with forward and backward alone, embedding and output layer
+// included. Both were timed in turns.
 type overhead struct {
-	ratio float64 // of an iteration over a pass: median over the records; not a number: unknown
-	least float64 // the same of the least times of all records
+	ratio float64 // of an iteration over a pass: median over the records; NaN: unknown
+	least float64 // the least iteration over the least pass of all records
 	pass  float64 // seconds: median over the records
 
 	// unsure is how far the median of another training may lie to either side: half of the notch
@@ -26,7 +26,7 @@ type overhead struct {
 	unsure float64
 }
 
-// overheadOf is that of a network's records.
+// overheadOf returns the overhead of a network's records.
 func overheadOf(recs []*results.Record) overhead {
 	var ratios, passes []float64
 	iteration, pass := math.Inf(1), math.Inf(1)
@@ -59,7 +59,7 @@ func middle(values []float64) float64 {
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
 
-// overheadSays sets what networks of some name take beside the target; "": none is known.
+// overheadSays compares the overheads of networks of some name with the target; "": none is known.
 func (t Target) overheadSays(name string, all []overhead) string {
 	low, high, least, most := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	unsure := 0.0 // of the network that takes most
@@ -76,11 +76,11 @@ func (t Target) overheadSays(name string, all []overhead) string {
 	if high < low {
 		return ""
 	}
-	return fmt.Sprintf("%s: timed in turns, an iteration takes %+.1f to %+.1f %% more than forward and backward alone, and by the least times %+.1f to %+.1f %%. %s",
+	return fmt.Sprintf("%s: timed in turns, an iteration takes %+.1f to %+.1f %% more than forward and backward alone, or by the shortest times %+.1f to %+.1f %%. %s",
 		name, low, high, least, most, t.meets(high, unsure))
 }
 
-// meets sets an overhead in percent, give or take so much, beside the target.
+// meets says whether an overhead in percent, give or take unsure, meets the target.
 func (t Target) meets(percent, unsure float64) string {
 	target, device := overheadCPU, "CPU"
 	if t.GPU {
@@ -89,7 +89,7 @@ func (t Target) meets(percent, unsure float64) string {
 	is := "it is met."
 	switch {
 	case t.Reduced:
-		is = "it is for the full size."
+		is = "it applies to the full size alone."
 	case math.Abs(percent-float64(target)) <= unsure:
 		is = "records differ too much to tell whether it is met."
 	case percent > float64(target):

@@ -124,7 +124,7 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 		if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Point.Resets > 0 }) {
 			without = "heads, projections and resets"
 		}
-		rep.Findings = append(rep.Findings, "cuDNN runs here only layers without "+without+", and cells that it has.")
+		rep.Findings = append(rep.Findings, "cuDNN runs here only its own cells, in layers without "+without+".")
 		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	}
 	if on.GPU {
@@ -136,7 +136,7 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 	return rep, nil
 }
 
-// besideVendor says how many times as fast as cuDNN's fastest form ours is, by the width of the precision.
+// besideVendor adds the speed-up of our fastest form over cuDNN's fastest, in fp32 and in 16 bits.
 func besideVendor(rep *Report, recs []results.Record) {
 	theirs := vendorsOf(recs)
 	own := slices.DeleteFunc(labels(recs), quantity.Vendor)
@@ -171,7 +171,7 @@ func seconds(r *results.Record) table.Cell {
 	return table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))
 }
 
-// overSlowest draws how many times as fast as the slowest technique of each layer the others are.
+// overSlowest draws each technique's speed-up over the slowest technique of the layer.
 func overSlowest(recs []results.Record, names []string, on Target) plots.Figure {
 	ch := &plots.Chart{Title: "Layers that people run: speed-up over the slowest technique", Subtitle: on.Name,
 		Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in depth, direction, minibatch, time steps and precision."},

@@ -10,8 +10,8 @@ import (
 	"rnnbench/results"
 )
 
-// ragged sets layers whose sequences have lengths of their own beside the same layers with all steps: how much of
-// the time of full batches each technique takes.
+// ragged compares layers whose sequences have lengths of their own with the same layers at full
+// length: each technique's time over that of full batches.
 func ragged(rep *Report, recs []results.Record, on Target) {
 	full := func(p results.Point) results.Point {
 		p.Lengths = ""
@@ -65,7 +65,7 @@ func ragged(rep *Report, recs []results.Record, on Target) {
 		}
 	}
 	if parts != nil {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("Where sequences have half of the steps in the mean, time over that of full batches: %s.", strings.Join(parts, ", ")))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("Sequences of half the steps on average take these parts of the time of full batches: %s.", strings.Join(parts, ", ")))
 	}
 	fig, err := plots.Lines(of, plots.Spec{X: "lengths", Y: "time", Panel: "hidden", Machine: on.Name, Title: "Layers whose sequences have lengths of their own"})
 	rep.add("production-lengths", fig, err)

@@ -9,7 +9,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestProductionLengths sets layers with lengths beside the same layers with all steps, where both are known.
+// TestProductionLengths compares layers with lengths with the same layers at full length, where both
+// are known.
 func TestProductionLengths(t *testing.T) {
 	e, err := experiments.Lookup("production")
 	if err != nil {
@@ -25,7 +26,7 @@ func TestProductionLengths(t *testing.T) {
 			return rep
 		}
 		rep := of(recs)
-		i := slices.IndexFunc(rep.Findings, func(s string) bool { return strings.HasPrefix(s, "Where sequences have half of the steps") })
+		i := slices.IndexFunc(rep.Findings, func(s string) bool { return strings.HasPrefix(s, "Sequences of half the steps") })
 		if len(rep.Tables) != 2 || len(rep.Tables[1].Rows) != 2 || i < 0 || len(rep.Figures) != 2 {
 			t.Fatalf("%d tables, %d figures, findings %q", len(rep.Tables), len(rep.Figures), rep.Findings)
 		}

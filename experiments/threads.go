@@ -40,7 +40,8 @@ func threadCounts(s Size, on Target) []int {
 	return append(list, all)
 }
 
-// threaded are techniques with each number of threads. All run in one process, in turns; those that a technique does not use sleep.
+// threaded returns techniques with each number of threads. All run in one process, in turns. Threads
+// that a technique does not use sleep.
 func threaded(s Size, on Target, specs ...grid.Spec) (all []grid.Spec) {
 	for _, n := range threadCounts(s, on) {
 		for _, one := range specs {
@@ -48,7 +49,7 @@ func threaded(s Size, on Target, specs ...grid.Spec) (all []grid.Spec) {
 			for name, v := range one.Knobs {
 				k[name] = v
 			}
-			if on.Workers != 1 { // one alone cannot be fewer
+			if on.Workers != 1 { // a single thread cannot be fewer
 				k["workers"] = n
 			}
 			all = append(all, spec(fmt.Sprintf("%s, %s", one.Label, quantity.Plural(n, "thread")), one.Name, k))
@@ -57,7 +58,7 @@ func threaded(s Size, on Target, specs ...grid.Spec) (all []grid.Spec) {
 	return all
 }
 
-// threadsOf is how many threads a record is of.
+// threadsOf returns the number of threads that a record ran on.
 func threadsOf(r *results.Record) int { return max(1, r.Impl.Knobs["workers"]) }
 
 // threadParts are small, middle and large layers of one to many sequences, forward and training, and recurrences alone.
@@ -84,13 +85,13 @@ type threadCurve struct {
 	best  []*results.Record // from one thread on
 }
 
-// up is how many times as fast the i-th is as one thread.
+// up returns the speed-up of the i-th record over one thread.
 func (s threadCurve) up(i int) float64 { return s.best[0].Seconds() / s.best[i].Seconds() }
 
-// ideal is the share of what so many threads would give at best.
+// ideal returns the speed-up of the i-th record over its number of threads.
 func (s threadCurve) ideal(i int) float64 { return s.up(i) / float64(threadsOf(s.best[i])) }
 
-// peak is the one with the least time.
+// peak returns the index of the fastest record.
 func (s threadCurve) peak() int {
 	best := 0
 	for i := range s.best {
@@ -101,7 +102,7 @@ func (s threadCurve) peak() int {
 	return best
 }
 
-// threadCurves are those of which one thread was measured and more were.
+// threadCurves returns the layers that were measured on one thread and on more.
 func threadCurves(recs []results.Record) (all []threadCurve) {
 	for _, p := range points(recs) {
 		fastest := map[int]*results.Record{}
@@ -130,7 +131,7 @@ func threadCurves(recs []results.Record) (all []threadCurve) {
 	return all
 }
 
-// A threadGroup is a kind of layer whose curves are told together.
+// A threadGroup is a kind of layer whose curves are reported together.
 type threadGroup struct{ cell, pass, precision string }
 
 func (g threadGroup) String() string { return fmt.Sprintf("%s, %s, %s", g.cell, g.pass, g.precision) }
@@ -158,14 +159,14 @@ func reportThreads(recs []results.Record, on Target) (*Report, error) {
 		return nil, fmt.Errorf("experiments: no layer was measured on one thread and on more")
 	}
 	rep := &Report{Tables: []*table.Table{tableOfThreads(all)}}
-	rep.Findings = append(rep.Findings, "Each number of threads takes the fastest technique. Speed-up is over the fastest one on a single thread of the same run; the ideal is the number of threads. All numbers of threads were measured in turns, and threads without work sleep.")
+	rep.Findings = append(rep.Findings, "Each number of threads uses its fastest technique. Speed-up is over the fastest one on a single thread of the same run; the ideal is the number of threads. All numbers of threads were measured in turns, and threads without work sleep.")
 	for _, g := range groupsOf(all) {
 		rep.scale(g, g.in(all), on)
 	}
 	return rep, nil
 }
 
-// scale tells of one group.
+// scale adds the findings and the figure of one group.
 func (rep *Report) scale(g threadGroup, some []threadCurve, on Target) {
 	var ups, shares []float64
 	fewer, most := 0, 0
@@ -190,10 +191,10 @@ func (rep *Report) scale(g threadGroup, some []threadCurve, on Target) {
 	name := func(s threadCurve) string {
 		return fmt.Sprintf("%d units, minibatch %d", s.point.Hidden, s.point.Batch)
 	}
-	text := fmt.Sprintf("%s: the best number of threads is %.2f× as fast as one (geometric mean of %s). %s reach %.0f %% of the ideal with %s, the most, and %.0f %% with %s, the least.",
+	text := fmt.Sprintf("%s: the best number of threads is %.2f× as fast as one (geometric mean of %s). %s reach %.0f %% of the ideal at most (%s), and %.0f %% at least (%s).",
 		g, geomean(ups), quantity.Plural(len(some), "layer"), quantity.Plural(most, "thread"), shares[best], name(some[best]), shares[worst], name(some[worst]))
 	if fewer > 0 {
-		text += fmt.Sprintf(" Fewer threads than all are fastest at %d of %d.", fewer, len(some))
+		text += fmt.Sprintf(" Fewer threads than all are fastest at %d of %d layers.", fewer, len(some))
 	}
 	rep.Findings = append(rep.Findings, text)
 	rep.yardstick(fmt.Sprintf("%s: %.2f× one thread on up to %d", g, geomean(ups), most))

@@ -10,11 +10,11 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A threadLimit is what holds a layer back on some threads, each as a share of its time.
+// A threadLimit says what holds a layer back on some threads, each as a share of its time.
 type threadLimit struct {
-	barriers float64 // of workers that meet at each step, or at each operation
-	uneven   float64 // that the mean worker waits for the busiest
-	memory   float64 // of reading what no private cache holds, at the measured rate
+	barriers float64 // barriers at each step, or at each operation
+	uneven   float64 // waiting of the mean worker for the busiest
+	memory   float64 // reading what no private cache holds, at the measured rate
 }
 
 // Names of limits.
@@ -39,8 +39,8 @@ func (l threadLimit) largest() string {
 	return name
 }
 
-// limitOf works out what holds a record back: meetings by the barriers that were measured on that many threads, shares by
-// strips of 16 units, memory by the rate that all threads together were measured at.
+// limitOf models what holds a record back. Barriers take the time that was measured on that many
+// threads. Shares are of strips of 16 units. Memory has the rate of all threads together.
 func limitOf(r *results.Record, here *model.Machine) threadLimit {
 	n, sec, p := threadsOf(r), r.Seconds(), r.Point
 	passes := 1
@@ -100,7 +100,7 @@ func sharedRate(m *model.Machine, bytes float64, n int) float64 {
 	return m.Levels[len(m.Levels)-1].B
 }
 
-// limitThreads adds what holds each layer back on most threads.
+// limitThreads adds the limits of each layer on the most threads.
 func limitThreads(rep *Report, recs []results.Record, here *model.Machine) {
 	t := &table.Table{Title: "What holds layers back on all threads, as shares of the time of a run (modelled)", Columns: []table.Column{
 		{Name: "Cell", Key: "cell"}, {Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"},
@@ -124,7 +124,7 @@ func limitThreads(rep *Report, recs []results.Record, here *model.Machine) {
 				text += fmt.Sprintf(", %s at %d", name, counts[name])
 			}
 		}
-		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: what the model finds to hold %s back most on all threads: %s.", g, quantity.Plural(len(some), "layer"), text[2:]))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: what limits %s most on all threads, by the model: %s.", g, quantity.Plural(len(some), "layer"), text[2:]))
 	}
 	if len(t.Rows) > 0 {
 		rep.Tables = append(rep.Tables, t)

@@ -28,7 +28,8 @@ func threads(p results.Point, technique string, seconds map[int]float64) (recs [
 	return recs
 }
 
-// TestThreadCounts: as many threads as there are are measured, and powers of two below.
+// TestThreadCounts: all threads are measured, and powers of two below. The full size has the middles
+// between those, too.
 func TestThreadCounts(t *testing.T) {
 	e, err := experiments.Lookup("threads")
 	if err != nil {
@@ -100,7 +101,7 @@ func TestThreadsReport(t *testing.T) {
 	}
 	said := strings.Join(rep.Findings, "\n")
 	for _, want := range []string{
-		"is 3.58× as fast as one (geometric mean of 2 layers)", "Fewer threads than all are fastest at 1 of 2.",
+		"is 3.58× as fast as one (geometric mean of 2 layers)", "Fewer threads than all are fastest at 1 of 2 layers.",
 		"barriers at 1, something else at 1",
 	} {
 		if !strings.Contains(said, want) {

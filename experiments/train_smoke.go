@@ -12,7 +12,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// smokePrecisions are those that a target may train in.
+// smokePrecisions returns the precisions that a target can train in.
 func smokePrecisions(on Target) []string {
 	if on.GPU {
 		return []string{"fp32", "tf32", "bf16", "fp16"}
@@ -80,8 +80,8 @@ func smokePoints(technique string, s Size, on Target) []results.Point {
 	return points
 }
 
-// farthest is how far a training is from double precision where it is furthest, in units of what
-// is allowed; ok: it was trained and compared.
+// farthest returns a training's largest distance from double precision, in units of what is allowed.
+// ok says that it was trained and compared.
 func farthest(r *results.Record) (far float64, ok bool) {
 	apart := r.Training.Apart()
 	if r.Status != results.OK || len(apart) == 0 {
@@ -104,9 +104,9 @@ func labelsOf(recs []results.Record) []string {
 // smokeTable has a row for each cell and precision, and a column for each technique.
 func (r *Report) smokeTable(recs []results.Record) {
 	t := &table.Table{
-		Title:   "Largest distance of the loss from double precision over all iterations, as a part of what is allowed",
+		Title:   "Largest distance of the loss from double precision over all iterations, as a share of what is allowed",
 		Columns: []table.Column{{Name: "Cell", Key: "cell"}, {Name: "Precision", Key: "precision"}},
-		Notes: []string{fmt.Sprintf("Allowed are four times the spread of eight trainings in double precision, whose first weights are off by one unit in the last place; %d iterations. "+
+		Notes: []string{fmt.Sprintf("Allowed: four times the spread of eight double-precision trainings whose first weights differ by one unit in the last place; %d iterations. "+
 			"Above 1 the training is wrong. A dash: the technique declines the network.", smoke.Iterations)},
 	}
 	labels := labelsOf(recs)
@@ -134,13 +134,13 @@ func smokeCell(r *results.Record) table.Cell {
 	return table.Cell{Text: fmt.Sprintf("%.2f", far), Value: far}
 }
 
-// smokeFigure has a panel for each precision: how far the furthest cell has been until each iteration.
+// smokeFigure has a panel for each precision: the largest distance of any cell up to each iteration.
 func (r *Report) smokeFigure(recs []results.Record, on Target) {
 	fig := &plots.Chart{
 		Title: "Training by each technique, against double precision", Subtitle: on.Name + " · the furthest of all cells so far",
 		X:     plots.Axis{Title: "Iteration", Scale: plots.Linear},
-		Y:     plots.Axis{Title: "Distance, as a part of what is allowed", Scale: plots.Log, Format: func(v float64) string { return fmt.Sprintf("%g", v) }},
-		Notes: []string{"Allowed are four times the spread of eight trainings in double precision, whose first weights are off by one unit in the last place."},
+		Y:     plots.Axis{Title: "Distance, as a share of what is allowed", Scale: plots.Log, Format: func(v float64) string { return fmt.Sprintf("%g", v) }},
+		Notes: []string{"Allowed: four times the spread of eight double-precision trainings whose first weights differ by one unit in the last place."},
 	}
 	for _, precision := range smokePrecisions(on) {
 		some := where(recs, func(p results.Point) bool { return p.Precision == precision })
@@ -194,7 +194,7 @@ func (r *Report) smokeFindings(recs []results.Record) {
 			continue
 		case far <= 1:
 			right++
-		default: // no number is not right either
+		default: // NaN is not right either
 			wrong = append(wrong, fmt.Sprintf("%s (%.3g times what is allowed)", name, far))
 		}
 		if !(far <= most) {
