@@ -14,18 +14,18 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// The ladder of Appleyard et al. (2016), Table 1: LSTM of 512 units, batch 64,
-// four layers on an M40.
+// A rung is a stage of the ladder of Appleyard et al. (2016), Table 1: an LSTM of 512 units, batch
+// 64, four layers, on an M40.
 type rung struct {
 	label string
 	knobs knob.Params // nil: the naive technique
 	paper float64     // µs per cell
 	up    float64     // speed-up that the paper prints
-	cpu   reason      // what a CPU makes of the step, where that differs from the paper
-	gpu   reason      // what a GPU of today makes of it
+	cpu   reason      // why the step differs from the paper's on a CPU, if it does
+	gpu   reason      // why it does on a GPU of today
 }
 
-// A reason explains why a step gains more than the paper's or, if not more, less.
+// A reason explains why a step gains more than in the paper or, unless more is set, less.
 type reason struct {
 	text string
 	more bool
@@ -64,25 +64,23 @@ func ladderSpecs(layers int) []grid.Spec {
 // asGraph is the label of the last stage replayed as a graph.
 const asGraph = "6 as a graph"
 
-// besideLadder are the last stage replayed as a graph, and forms of NVIDIA's library.
+// besideLadder returns the last stage replayed as a graph, then forms of NVIDIA's library.
 func besideLadder(layers int, forms []grid.Spec) []grid.Spec {
 	return append(beyond(layers)[:1], forms...)
 }
 
-// beyond are what the paper could not yet set beside its ladder: the last stage
-// replayed as a graph, and what became of the library that the paper is of.
+// beyond returns what the paper could not yet compare with its ladder: the last stage replayed as a
+// graph, and today's version of the library that the paper describes.
 func beyond(layers int) []grid.Spec {
 	specs := ladderSpecs(layers)
 	return append([]grid.Spec{graphed(asGraph, specs[len(specs)-1])}, vendors()[0])
 }
 
-// byCuBLAS is the label of a stage whose products are all the vendor library's: on
-// a GPU the packed weights of stage 4 belong to a kernel of this program, which is
-// more than the paper's transposition.
+// byCuBLAS returns the label of a stage whose products are all the vendor library's. On a GPU, stage
+// 4 otherwise packs weights for a kernel of rnnbench, which is more than the paper's transposition.
 func byCuBLAS(label string) string { return label + ", cuBLAS" }
 
-// libraryLadder is the ladder with products by the vendor's library alone, as the
-// paper's is.
+// libraryLadder returns the ladder with every product by the vendor's library, as in the paper.
 func libraryLadder(layers int) []grid.Spec {
 	specs := ladderSpecs(layers)
 	for i, s := range specs {
@@ -224,7 +222,7 @@ func libraryFigure(rep *Report, recs []results.Record, p results.Point, on Targe
 	rep.add(fmt.Sprintf("appleyard-table1-cublas-T%d", p.Steps), fig, err)
 }
 
-// bestForm is the label of the fastest form of NVIDIA's library at a point; "": there is none.
+// bestForm returns the label of the fastest form of NVIDIA's library at a point, or "".
 func bestForm(recs []results.Record, p results.Point) string {
 	if r := fastest(recs, vendorLabels(), func(q results.Point) bool { return q == p }); r != nil {
 		return r.Impl.Label
@@ -261,8 +259,8 @@ func addLibrary(t *table.Table, recs []results.Record, p results.Point, rungs []
 	}
 }
 
-// libraryTimes is how much faster the whole ladder is by the vendor's library, 0 if
-// that was not measured.
+// libraryTimes returns the speed-up of the whole ladder with the vendor's products; 0 if not
+// measured.
 func libraryTimes(recs []results.Record, p results.Point) float64 {
 	here := func(q results.Point) bool { return q == p }
 	rungs := ladder(p.Layers)
@@ -273,8 +271,8 @@ func libraryTimes(recs []results.Record, p results.Point) float64 {
 	return a.Seconds() / b.Seconds()
 }
 
-// ladderFindings says what becomes of the whole ladder at a point, and of what the
-// paper could not measure.
+// ladderFindings adds findings about the whole ladder at a point, and about what the paper could not
+// measure.
 func (rep *Report) ladderFindings(recs []results.Record, p results.Point, on Target) {
 	here := func(q results.Point) bool { return q == p }
 	rungs := ladder(p.Layers)
@@ -309,8 +307,8 @@ func (rep *Report) ladderFindings(recs []results.Record, p results.Point, on Tar
 	}
 }
 
-// furthest names the stage after the given one whose step is furthest from the paper's, as
-// the reason why the whole ladder is; empty where no step is known.
+// furthest names the stage after the given one whose step differs most from the paper's. It serves
+// as the reason why the whole ladder differs. It is empty if no step is known.
 func furthest(recs []results.Record, p results.Point, after int) (why string) {
 	here := func(q results.Point) bool { return q == p }
 	rungs := ladder(p.Layers)
@@ -328,8 +326,8 @@ func furthest(recs []results.Record, p results.Point, after int) (why string) {
 	return why
 }
 
-// explain is the sentence that explains a step that gains more than the paper's,
-// or less; none where what r has explains the opposite.
+// explain returns a sentence on why a step gains more than the paper's (above), or less. It is empty
+// if r only has a reason for the opposite.
 func (r rung) explain(above bool, on Target) string {
 	why, place := r.cpu, "a CPU"
 	if on.GPU {
@@ -360,11 +358,10 @@ func span(a, b *results.Record) (lo, hi float64) {
 	return *a.Stats.Lo / *b.Stats.Hi, *a.Stats.Hi / *b.Stats.Lo
 }
 
-// differ reports whether a measured factor tells another story than the
-// paper's: it lies more than 15 % away.
+// differ reports whether a measured factor is more than 15 % away from the paper's.
 func differ(here, paper float64) bool { return math.Abs(math.Log(here/paper)) > math.Log(1.15) }
 
-// clearly reports whether a factor is a gain that wants a reason.
+// clearly reports whether a factor is a gain of more than 15 %, which wants a reason.
 func clearly(gain float64) bool { return gain > 1 && differ(gain, 1) }
 
 // at keeps the records of one point.

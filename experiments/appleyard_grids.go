@@ -14,7 +14,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// grids of Figures 1 and 2.
+// appleyardGrid returns the grid of Figures 1 and 2.
 func appleyardGrid(s Size) (hidden, batch []int, steps int) {
 	if s == Quick {
 		return []int{64, 128, 256, 512}, []int{8, 32}, 10
@@ -111,8 +111,8 @@ var appleyardFig1 = Experiment{
 	},
 }
 
-// ladderFigures draws the stages over the grid and, on a GPU, the last one beside
-// what the paper did not have.
+// ladderFigures draws the stages over the grid and, on a GPU, the last one beside graphs and cuDNN,
+// which the paper did not have.
 func (rep *Report) ladderFigures(four []results.Record, on Target) {
 	rungs := ladder(4)
 	stage := func(r results.Record) bool {
@@ -128,7 +128,7 @@ func (rep *Report) ladderFigures(four []results.Record, on Target) {
 	}
 }
 
-// gains says at which minibatch the ladder gains most.
+// gains adds the claim and the finding about the minibatch at which the ladder gains most.
 func gains(rep *Report, four []results.Record, gain map[int][]float64, on Target) {
 	var parts []string
 	top, topBatch := 0.0, 0
@@ -148,7 +148,7 @@ func gains(rep *Report, four []results.Record, gain map[int][]float64, on Target
 	}
 }
 
-// layers keeps the records of networks of so many layers.
+// layers keeps the records of networks of n layers.
 func layers(recs []results.Record, n int) []results.Record {
 	var out []results.Record
 	for _, r := range recs {

@@ -59,7 +59,8 @@ func TestRandomLayers(t *testing.T) {
 	}
 }
 
-// TestSeedOfRecords: a report reads the seed in the records, so it has the order and the size of their layers.
+// TestSeedOfRecords: a report takes the seed from the records, so it knows the order and the size of
+// their layers.
 func TestSeedOfRecords(t *testing.T) {
 	e, err := experiments.Lookup("random-layers")
 	if err != nil {

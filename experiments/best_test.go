@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestRivalsAtTheirBest: at full size on a GPU every algorithm of cuDNN runs as a graph and launched by the host,
-// at each point of the experiments that quote it. What is compiled for each layer may be missing
-// where its weights do not fit on chip.
+// TestRivalsAtTheirBest: at full size on a GPU, the experiments that quote cuDNN run each of its
+// algorithms, as a graph and launched by the host. The one that is compiled for each layer may be
+// missing where its weights do not fit on chip.
 func TestRivalsAtTheirBest(t *testing.T) {
 	for _, id := range []string{"appleyard-table1", "appleyard-fig1", "appleyard-fig2", "diamos-fig3", "diamos-speech", "cudnn-stacks", "cudnn-fp32", "cudnn-bf16", "cudnn-fp16", "cudnn-train"} {
 		e, err := experiments.Lookup(id)
@@ -47,8 +47,8 @@ func TestRivalsAtTheirBest(t *testing.T) {
 	}
 }
 
-// TestPlain: products in fp32 are also measured by multiply-adds alone, and no others; the report sets both beside
-// cuDNN, and one of records without them says nothing of it.
+// TestPlain: fp32, and no other precision, is also measured by multiply-adds alone. The report
+// compares both with cuDNN. Without such records it says nothing of them.
 func TestPlain(t *testing.T) {
 	for _, id := range []string{"cudnn-stacks", "cudnn-fp32", "cudnn-bf16", "cudnn-train"} {
 		e, err := experiments.Lookup(id)
@@ -83,8 +83,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestBarrierAlone: the latency of a barrier is set beside that of a launch where the device has both,
-// and is not measured where it has not.
+// TestBarrierAlone: the latencies of a barrier and of a launch are compared if the device has both.
+// Else the claim is not measured.
 func TestBarrierAlone(t *testing.T) {
 	e, err := experiments.Lookup("diamos-barrier")
 	if err != nil {
@@ -110,7 +110,7 @@ func TestBarrierAlone(t *testing.T) {
 	}
 }
 
-// TestLongBeatsMany: one long sequence is set beside many short ones where both were measured.
+// TestLongBeatsMany: one long sequence is compared with many short ones if both were measured.
 func TestLongBeatsMany(t *testing.T) {
 	record := func(label, cell string, steps, batch int, seconds float64) results.Record {
 		return results.Record{Status: results.OK, Device: "cuda-synthetic", Impl: results.Impl{Name: "scan", Label: label}, Stats: &results.Stats{N: 6, Median: seconds},

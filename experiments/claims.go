@@ -15,7 +15,7 @@ const (
 	Agrees         Outcome = "agrees"
 	Differs        Outcome = "differs"
 	Reduced        Outcome = "reduced size"         // smaller than the paper's, so neither agrees nor differs
-	Irreproducible Outcome = "cannot be reproduced" // data or machines are not to be had
+	Irreproducible Outcome = "cannot be reproduced" // data or machines cannot be had
 	Yardstick      Outcome = "yardstick"            // no paper makes a claim
 	Unmeasured     Outcome = "not measured"         // these records do not have it
 )
@@ -44,8 +44,8 @@ func (c Claim) Verdict() string {
 	return string(c.Outcome) + ": " + c.Why
 }
 
-// claim adds a claim that what was measured agrees with, or differs from for the
-// reason why. On reduced sizes it does neither.
+// claim adds a paper's claim and what was measured here. why is the reason if they differ. On
+// reduced sizes they neither agree nor differ.
 func (r *Report) claim(on Target, paper, here string, agrees bool, why string) {
 	c := Claim{Paper: paper, Here: here, Outcome: Agrees}
 	switch {
@@ -60,7 +60,7 @@ func (r *Report) claim(on Target, paper, here string, agrees bool, why string) {
 	r.Claims = append(r.Claims, c)
 }
 
-// unmeasured adds a claim that the records at hand say nothing of, and what they lack.
+// unmeasured adds a claim that the records cannot answer, with what they lack.
 func unmeasured(r *Report, paper, lacks string) {
 	r.Claims = append(r.Claims, Claim{Paper: paper, Here: "these records lack " + lacks, Outcome: Unmeasured})
 }
@@ -70,8 +70,8 @@ func (r *Report) yardstick(here string) {
 	r.Claims = append(r.Claims, Claim{Here: here, Outcome: Yardstick})
 }
 
-// agree is a sentence that says whether a measurement agrees with the paper. On
-// reduced sizes it says that it tells neither.
+// agree returns a sentence that says whether a measurement agrees with the paper. On reduced sizes
+// it says that neither can be told.
 func (t Target) agree(yes bool) string {
 	switch {
 	case t.Reduced:
@@ -82,8 +82,8 @@ func (t Target) agree(yes bool) string {
 	return " They disagree; " + unknownCause + "."
 }
 
-// reduced reports whether recs are of the quick size alone, which is smaller than
-// the paper's. Points that are in no plan are of an earlier quick plan.
+// reduced reports whether all recs are of the quick size, and that is smaller than the paper's.
+// Points that are in no plan count as those of an earlier quick plan.
 func (e Experiment) reduced(recs []results.Record, on Target) bool {
 	of := func(size Size) map[results.Point]bool {
 		set := map[results.Point]bool{}
@@ -117,11 +117,10 @@ func (e Experiment) Heading(r *Report) string {
 	return e.Title
 }
 
-// reducedMark is in every title of what is of reduced size.
+// reducedMark ends the title of every table and figure of reduced size.
 const reducedMark = " (reduced size)"
 
-// mark says in the titles of tables and figures, from those numbers on, that they
-// are of reduced size.
+// mark adds reducedMark to the titles of r's tables and figures, from these indices on.
 func mark(r *Report, tables, figures int) {
 	for _, t := range r.Tables[tables:] {
 		if t.Title != "" {

@@ -11,8 +11,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestClaims: every experiment says what the paper found and what was measured of
-// it, and a difference has a reason or says that its cause is not known.
+// TestClaims: every experiment says what the paper found and what was measured of it. A difference
+// has a reason, or says that its cause is not known.
 func TestClaims(t *testing.T) {
 	for _, on := range []experiments.Target{cpu, gpu} {
 		for _, e := range experiments.All() {
@@ -99,8 +99,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestSameLength: an LS-LSTM is set beside the fastest LSTM of the same length, and
-// beside the one of a grouped product a step before the naive one.
+// TestSameLength: an LS-LSTM is compared with the fastest LSTM of the same length. The LSTM with a
+// grouped product a step comes before the naive one.
 func TestSameLength(t *testing.T) {
 	all := planned(t, "martin-fig1", gpu)
 	for i := range all {
@@ -121,8 +121,8 @@ func TestSameLength(t *testing.T) {
 	}
 }
 
-// TestAlgorithmsAlike: where the vendor's algorithms have the same errors and times
-// they are called one, and else not.
+// TestAlgorithmsAlike: the vendor's algorithms are called one if they have the same errors and
+// times, and not otherwise.
 func TestAlgorithmsAlike(t *testing.T) {
 	recs := planned(t, "cudnn-bf16", gpu)
 	for i := range recs {
@@ -157,7 +157,7 @@ func TestLibraryLadder(t *testing.T) {
 	}
 }
 
-// TestStartUp: what a start takes is the record's own difference.
+// TestStartUp: the time of a start is derived from the records.
 func TestStartUp(t *testing.T) {
 	recs := planned(t, "diamos-fig4", gpu)
 	for i, r := range recs {

@@ -14,8 +14,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// The layer of Diamos et al. (2016): one gate, 1152 units, on a TitanX of 6.144
-// TFLOP/s.
+// diamosLayer returns the layer of Diamos et al. (2016): one gate, 1152 units. The paper ran it on a
+// TitanX of 6.144 TFLOP/s.
 func diamosLayer(s Size) results.Point {
 	p := results.Point{Cell: "rnn-relu", Pass: "forward", Hidden: 1152, Input: 1152, Batch: 4, Steps: 100, Layers: 1, Precision: "fp32"}
 	if s == Quick {
@@ -32,26 +32,26 @@ func large(s Size) int {
 	return 2560
 }
 
-// persistentSpec and gemmSpec are the paper's rivals: weights on chip, and a
-// product and a cell dispatched at each step. packed says when the weights are
-// arranged for products, 1 in each pass and 2 ahead.
+// persistentSpec is the paper's technique: weights on chip. packed says when weights are packed: 1
+// in each pass, 2 ahead.
 func persistentSpec(label string, packed int) grid.Spec {
 	return spec(label, "persistent", knob.Params{"transposed": packed})
 }
 
+// gemmSpec is its rival: a product and a cell dispatched at each step.
 func gemmSpec(label string, packed int) grid.Spec {
 	return spec(label, "cudnnstyle", knob.Params{"transposed": packed, "streams": 1, "overlap": 0, "inputbatch": 0})
 }
 
-// byLibrary is s with every product by the vendor's library in single precision.
-// The paper's rivals are that library and Nervana's, section 5.1.
+// byLibrary returns s with every product by the vendor's library in single precision. The paper's
+// rivals are that library and Nervana's, section 5.1.
 func byLibrary(label string, s grid.Spec) grid.Spec {
 	k := knob.Params{"narrow": 2, "split": 2}
 	maps.Copy(k, s.Knobs)
 	return spec(label, s.Name, k)
 }
 
-// rate is a record's throughput as a cell, and as a number where there is one.
+// rate returns a record's throughput as a cell and in FLOP/s: a dash and NaN if r is nil.
 func rate(r *results.Record) (table.Cell, float64) {
 	if r == nil {
 		return missing(), math.NaN()
@@ -123,8 +123,8 @@ var diamosFig4 = Experiment{
 	},
 }
 
-// startUp is what a run takes besides its steps, by the difference of the two
-// longest of runs: a sentence, empty where they do not tell.
+// startUp returns a sentence on what a run takes besides its steps, by the difference of its two
+// longest runs. It is empty if they do not show it.
 func startUp(runs []*results.Record) string {
 	slices.SortFunc(runs, func(a, b *results.Record) int { return a.Point.Steps - b.Point.Steps })
 	if len(runs) < 2 {

@@ -10,8 +10,8 @@ import (
 	"rnnbench/results"
 )
 
-// Stacks that really train, beside the arithmetic of memory. The quick ones have a sixteenth of
-// the units and steps, and so of each layer and of the memory a 256th.
+// memoryScale divides the units and the steps of quick stacks. So their layers and their memory
+// shrink to a 256th.
 const memoryScale = 16
 
 // limit is the memory that stacks are to fit into.
@@ -22,7 +22,7 @@ func (s Size) limit() float64 {
 	return titanMemory
 }
 
-// of is u at a size.
+// of returns u at a size.
 func (u utterance) of(s Size) utterance {
 	if s == Quick {
 		u.hidden, u.steps = u.hidden/memoryScale, u.steps/memoryScale
@@ -30,7 +30,7 @@ func (u utterance) of(s Size) utterance {
 	return u
 }
 
-// point is the training of so many layers.
+// point returns the training of so many layers.
 func (u utterance) point(layers int) results.Point {
 	return results.Point{Cell: "rnn-relu", Pass: "train", Hidden: u.hidden, Input: u.hidden, Layers: layers, Batch: u.batch, Steps: u.steps, Precision: "fp32"}
 }
@@ -41,11 +41,11 @@ type trainedStack struct {
 	layers int
 }
 
-// pairOf is how many layers the stacks have whose memory is compared between minibatches.
+// pairOf is the number of layers of the two stacks whose memory is compared between minibatches.
 const pairOf = 2
 
-// deepStacks are the deepest that fit, by the matrices of a persistent layer's schedule: five in a
-// hundred are left to what a device needs besides.
+// deepStacks returns the deepest stacks whose matrices, in the schedule of a persistent layer, fit
+// into 95 % of the limit. The rest is left to what a device needs besides.
 func deepStacks(s Size) []trainedStack {
 	us := utterances()
 	var all []trainedStack

@@ -15,15 +15,15 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// The labels of the barrier experiment. Recorded runs have the first.
+// Labels of the barrier experiment. Recorded runs have the first; see named.
 const (
 	meetings   = "meeting per step"
 	operations = "operation per step"
 	products   = "product and cell per step"
 )
 
-// named is recs with the barrier's label as readers see it. Records keep the label
-// under which they were measured.
+// named returns recs with the barrier's label as readers see it. Records keep the label under which
+// they were measured.
 func named(recs []results.Record) []results.Record {
 	recs = slices.Clone(recs)
 	for i := range recs {
@@ -121,7 +121,7 @@ const aTenth = "a barrier has about a tenth of the latency of a kernel launch"
 // else: doctor and each run measure them.
 func barrierAsSuch(r *Report, on Target) {
 	if !on.GPU {
-		return // launches there are none
+		return // a CPU has no launches
 	}
 	if on.Barrier == 0 || on.Launch == 0 {
 		unmeasured(r, aTenth, "the latency of a barrier or of a launch alone")
@@ -136,9 +136,9 @@ func barrierAsSuch(r *Report, on Target) {
 	r.Findings = append(r.Findings, "Alone, "+here+". Kernels that do nothing else gave these times. Most persistent kernels here need no barrier of all blocks: their blocks exchange states in groups.")
 }
 
-// measuredBarrier says what a barrier of a CPU's workers takes, by the measurement of the machine.
+// measuredBarrier adds the time of a barrier of a CPU's workers, as measured on the machine.
 func measuredBarrier(r *Report, here *model.Machine) {
-	if here.GPU != nil || here.Barrier() == 0 { // a GPU's is in its limits
+	if here.GPU != nil || here.Barrier() == 0 { // barrierAsSuch has a GPU's
 		return
 	}
 	words := fmt.Sprintf("a barrier of %d workers takes %s", here.Parts(), quantity.SI(here.Barrier(), "s"))

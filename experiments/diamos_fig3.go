@@ -23,7 +23,7 @@ func narrowed(points []results.Point) []results.Point {
 	return points
 }
 
-// largeLayer is the label of products of a layer of the size at which the paper finds them efficient.
+// largeLayer labels products in a layer of the size at which the paper finds them efficient.
 const largeLayer = "cudnnstyle, large layer"
 
 var diamosFig3 = Experiment{
@@ -52,7 +52,7 @@ var diamosFig3 = Experiment{
 		}
 		whole.show(rep, on, "diamos-fig3", "")
 		alone.show(rep, on, "diamos-fig3-recurrent", ", the recurrent product alone")
-		first := alone // the paper's
+		first := alone // the paper's rates are probably of this
 		if first.hidden == 0 {
 			first = whole
 		}
@@ -66,14 +66,14 @@ var diamosFig3 = Experiment{
 	},
 }
 
-// paperOver is how much faster the persistent layer is than products in the paper, by minibatch, of TFLOP/s in
-// the text of sections 4, by Nervana's library, and 5.1.1.
+// paperOver is the paper's speed-up of the persistent layer over products, by minibatch. The TFLOP/s
+// are from the text of sections 4, with Nervana's library, and 5.1.1.
 var paperOver = map[int]float64{4: 2.8 / 0.099, 64: 2.8 / 1.5}
 
 // A fig3Row is a minibatch with its records; nil: missing.
 type fig3Row struct{ persistent, products, large, library, graph, vendor *results.Record }
 
-// times is how much faster the persistent layer is than r; 0: unknown.
+// times returns the speed-up of the persistent layer over r; 0: unknown.
 func (f fig3Row) times(r *results.Record) float64 {
 	if f.persistent == nil || r == nil {
 		return 0
@@ -81,7 +81,7 @@ func (f fig3Row) times(r *results.Record) float64 {
 	return r.Seconds() / f.persistent.Seconds()
 }
 
-// over is that over products.
+// over is the speed-up over products.
 func (f fig3Row) over() float64 { return f.times(f.products) }
 
 // A fig3 is the figure with the input product, or with hardly any.
@@ -91,7 +91,7 @@ type fig3 struct {
 	at     map[int]fig3Row
 	order  []int   // minibatches with a persistent layer
 	most   float64 // throughput of the persistent layer
-	top    int     // minibatch at which it has that
+	top    int     // minibatch with that throughput
 }
 
 func fig3Of(recs []results.Record) fig3 {
@@ -216,9 +216,9 @@ func fig3Claims(r *Report, on Target, f fig3) {
 	r.claim(on, better, fmt.Sprintf("%.2f× at minibatch 64, of %d units over %d", up, row.large.Point.Hidden, row.products.Point.Hidden), up > 1.15, "")
 }
 
-// losses says what products lose to a persistent layer that is so many times as
-// fast, and why it is less than the paper's: nothing where that is not so. As a
-// graph they lose graph, NaN if that is unknown.
+// losses returns sentences on why products are slower than the persistent layer, and why the factor
+// is below the paper's. times is the factor, and graph that over products replayed as a graph; NaN
+// if unknown.
 func losses(times, graph, paper float64, on Target) (why string) {
 	if clearly(times) {
 		why = " Products lose time to start-up and to rereading the weights at each step; the shares were not measured."

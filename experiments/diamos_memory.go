@@ -38,18 +38,18 @@ func utterances() []utterance {
 	}
 }
 
-// arithmetic is the paper's: one state per unit, step and sequence, and the
+// arithmetic returns the paper's counts in bytes: one state per unit, step and sequence, and the
 // recurrent weights.
 func (u utterance) arithmetic() (activations, weights float64) {
 	return 4 * float64(u.hidden) * float64(u.batch) * float64(u.steps), 4 * float64(u.hidden) * float64(u.hidden)
 }
 
-// A footprint is what training with a technique allocates: so many bytes, and so
-// many more for each layer.
+// A footprint is what training with a technique allocates, in bytes: a fixed part, and a part for
+// each layer.
 type footprint struct{ fixed, layer float64 }
 
-// footprintOf lays stacks of one and of two layers out, as the technique would
-// run them, and adds their matrices up.
+// footprintOf lays out stacks of one and of two layers, as the technique would run them, and adds up
+// their matrices.
 func footprintOf(t rnn.Technique, u utterance) (footprint, error) {
 	var bytes [2]float64
 	for i := range bytes {
@@ -85,7 +85,7 @@ var diamosMemory = Experiment{
 	},
 }
 
-// A story is what one way of counting says of every utterance.
+// A story holds every utterance's footprint by one way of counting.
 type story struct {
 	name  string
 	sizes []footprint // as utterances
@@ -94,9 +94,9 @@ type story struct {
 // arithmeticName stands for the paper's way of counting among techniques.
 const arithmeticName = "the paper's arithmetic"
 
-// stories counts as the paper does, and as every technique of this program that
-// trains such layers allocates. What a vendor's library keeps for the gradient only
-// it knows, on its device. Laying out takes seconds, so it is done once.
+// stories counts by the paper's arithmetic, and by what every technique of rnnbench that trains such
+// layers allocates. It leaves out vendors' libraries: only on its device does a library say what it
+// keeps for the gradient. Laying out takes seconds, so it is done once.
 var stories = sync.OnceValue(func() []story {
 	us := utterances()
 	paper := story{name: arithmeticName}

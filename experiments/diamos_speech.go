@@ -29,8 +29,8 @@ func stacks() []stack {
 	}
 }
 
-// skips are the rows of Table 1: 48 layers of 1152 units with a connection over each so many of
-// them, 0 for none, and the word error rate.
+// skips returns the word error rates of Table 1, of 48 layers of 1152 units. The index is the number
+// of layers that each skip connection spans; 0: there is none.
 func skips() []float64 { return []float64{100, 38.77, 33.28, 30.32, 29.40, 29.82, 30.04, 29.87, 27.44} }
 
 // parameters is the number of weights of the recurrent layers.
@@ -80,7 +80,7 @@ var diamosSpeech = Experiment{
 	},
 }
 
-// reportWordErrors lists what cannot be measured, and why.
+// reportWordErrors lists the word error rates, which cannot be measured, and says why.
 func reportWordErrors(rep *Report) {
 	const why = "not reproducible: 500 hours of private speech"
 	t := &table.Table{

@@ -9,8 +9,8 @@ import (
 	"rnnbench/tuner"
 )
 
-// predictedStep is the step that p measures, with the product of the input. Its layer is
-// divided as the kernel of rec says, if that is known, else in a band of rows for each worker.
+// predictedStep predicts the step that p measures, with its input product. The layer is divided as
+// by the kernel of rec, if that is known, else into a band of rows for each worker.
 func predictedStep(m *model.Machine, p results.Point, rec *results.Record) (model.Step, error) {
 	problem, err := tuner.Problem(p)
 	if err != nil {
@@ -41,8 +41,8 @@ func dividedStep(m *model.Machine, w model.Work, rec *results.Record) (model.Ste
 	return m.Bands(w)
 }
 
-// spared says which part of s alone, the longest of them, is longer than the whole
-// step was, so many seconds: that part takes less than the model has it.
+// spared explains a step that took fewer seconds than predicted. If the longest part of s alone
+// takes more seconds, the model overestimates that part.
 func spared(s model.Step, seconds float64) string {
 	exchange := s.Sync + s.Exchange
 	longest := max(exchange, s.Weights, s.Compute)
@@ -57,7 +57,7 @@ func spared(s model.Step, seconds float64) string {
 	return "the whole step took less time than the products alone at the measured rate"
 }
 
-// excuse says what the record shows of a step that is not as predicted.
+// excuse returns what the record shows of why a step is not as predicted.
 func excuse(rec *results.Record, s model.Step, ratio float64) string {
 	half, known := rec.Stats.HalfWidth()
 	switch {

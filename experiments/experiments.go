@@ -1,10 +1,8 @@
-// Package experiments holds the papers' tables and figures, and comparisons with
-// yardsticks: what to measure for each, and how to set what was measured beside
-// what the paper printed or the yardstick does.
+// Package experiments holds the papers' tables and figures, and comparisons with yardsticks. It says
+// what to measure for each, and how to compare it with the paper's numbers or with the yardstick.
 //
-// An experiment plans points and techniques, which somebody else measures, and
-// reports on records, whoever measured them; so every table and figure can be
-// drawn again from the records alone.
+// An experiment plans points and techniques, which other packages measure. It reports on records,
+// whoever measured them. So every table and figure can be drawn again from records alone.
 package experiments
 
 import (
@@ -39,42 +37,40 @@ type Experiment struct {
 	Title  string
 	Source string // authors, year and number of the table or figure
 
-	// Unlike says in what the measurement differs from the paper's besides the machine;
-	// "": in nothing, or there is no paper.
+	// Unlike says how the measurement differs from the paper's besides the machine; "": it does not,
+	// or there is no paper.
 	Unlike string
 
-	// Parts lists what is swept. Trainings lists what is trained afterwards. Either may be nil,
-	// and both where the experiment is counted or computed alone.
+	// Parts lists what is swept. Trainings lists what is trained afterwards. Either may be nil. Both
+	// are nil if the experiment only counts or computes.
 	Parts     func(Size, Target) []Part
 	Trainings func(Size, Target) []Training
 
-	// Vendor says that the library of a GPU's maker is what it is about: it needs
-	// such a GPU.
+	// Vendor says that it compares with the library of a GPU's maker, so it needs such a GPU.
 	Vendor bool
 
 	// Energy says that energy is counted, whether the user asks for it or not.
 	Energy bool
 
-	// Rivals is the kind of device on which it is about programs from elsewhere: it
-	// needs one. "": it is not.
+	// Rivals is the kind of device on which it compares with rivals, of which it needs one; "": it
+	// does not.
 	Rivals string
 
-	// Guests says that rivals are measured beside it where the user names some.
+	// Guests says that rivals are measured as well, if the user names some.
 	Guests bool
 
-	// Host says that it is about the threads of a processor: it needs one.
+	// Host says that it measures the threads of a processor, so it needs one.
 	Host bool
 
-	// Report sets records of the parts beside the paper.
+	// Report compares records of the parts with the paper.
 	Report func(recs []results.Record, on Target) (*Report, error)
 
-	// Model, where there is one, adds to a report what the analytical model
-	// says of the machine that the records are from.
+	// Model, if not nil, adds to a report what the analytical model says of the machine that the
+	// records are from.
 	Model func(rep *Report, recs []results.Record, here *model.Machine)
 }
 
-// On reports on records of device d. What the model says is left out where d's
-// memories were not measured.
+// On reports on records of device d. It leaves out the model if d's memories were not measured.
 func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error) {
 	on := targetOf(d, recs)
 	on.Reduced = e.reduced(recs, on)
@@ -114,7 +110,7 @@ func (e Experiment) predict(rep *Report, d results.Device, recs []results.Record
 	return nil
 }
 
-// doubt has findings and figures say what was not checked, or in part.
+// doubt adds to findings and figures what was not checked, or only in part.
 func (r *Report) doubt(recs []results.Record) {
 	doubts := quantity.Doubts(quantity.Latest(recs))
 	r.Findings = append(r.Findings, doubts...)
@@ -123,10 +119,10 @@ func (r *Report) doubt(recs []results.Record) {
 	}
 }
 
-// Concerns reports whether any of recs, of device d, can be in the experiment's
-// report: it is of a technique and a point that it measures. In a run of the
-// experiment's own it may have another size, as plans change; and one that is
-// computed alone needs such a run, but no record.
+// Concerns reports whether the experiment's report can use any of recs, measured on device d: those
+// of a technique and a point that it measures. own says that they are from a run of the experiment.
+// Then other sizes count too, since plans change, and an experiment that is computed alone needs no
+// record.
 func (e Experiment) Concerns(d results.Device, recs []results.Record, own bool) bool {
 	type kind struct {
 		label string
@@ -154,9 +150,9 @@ func (e Experiment) Concerns(d results.Device, recs []results.Record, own bool) 
 	return slices.ContainsFunc(recs, func(r results.Record) bool { return kinds[of(r.Impl.Label, r.Point)] })
 }
 
-// inOrder has recs in the order of the parts, whatever order they were measured
-// in: in that of the quick size if it has all of recs, else of the full one and
-// then the quick one. Those of no part come last.
+// inOrder returns recs in the order of the parts, whatever order they were measured in. It is that
+// of the quick size if it has all of recs, else that of the full size and then the quick one.
+// Records of no part come last.
 func (e Experiment) inOrder(recs []results.Record, on Target) []results.Record {
 	type key struct {
 		results.Point
@@ -206,12 +202,12 @@ type Target struct {
 
 	Rivals []Rival // that run there
 
-	Seed uint64 // of what is drawn at random
+	Seed uint64 // for random draws
 
 	Reduced bool // the sizes are smaller than the paper's
 }
 
-// TargetOf is d as a target.
+// TargetOf returns d as a target.
 func TargetOf(d results.Device) Target {
 	on := Target{Name: d.Name, GPU: results.OnGPU(d.Key), Rivals: rivalsOf(d.Facts)}
 	on.Barrier, on.Launch, on.InGraph = quantity.Seconds(d.Facts["barrier"]), quantity.Seconds(d.Facts["launches"]), quantity.Seconds(d.Facts["in a graph"])
@@ -222,7 +218,7 @@ func TargetOf(d results.Device) Target {
 	return on
 }
 
-// targetOf is d as the target of records, which have their seed.
+// targetOf returns d as the target of records, with their seed.
 func targetOf(d results.Device, recs []results.Record) Target {
 	on := TargetOf(d)
 	if len(recs) > 0 {
@@ -231,7 +227,7 @@ func targetOf(d results.Device, recs []results.Record) Target {
 	return on
 }
 
-// say is what holds of a target of t's kind.
+// say returns gpu on a GPU and cpu elsewhere.
 func (t Target) say(cpu, gpu string) string {
 	if t.GPU {
 		return gpu
@@ -239,7 +235,7 @@ func (t Target) say(cpu, gpu string) string {
 	return cpu
 }
 
-// beside are specs, and on a GPU others too.
+// beside returns specs and, on a GPU, the others as well.
 func (t Target) beside(specs []grid.Spec, gpu ...grid.Spec) []grid.Spec {
 	if !t.GPU {
 		return specs
@@ -247,7 +243,7 @@ func (t Target) beside(specs []grid.Spec, gpu ...grid.Spec) []grid.Spec {
 	return append(slices.Clip(specs), gpu...)
 }
 
-// graphed is s replayed as a graph.
+// graphed returns s replayed as a graph.
 func graphed(label string, s grid.Spec) grid.Spec {
 	k := knob.Params{"graph": 1}
 	maps.Copy(k, s.Knobs)
@@ -260,8 +256,8 @@ type Part struct {
 	Specs  []grid.Spec
 }
 
-// A Training is a grid that is trained: each technique at each point learns the same task by
-// the same optimiser. Input, Output and OneHot of a point are to be those of the task.
+// A Training is a grid that is trained: each technique at each point learns the same task by the
+// same optimiser. Input, Output and OneHot of a point must be those of the task.
 type Training struct {
 	Part
 	Plan results.TrainingPlan
@@ -290,7 +286,8 @@ type Report struct {
 	Figures  []Named
 	Files    []File
 
-	// How many of the first tables and figures have the paper's sizes whatever was measured, or say theirs.
+	// How many of the first tables and figures are not marked as reduced: they have the paper's
+	// sizes whatever was measured, or say their own.
 	exact struct{ tables, figures int }
 }
 
@@ -370,7 +367,7 @@ func spec(label, name string, k knob.Params) grid.Spec {
 	return grid.Spec{Name: name, Label: label, Knobs: k}
 }
 
-// fastest is the fastest record of several labels at a point, nil if none is ok.
+// fastest returns the fastest record of several labels at a point, nil if none is ok.
 func fastest(recs []results.Record, labels []string, at func(results.Point) bool) (best *results.Record) {
 	for _, l := range labels {
 		if r := find(recs, l, at); r != nil && (best == nil || r.Seconds() < best.Seconds()) {
@@ -402,8 +399,8 @@ func points(recs []results.Record) []results.Point {
 	return out
 }
 
-// product is every combination of hidden sizes and batches at point p, with
-// inputs as wide as the layers.
+// product returns every combination of hidden sizes and batches at point p, with inputs as wide as
+// the layers.
 func product(p results.Point, hidden, batch []int) []results.Point {
 	var out []results.Point
 	for _, h := range hidden {
@@ -416,8 +413,8 @@ func product(p results.Point, hidden, batch []int) []results.Point {
 	return out
 }
 
-// add appends the figure unless drawing it failed because there is nothing to
-// draw; then the report says so. A name that another figure has gets a number.
+// add appends a figure. If there was nothing to draw, a finding says so instead. A name that another
+// figure has gets a number.
 func (r *Report) add(name string, f plots.Figure, err error) {
 	if err != nil {
 		r.Findings = append(r.Findings, fmt.Sprintf("Figure %s is missing: %v.", name, err))

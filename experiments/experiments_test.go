@@ -24,9 +24,8 @@ import (
 	"rnnbench/tuner/auto"
 )
 
-// TestPlans lays out every quick point of every experiment with every technique
-// that it names: nothing that is planned may be declined, and every technique
-// of a part has a label of its own.
+// TestPlans lays out every point of every experiment with every technique that it names. No
+// technique declines a planned point, and no two techniques of a part have the same label.
 func TestPlans(t *testing.T) {
 	for _, e := range experiments.All() {
 		for _, size := range []experiments.Size{experiments.Quick, experiments.Full} {
@@ -87,7 +86,7 @@ func partsOf(e experiments.Experiment, size experiments.Size, on experiments.Tar
 	return all
 }
 
-// learnt has a network of record r write records as it learns: its loss falls, faster for each
+// learnt returns records of a network that learns, made from r: its loss falls, faster for each
 // later technique.
 func learnt(r results.Record, t results.TrainingPlan, technique int) []results.Record {
 	n := t.Iterations
@@ -169,8 +168,8 @@ func recordsOf(parts []experiments.Part) []results.Record {
 	return recs
 }
 
-// TestReports has every experiment report on synthetic records, and on fewer
-// and fewer of them: what is missing may not break a report.
+// TestReports has every experiment report on synthetic records, and on fewer and fewer of them.
+// Missing records must not break a report.
 func TestReports(t *testing.T) {
 	for _, on := range []experiments.Target{cpu, gpu} {
 		reports(t, on)
@@ -236,7 +235,7 @@ func reports(t *testing.T, on experiments.Target) {
 	}
 }
 
-// said holds that a report says nothing of no points.
+// said checks that no finding is about no points at all.
 func said(t *testing.T, id string, rep *experiments.Report) {
 	t.Helper()
 	for _, empty := range []string{" of 0 points", ": .", ": ,", "NaN×"} {
@@ -246,7 +245,8 @@ func said(t *testing.T, id string, rep *experiments.Report) {
 	}
 }
 
-// numbers holds that a column of numbers has no words in data, such as a dash for what is missing.
+// numbers checks that a column of numbers holds no words in data, such as a dash for a missing
+// value.
 func numbers(t *testing.T, id string, rep *experiments.Report) {
 	t.Helper()
 	if rep == nil {
@@ -263,7 +263,8 @@ func numbers(t *testing.T, id string, rep *experiments.Report) {
 	}
 }
 
-// TestQuickOrder: the table of a quick reproduction has its rows in the order of its plan, also those that the full one has, too.
+// TestQuickOrder: the table of a quick reproduction has its rows in the order of the quick plan,
+// even those that the full plan has as well.
 func TestQuickOrder(t *testing.T) {
 	e, err := experiments.Lookup("martin-kernel")
 	if err != nil {
@@ -286,7 +287,7 @@ func TestQuickOrder(t *testing.T) {
 	}
 }
 
-// TestMartinKernelCopy sets scans beside a copy of as many bytes, where the rate of copies is known.
+// TestMartinKernelCopy compares scans with a copy of as many bytes, if the rate of copies is known.
 func TestMartinKernelCopy(t *testing.T) {
 	e, err := experiments.Lookup("martin-kernel")
 	if err != nil {
@@ -317,8 +318,8 @@ func TestMartinKernelCopy(t *testing.T) {
 	}
 }
 
-// TestPartOfHwang says nothing of the best speed where a budget left out the
-// numbers of sequences that have it.
+// TestPartOfHwang: a report says nothing of the best speed if a budget left out the numbers of
+// sequences that reach it.
 func TestPartOfHwang(t *testing.T) {
 	e, err := experiments.Lookup("hwang-fig3")
 	if err != nil {
@@ -338,8 +339,7 @@ func TestPartOfHwang(t *testing.T) {
 	}
 }
 
-// TestLadderIsThePapers holds the paper's own numbers to each other: the
-// speed-ups printed are those of the times printed.
+// TestLadderIsThePapers: the speed-ups that the paper prints are those of the times that it prints.
 func TestLadderIsThePapers(t *testing.T) {
 	e, err := experiments.Lookup("appleyard-table1")
 	if err != nil {
@@ -361,7 +361,7 @@ func TestLadderIsThePapers(t *testing.T) {
 	}
 }
 
-// report is what an experiment says of recs.
+// report returns an experiment's report on recs.
 func report(t *testing.T, id string, recs []results.Record, on experiments.Target) *experiments.Report {
 	t.Helper()
 	e, err := experiments.Lookup(id)
@@ -375,7 +375,7 @@ func report(t *testing.T, id string, recs []results.Record, on experiments.Targe
 	return rep
 }
 
-// planned are the synthetic records of an experiment.
+// planned returns the synthetic records of an experiment.
 func planned(t *testing.T, id string, on experiments.Target) []results.Record {
 	t.Helper()
 	e, err := experiments.Lookup(id)
@@ -390,7 +390,7 @@ func without(recs []results.Record, label string) []results.Record {
 	return slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Impl.Label == label })
 }
 
-// faster has the records of a label take a part of their time.
+// faster makes the records of a label so many times as fast.
 func faster(recs []results.Record, label string, times float64) []results.Record {
 	recs = slices.Clone(recs)
 	for i, r := range recs {
@@ -405,7 +405,7 @@ func faster(recs []results.Record, label string, times float64) []results.Record
 	return recs
 }
 
-// about is the first finding that has some words; "" if none does.
+// about returns the first finding that contains words; "" if none does.
 func about(rep *experiments.Report, words string) string {
 	if rep == nil {
 		return ""
@@ -418,7 +418,7 @@ func about(rep *experiments.Report, words string) string {
 	return ""
 }
 
-// TestLadderStep: a stage has no step of its own where the one before is missing.
+// TestLadderStep: a stage after a missing one has no step.
 func TestLadderStep(t *testing.T) {
 	for _, on := range []experiments.Target{cpu, gpu} {
 		all := planned(t, "appleyard-table1", on)
@@ -469,8 +469,8 @@ func TestLadderReasons(t *testing.T) {
 	}
 }
 
-// TestRivals: the paper's factor is over Nervana's library, and which products its
-// rates count it does not say.
+// TestRivals: the report says that the paper's factor is over Nervana's library, and that the paper
+// does not say which products its rates count.
 func TestRivals(t *testing.T) {
 	rep := report(t, "diamos-fig3", planned(t, "diamos-fig3", gpu), gpu)
 	if s := about(rep, "cuBLAS"); !strings.Contains(s, "28× is over products of Nervana's library") {
@@ -481,7 +481,7 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// TestOfWhatIsCompared: a share is one of the points that were compared.
+// TestOfWhatIsCompared: a share counts only the points that were compared.
 func TestOfWhatIsCompared(t *testing.T) {
 	all := planned(t, "martin-kernel", cpu)
 	n := len(report(t, "martin-kernel", all, cpu).Tables[0].Rows)
@@ -508,9 +508,9 @@ func TestOfWhatIsCompared(t *testing.T) {
 	}
 }
 
-// TestReasonsOfGains: what explains a gain is said of a clear one alone.
+// TestReasonsOfGains: only a clear gain gets a reason.
 func TestReasonsOfGains(t *testing.T) {
-	training := func(times float64) (recs []results.Record) { // what training takes, as so many parts of its time
+	training := func(times float64) (recs []results.Record) { // trainings that are so many times as fast
 		for _, r := range planned(t, "appleyard-fig2", cpu) {
 			if r.Point.Pass == "train" {
 				r = faster([]results.Record{r}, r.Impl.Label, times)[0]
@@ -545,7 +545,8 @@ func TestReasonsOfGains(t *testing.T) {
 	}
 }
 
-// TestConcerns: a run of the experiment may be of sizes that it had once; any other has to be at its points.
+// TestConcerns: a run of the experiment itself may have the sizes of an earlier plan. Other records
+// must be at its points.
 func TestConcerns(t *testing.T) {
 	here := results.Device{Key: "cpu-synthetic-2t"}
 	for _, id := range []string{"appleyard-table1", "diamos-memory"} {
@@ -569,7 +570,7 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-// TestFigureNamesDiffer: no figure of a report takes the file of another.
+// TestFigureNamesDiffer: no two figures of a report have the same file name.
 func TestFigureNamesDiffer(t *testing.T) {
 	e, err := experiments.Lookup("appleyard-table1")
 	if err != nil {
@@ -602,8 +603,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestPredicted has the model speak of records that are what it predicts, and of
-// some that are not.
+// TestPredicted compares the model with records that are as it predicts, and with one that is not.
 func TestPredicted(t *testing.T) {
 	m, err := model.Load("xeon")
 	if err != nil {
@@ -651,8 +651,8 @@ func TestPredicted(t *testing.T) {
 	}
 }
 
-// TestFasterThanPredicted: what is said of a step that takes less than the model
-// has it is about what limits it there.
+// TestFasterThanPredicted: the reason for a step that is faster than predicted names the model's
+// limit.
 func TestFasterThanPredicted(t *testing.T) {
 	e, err := experiments.Lookup("diamos-fig6")
 	if err != nil {
@@ -693,7 +693,7 @@ func TestFasterThanPredicted(t *testing.T) {
 	}
 }
 
-// TestMemoryIsThePapers holds the paper's arithmetic to the numbers it prints.
+// TestMemoryIsThePapers compares the paper's arithmetic with the numbers that it prints.
 func TestMemoryIsThePapers(t *testing.T) {
 	e, err := experiments.Lookup("diamos-memory")
 	if err != nil {
@@ -743,8 +743,8 @@ func TestMemoryIsThePapers(t *testing.T) {
 	}
 }
 
-// TestRecorded holds the figures of recorded experiments to what their records
-// give: no device is needed to draw them again.
+// TestRecorded compares the figures of recorded experiments with what their records give: no device
+// is needed to draw them again.
 func TestRecorded(t *testing.T) {
 	dirs, err := filepath.Glob("../results/*/*/records.jsonl")
 	if err != nil || len(dirs) == 0 {
@@ -781,8 +781,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// backwards reports whether a line of ch does not go from left to right: records
-// are in the order of measuring, which is none of an axis.
+// backwards reports whether a line of ch does not go from left to right. Records are in the order of
+// measuring, which is not that of an axis.
 func backwards(ch *plots.Chart) bool {
 	for _, p := range ch.Panels {
 		for _, s := range p.Series {

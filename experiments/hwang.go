@@ -28,8 +28,8 @@ func hwangSpecs(on Target) []grid.Spec {
 	return on.beside(specs, graphed(intra+", graph", specs[0]), graphed(baseline+", graph", specs[1]))
 }
 
-// minibatches divide frames new ones among N sequences, the paper's streams: h
-// steps of each, and the h before them for the errors to flow back through.
+// minibatches divides frames new steps among N sequences, the paper's streams. Each has h new steps
+// and a history of h steps, through which errors flow back.
 func minibatches(p results.Point, frames int, sequences []int) []results.Point {
 	var list []results.Point
 	for _, n := range sequences {
@@ -40,7 +40,7 @@ func minibatches(p results.Point, frames int, sequences []int) []results.Point {
 	return list
 }
 
-// powers are those of base from 1 to most, and most.
+// powers returns the powers of base below most, from 1 on, and then most.
 func powers(base, most int) []int {
 	var list []int
 	for n := 1; n < most; n *= base {
@@ -49,9 +49,9 @@ func powers(base, most int) []int {
 	return append(list, most)
 }
 
-// languageModel is the network of section 4. At quick size the output layer,
-// where the time goes, is the paper's; the input has fewer words, whose look-up
-// costs the same, and a minibatch fewer frames.
+// languageModel returns the network of section 4. At quick size, the output layer, which takes most
+// of the time, is the paper's. The input has fewer words, whose look-up costs the same, and a
+// minibatch has fewer frames.
 func languageModel(cell string, s Size) (p results.Point, frames int) {
 	p = results.Point{Cell: cell, Pass: "train", Hidden: 512, Input: 38000, Output: 20000, OneHot: true, Layers: 1, Precision: "fp32"}
 	if s == Quick {
@@ -119,8 +119,7 @@ func languageModels() []network {
 	return []network{{"rnn-tanh", "Elman network"}, {"lstm-c", "LSTM"}}
 }
 
-// inStreams has a figure over minibatches speak as the paper does: of streams, and
-// of its networks.
+// inStreams labels a figure over minibatches as the paper does: by streams and by its networks.
 func inStreams(ch *plots.Chart) {
 	if ch == nil {
 		return
@@ -194,8 +193,8 @@ var hwangFig4 = Experiment{
 	},
 }
 
-// enoughStreams is how many streams come to almost the best speed in the paper,
-// and almost the share that stands for its word, since it prints none.
+// With enoughStreams, the paper reaches almost the maximum speed. It prints no share, so almost is
+// the share that stands for its word.
 const (
 	enoughStreams = 64
 	almost        = 0.9
@@ -253,7 +252,7 @@ func streams(rep *Report, recs []results.Record, unit string, rate func(*results
 	return one, from, enough
 }
 
-// replayed says what graphs make of one sequence; nothing where none was measured.
+// replayed returns a sentence on what graphs gain with one sequence; empty if none was measured.
 func replayed(recs []results.Record) string {
 	one := func(p results.Point) bool { return p.Batch == 1 }
 	a, b := find(recs, baseline, one), find(recs, baseline+", graph", one)
@@ -264,12 +263,12 @@ func replayed(recs []results.Record) string {
 	return fmt.Sprintf("parallelism across steps, replayed as a graph, is %.1f× as fast as the baseline and %.1f× as fast as the baseline as a graph.", a.Seconds()/c.Seconds(), b.Seconds()/c.Seconds())
 }
 
-// words is the rate at which new steps of sequences are trained on.
+// words returns the rate at which new steps of sequences are trained on, per second.
 func words(r *results.Record) float64 {
 	return float64(r.Point.Batch*r.Point.Steps) / r.Seconds()
 }
 
-// where keeps the records of points that are wanted.
+// where keeps the records whose points are wanted.
 func where(recs []results.Record, wanted func(results.Point) bool) []results.Record {
 	var out []results.Record
 	for _, r := range recs {
@@ -280,8 +279,8 @@ func where(recs []results.Record, wanted func(results.Point) bool) []results.Rec
 	return out
 }
 
-// busiest is the record of a label with the most steps of sequences per second,
-// nil if none is ok.
+// busiest returns the record of a label with the most steps of sequences per second, nil if none is
+// ok.
 func busiest(recs []results.Record, label string) (best *results.Record) {
 	for i := range recs {
 		r := &recs[i]

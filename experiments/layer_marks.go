@@ -8,9 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// overNaive draws how many times as fast as naive each technique is, a mark for
-// each layer and a panel for each cell: layers that differ in all of their sizes
-// make no lines.
+// overNaive draws each technique's speed-up over naive, a mark for each layer and a panel for each
+// cell. Layers that differ in all of their sizes make no lines.
 func overNaive(recs []results.Record, on Target, title string) plots.Figure {
 	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in minibatch, time steps and pass."},
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over naive", Scale: plots.Log, Format: times}}
@@ -25,8 +24,8 @@ func overNaive(recs []results.Record, on Target, title string) plots.Figure {
 	return ch
 }
 
-// overVendor draws how many times as fast as the vendor's fastest form ours is, a mark for each layer; nil: no layer was
-// measured with both.
+// overVendor draws our fastest form's speed-up over the vendor's fastest, a mark for each layer. It
+// is nil if no layer was measured with both.
 func overVendor(recs []results.Record, on Target, title string) plots.Figure {
 	own := slices.DeleteFunc(labels(recs), quantity.Vendor)
 	theirs := vendorsOf(recs)
@@ -53,8 +52,8 @@ func overVendor(recs []results.Record, on Target, title string) plots.Figure {
 	return ch
 }
 
-// layerMarks draws how many times as fast as base each technique is, in a panel for each cell. A layer
-// whose base is 0 is left out.
+// layerMarks draws each technique's speed-up over base, the seconds of a layer, in a panel for each
+// cell. A layer whose base is 0 is left out.
 func layerMarks(ch *plots.Chart, recs []results.Record, names []string, base func(results.Point) float64) {
 	for _, p := range points(recs) {
 		here := func(q results.Point) bool { return q == p }

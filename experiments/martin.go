@@ -21,9 +21,8 @@ type martinRow struct {
 	paper []float64
 }
 
-// martinLengths are those of Martin and Cundy (2017), Figure 1, with the throughput of
-// an LS-LSTM in 1000 events a second at batch 1, 2, 4, … An event is a step of a
-// sequence.
+// martinLengths returns the lengths of Martin and Cundy (2017), Figure 1. paper is the throughput of
+// an LS-LSTM at batch 1, 2, 4, …, in 1000 events a second. An event is a step of a sequence.
 //
 // A GPU of today has the memory for longer ones.
 func martinLengths(on Target) []martinRow {
@@ -44,8 +43,8 @@ func martinLengths(on Target) []martinRow {
 	return rows
 }
 
-// batches are the minibatches at which l is measured: those of the paper, and on
-// a GPU all of them, whether they fit or not.
+// batches returns the number of minibatches at which l is measured: the paper's or, on a GPU, all of
+// them, whether they fit or not.
 func (l martinRow) batches(on Target) int {
 	if on.GPU {
 		return len(martinLSTM())
@@ -53,13 +52,14 @@ func (l martinRow) batches(on Target) int {
 	return len(l.paper)
 }
 
-// martinLSTM is that of an LSTM, which does not depend on the length.
+// martinLSTM returns the paper's throughput of an LSTM, like martinRow.paper. It does not depend on
+// the length.
 func martinLSTM() []float64 {
 	return []float64{0.74, 1.41, 2.64, 5.6, 10.7, 21.5, 39.7, 69.1, 99.8}
 }
 
-// martinPoint is the network of Figure 1: an embedding of 40 and a polarity in,
-// two maps of 34² positions out.
+// martinPoint returns the network of Figure 1: an embedding of 40 and a polarity in, two maps of 34²
+// positions out.
 func martinPoint(cell string, steps, batch int) results.Point {
 	return results.Point{Cell: cell, Pass: "train", Input: 41, Hidden: 256, Layers: 2, Output: 2 * 34 * 34, Steps: steps, Batch: batch, Precision: "fp32"}
 }
@@ -75,8 +75,7 @@ const (
 	cudnnLSTM           = "cudnn LSTM"
 )
 
-// stepByStep is the best serial form: all but the recurrence is as batched as
-// can be.
+// stepByStep returns the best serial form: all but the recurrence is batched as far as it can be.
 func stepByStep(label string) grid.Spec {
 	return spec(label, "cudnnstyle", knob.Params{"inputbatch": 0, "overlap": 0, "streams": 1})
 }
@@ -105,7 +104,7 @@ var martinFig1 = Experiment{
 			}
 		}
 		serials := on.beside([]grid.Spec{stepByStep(lstmBest)}, lstmForms()...)
-		// What all lengths are set beside comes first, should time run out.
+		// The LSTM, with which all lengths are compared, comes first, should time run out.
 		parts := append([]Part{{lstm, serials}, {serial, []grid.Spec{stepByStep(lsSerial)}}}, scanParts(scan, on)...)
 		parts = append(parts, sameLengths(s, on)...)
 		for _, p := range martinOthers(s, on) {
@@ -118,8 +117,8 @@ var martinFig1 = Experiment{
 	Report: reportMartin,
 }
 
-// scanRows is how many rows of products a scan on a GPU works on at a time: so
-// many that launches take no time beside them.
+// scanRows is the number of product rows that a scan on a GPU works on at a time: enough that launch
+// overhead is negligible.
 const scanRows = 1 << 16
 
 // scanParts are the parts of LS-LSTM by scan, on a GPU one per minibatch.
@@ -149,8 +148,7 @@ func by(points []results.Point, key func(results.Point) int) iter.Seq2[int, []re
 	}
 }
 
-// martinOthers are measured besides where there is a GPU: deeper stacks, and
-// inference.
+// martinOthers returns what else is measured on a GPU: deeper stacks, and inference.
 func martinOthers(s Size, on Target) []results.Point {
 	if !on.GPU {
 		return nil
@@ -174,9 +172,9 @@ func martinOthers(s Size, on Target) []results.Point {
 // takes minutes to capture.
 const launchedSteps = 16384
 
-// sameLengths are parts with an LSTM over as many steps as an LS-LSTM, one sequence, at
-// all lengths of the paper: it has the LSTM at 256 alone, since its rate does not depend
-// on the length. A CPU takes seconds a run from 4096 steps on.
+// sameLengths returns parts with an LSTM of one sequence at the lengths of the LS-LSTM. The paper
+// has the LSTM at 256 steps alone, since its rate does not depend on the length. A CPU takes seconds
+// a run from 4096 steps on.
 func sameLengths(s Size, on Target) (parts []Part) {
 	if s == Quick {
 		return nil
@@ -200,8 +198,7 @@ func sameLengths(s Size, on Target) (parts []Part) {
 	return []Part{{launched, append(sameForms()[:1], whole...)}, {long, whole}}
 }
 
-// sameForms are the LSTMs that are measured there: those that can be the fastest,
-// replayed as graphs as the scan is.
+// sameForms returns the LSTMs that can be the fastest, replayed as graphs like the scan.
 func sameForms() []grid.Spec {
 	return slices.DeleteFunc(lstmForms(), func(s grid.Spec) bool { return s.Label != lstmGraph && s.Label != lstmPersistentGraph })
 }
@@ -212,8 +209,8 @@ func ofFigure1(p results.Point) bool {
 	return p.Layers == 2 && p.Pass == "train" && (p.Cell != "lstm" || p.Steps == 256)
 }
 
-// lstmForms are the LSTMs that a GPU has besides: as a framework runs one, as a
-// graph, with weights on chip, and the vendor's.
+// lstmForms returns other forms of the LSTM on a GPU: as a framework runs one, as a graph, with
+// weights on chip, and the vendor's.
 func lstmForms() []grid.Spec {
 	persistent := spec("LSTM, persistent", "persistent", nil)
 	naive := spec("LSTM, naive", "naive", nil)

@@ -28,7 +28,7 @@ func martinWays(on Target) []grid.Spec {
 	}
 }
 
-const allWorkers = 1024 // as many as there are
+const allWorkers = 1024 // more than there are: it takes all
 
 // serialKernel is the rival on a GPU: one kernel, whose threads have a channel each and loop over time.
 const serialKernel = "serial kernel"
@@ -63,7 +63,7 @@ var martinKernel = Experiment{
 		t.Columns = append(t.Columns, table.Column{Name: on.say("one worker", "step by step") + " / " + last, Key: "speedup", Right: true},
 			table.Column{Name: "model (2.1)", Key: "model_speedup", Right: true},
 			table.Column{Name: "copy", Key: "copy_s", Right: true}, table.Column{Name: "copy / " + last, Key: "of_copy", Right: true})
-		serial := map[bool]int{false: 1, true: 0}[on.GPU] // the way that the last one is set beside
+		serial := map[bool]int{false: 1, true: 0}[on.GPU] // the index of the way that the last one is compared with
 		var wins, longest int
 		var gains, all, overSerial []float64
 		for _, p := range points(recs) {
@@ -136,7 +136,7 @@ func martinModel(p results.Point, on Target, workers int) float64 {
 	return model.SerialScan(1, p.Steps) / model.ParallelScan(1, p.Steps, workers)
 }
 
-// workers is the number that a device's key ends with; 1 if it does not.
+// workers returns the number of workers that a device's key ends with; 1 if it names none.
 func workers(device string) int {
 	var n int
 	if _, err := fmt.Sscanf(device[strings.LastIndex(device, "-")+1:], "%dt", &n); err != nil || n < 1 {
@@ -145,8 +145,8 @@ func workers(device string) int {
 	return n
 }
 
-// overSteps says what a scan on a GPU gains over operations step by step and, where it was measured, over
-// one kernel that loops over time.
+// overSteps adds what a scan on a GPU gains over operations step by step. If it was measured, it adds
+// the gain over one kernel that loops over time.
 func overSteps(r *Report, on Target, all, overSerial []float64) {
 	const claim = "a parallel scan is faster from 3 processors on"
 	if n := len(overSerial); n > 0 {

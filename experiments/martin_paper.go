@@ -7,8 +7,8 @@ import (
 	"rnnbench/plots"
 )
 
-// paperRates draws what the paper measured into its figure: in the panel of each cell a dotted line for each length that
-// has a line, at the minibatches that were measured.
+// paperRates draws the paper's rates into its figure: a dotted line for each length that is drawn,
+// at the minibatches that were measured.
 func paperRates(ch *plots.Chart, lengths []int, on Target) {
 	drawn := func(label string, rates []float64) plots.Series {
 		s := plots.Series{Label: "paper, " + label, Like: label, Reference: true}

@@ -71,16 +71,16 @@ func (n martinNetwork) spec(on Target) grid.Spec {
 	return stepByStep(n.label)
 }
 
-// What the passes alone of older runs are called, which timed them apart, and those of an LSTM that
-// runs as the paper's did.
+// passOf labels the passes alone of older runs, which timed them apart. slowPass labels those of an
+// LSTM that runs step by step, as the paper's did.
 func passOf(label string) string   { return label + ", pass" }
 func slowPass(label string) string { return label + ", pass step by step" }
 
 // martinData has as many recordings as N-MNIST has to train on.
 const martinData = "events:ahead=50:burnin=30:recordings=60000"
 
-// heldSteps is how long held-out sequences are, for all networks: as long as the longest that one is
-// trained on.
+// heldSteps is the length of held-out sequences, for all networks: that of the longest training
+// sequences.
 func heldSteps(s Size) int {
 	if s == Quick {
 		return 256
@@ -128,13 +128,13 @@ var martinTrain = Experiment{
 	Report: reportMartinTrain,
 }
 
-// A learned network is one with its records, in the order in which it learned.
+// A learned is a network with its records, in the order in which it learned.
 type learned struct {
 	martinNetwork
 	records  []results.Record
 	overhead overhead
 	pass     float64         // seconds of forward and backward alone; not a number: not measured
-	slow     *results.Record // the same as the paper's ran it
+	slow     *results.Record // the pass step by step, as the paper's LSTM ran
 }
 
 // learnedOf sorts what was trained by network, the LS-LSTM first.
@@ -167,7 +167,7 @@ func learnedOf(recs []results.Record) []learned {
 	return all
 }
 
-// weighPass finds the time of the pass: of the training's turns, or apart.
+// weighPass sets the time of the pass: by the training's turns, or by apart, which may be nil.
 func (l *learned) weighPass(apart *results.Record) {
 	var all []*results.Record
 	for i := range l.records {
@@ -190,8 +190,8 @@ func (l learned) rest() float64 {
 // last is the latest record.
 func (l learned) last() *results.Training { return l.records[len(l.records)-1].Training }
 
-// trainLoss is the training loss at the end: the mean of the last quarter of records, since each is
-// of one minibatch.
+// trainLoss returns the training loss at the end. It is the mean of the last quarter of records,
+// since each record is of one minibatch.
 func (l learned) trainLoss() float64 {
 	from, sum := len(l.records)*3/4, 0.0
 	for _, r := range l.records[from:] {
@@ -208,8 +208,8 @@ func (l learned) heldOut(i int) float64 {
 	return math.NaN()
 }
 
-// reaches is the time after which the held-out loss has fallen to level, between two records as on
-// a line; infinite: it has not.
+// reaches returns the seconds after which the held-out loss has fallen to level, interpolated
+// linearly between two records; infinite: it has not.
 func (l learned) reaches(level float64) float64 {
 	for i, r := range l.records {
 		now := l.heldOut(i)
@@ -236,8 +236,8 @@ func (l learned) least() float64 {
 	return best
 }
 
-// sooner is by how much sooner a reaches the lowest held-out loss that both a and b reach; not a
-// number: one of them was not evaluated.
+// sooner returns b's time over a's to the lowest held-out loss that both reach; NaN if one of them
+// was not evaluated.
 func sooner(a, b learned) float64 {
 	level := max(a.least(), b.least())
 	if math.IsInf(level, 1) {
@@ -246,7 +246,8 @@ func sooner(a, b learned) float64 {
 	return b.reaches(level) / a.reaches(level)
 }
 
-// seconds is that of an iteration, feeding and optimiser included: the median over the records.
+// seconds returns the time of an iteration, feeding and optimiser included: the median over the
+// records.
 func (l learned) seconds() float64 {
 	var all []float64
 	for _, r := range l.records {

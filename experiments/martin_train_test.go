@@ -8,8 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestSooner: an LSTM that learns alike in four times the time is found to be four times as slow, and
-// one that ends at a higher loss is compared at that loss.
+// TestSooner: an LSTM with the same losses in four times the time is found to be four times as slow.
+// One that ends at a higher loss is compared at that loss.
 func TestSooner(t *testing.T) {
 	recs := planned(t, "martin-train", cpu)
 	for i := range recs {

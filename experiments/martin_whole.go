@@ -25,7 +25,8 @@ type wholePoint struct {
 	paper float64 // 1000 events a second
 }
 
-// wholePoints are those of lengths that recordings have: longer sequences are padding for the most part.
+// wholePoints returns the points of lengths that recordings have. Longer sequences would be mostly
+// padding.
 func wholePoints(s Size, on Target) (all []wholePoint) {
 	add := func(label, cell string, steps, i int, paper float64) {
 		if s == Quick && (i%2 != 0 || steps<<i > 2048 || steps > 512) {
@@ -126,7 +127,7 @@ func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
 	return rep, nil
 }
 
-// trainings are the records of networks that were trained: a shard also times the pass of a control point.
+// trainings returns the records of trainings. A shard also times the pass of a control point.
 func trainings(recs []results.Record) []results.Record {
 	return slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Training == nil })
 }

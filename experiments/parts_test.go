@@ -9,11 +9,11 @@ import (
 	"rnnbench/results"
 )
 
-// noNumber is what a number looks like that is none, or a time that came of one.
+// noNumber matches NaN, infinity, and a duration that was made of one.
 var noNumber = regexp.MustCompile(`\bNaN\b|[+-]?\bInf\b|-106752 days`)
 
-// TestReportsOfParts: whatever part of its records an experiment has when its budget ends, its
-// report says nothing of numbers that are none.
+// TestReportsOfParts: no report holds NaN or infinity, whatever part of its records an experiment
+// has when its budget ends.
 func TestReportsOfParts(t *testing.T) {
 	trials := 40
 	if testing.Short() {

@@ -11,17 +11,17 @@ import (
 
 // A Quality says how well records were measured.
 type Quality struct {
-	Records             int // with a time
-	Least, Median, Most int // rounds of a record
-	Throttled           int // records during which the device's clock was held down
-	Half, Widest        float64
-	Unknown             int // records of too few rounds for an interval
+	Records             int     // with a time
+	Least, Median, Most int     // rounds of a record
+	Throttled           int     // records during which the device's clock was held down
+	Half, Widest        float64 // half-widths of intervals: in the median record, and the widest; 0.05: 5 %
+	Unknown             int     // records of too few rounds for an interval
 
 	Slow, Usual float64 // clock of the device in hertz: the lowest, and the median of all samples; 0: unknown
 }
 
-// QualityOf is that of the newest records that have a time. Trainings have no rounds and are
-// left out.
+// QualityOf returns that of the newest records that have a time. It leaves out trainings, which have
+// no rounds.
 func QualityOf(recs []results.Record) Quality {
 	var q Quality
 	var rounds []int
@@ -59,7 +59,7 @@ func QualityOf(recs []results.Record) Quality {
 	return q
 }
 
-// Rounds spells how many there are: "6", or "2 to 6, median 6".
+// Rounds spells the number of rounds: "6", or "2 to 6, median 6".
 func (q Quality) Rounds() string {
 	if q.Records == 0 {
 		return ""
@@ -86,7 +86,7 @@ func (q Quality) String() string {
 		s += fmt.Sprintf(" After samples, the clock is %s in the median and %s at least.", quantity.SI(q.Usual, "Hz"), quantity.SI(q.Slow, "Hz"))
 	}
 	switch {
-	case q.Throttled == 0 && q.Usual > 0: // what asks for the clock also asks what holds it down
+	case q.Throttled == 0 && q.Usual > 0: // whatever reads the clock also reads why it is held down
 		s += " It was throttled during no record."
 	case q.Throttled > 0:
 		s += fmt.Sprintf(" The clock was throttled during %d (%.0f %%).", q.Throttled, 100*float64(q.Throttled)/float64(q.Records))
@@ -97,10 +97,10 @@ func (q Quality) String() string {
 // A Repeat says how far two runs of one experiment are from each other.
 type Repeat struct {
 	Pairs        int     // records of both
-	Typical, Far float64 // difference of medians, of half of the pairs at most and of all; 0.05: 5 %
+	Typical, Far float64 // median and largest difference of medians; 0.05: 5 %
 }
 
-// RepeatOf sets the times of two runs beside each other.
+// RepeatOf compares the times of two runs.
 func RepeatOf(a, b []results.Record) Repeat {
 	var r Repeat
 	var far []float64

@@ -45,7 +45,7 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// TestRepeat holds what is said of two runs.
+// TestRepeat checks what is said of two runs.
 func TestRepeat(t *testing.T) {
 	a := []results.Record{timed("a", 1, 0, 6), timed("b", 2, 0, 6), timed("c", 1, 0, 6), timed("alone", 1, 0, 6)}
 	b := []results.Record{timed("a", 1.1, 0, 6), timed("b", 1.6, 0, 6), timed("c", 1.01, 0, 6)}

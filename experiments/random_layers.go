@@ -9,7 +9,7 @@ import (
 	"rnnbench/results"
 )
 
-// A span of whole numbers, both ends included.
+// A reach is a range of whole numbers, both ends included.
 type reach struct{ from, to int }
 
 // draw takes one at random, evenly over the logarithm.
@@ -25,7 +25,7 @@ type lottery struct {
 	flops                float64 // of a run at most, roughly: larger layers get fewer steps and sequences
 }
 
-// lotteryOf is that of a size. The full one on a GPU has layers of all sizes that fit there.
+// lotteryOf returns that of a size. The full one on a GPU has layers of all sizes that fit there.
 func lotteryOf(s Size, on Target) lottery {
 	d := lottery{layers: 60, hidden: reach{24, 3500}, batch: reach{1, 400}, steps: reach{40, 600}, flops: 3e12}
 	switch {
@@ -39,7 +39,7 @@ func lotteryOf(s Size, on Target) lottery {
 	return d
 }
 
-// fewestSteps is down to how many steps a layer may be cut.
+// fewestSteps is the least number of steps that a layer may be cut to.
 const fewestSteps = 20
 
 // draw draws layers from a seed, which alone decides them. Six in ten have a multiple of 32 units.

@@ -117,8 +117,8 @@ var rivalsGPU = Experiment{
 	Report: reportRivals,
 }
 
-// againstRivals are layers in fp32, and forward in half a precision too, by techniques of
-// rnnbench's own and by every rival.
+// againstRivals returns layers in fp32 and, forward or on a GPU, in the 16-bit precision half, by
+// rnnbench's own techniques and by every rival.
 func againstRivals(s Size, on Target, own []grid.Spec, hidden []int, half string) []Part {
 	cells, batches, steps := []string{"rnn-tanh", "gru", "lstm"}, []int{1, 4, 16, 64}, 100
 	if s == Quick {
@@ -143,8 +143,8 @@ func againstRivals(s Size, on Target, own []grid.Spec, hidden []int, half string
 	return []Part{part}
 }
 
-// reportRivals sets the fastest of rnnbench's techniques beside the fastest form of each
-// rival, point by point.
+// reportRivals compares the fastest of rnnbench's techniques with the fastest form of each rival,
+// point by point.
 func reportRivals(recs []results.Record, on Target) (*Report, error) {
 	rep := &Report{}
 	var theirs []string
@@ -168,14 +168,13 @@ func reportRivals(recs []results.Record, on Target) (*Report, error) {
 	return rep, nil
 }
 
-// A rivalry is a pass in a precision with the ratios of its points, which are how many
-// times as fast rnnbench is.
+// A rivalry holds rnnbench's speed-ups at the points of a pass and precision.
 type rivalry struct {
 	pass, precision string
 	ratios          []float64
 }
 
-// besideRival is the table of one rival.
+// besideRival returns the table of one rival, and its rivalries.
 func besideRival(recs []results.Record, all []results.Point, names []string, r Rival) (*table.Table, []*rivalry) {
 	t := &table.Table{Title: fmt.Sprintf("Time of one run: the fastest of rnnbench's techniques and of %s", r.Name), Columns: []table.Column{
 		{Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"}, {Name: "Cell", Key: "cell"},

@@ -41,7 +41,7 @@ func (s scanPass) specs(on Target) []grid.Spec {
 	return all
 }
 
-// scanCells are the linear recurrences, but for those whose scan is another's.
+// scanCells returns the linear recurrences, except those whose scan is that of another.
 func scanCells() []string {
 	var names []string
 	for _, c := range cell.All() {
@@ -60,8 +60,9 @@ const scanSeed = 31
 // minutes; those of the full size, for each cell, take much longer.
 const scanDrawn = 40
 
-// scanShapes are, for the cell of that index, shapes of about as many values a vector: the first ones with powers of two of
-// channels and one sequence, the others drawn at random with odd channels, sequences and steps.
+// scanShapes returns, for the cell of that index, shapes with about as many values a vector. aligned
+// ones have powers of two of channels and one sequence. odd ones are drawn at random: odd channels,
+// sequences and steps.
 func scanShapes(index int, s Size, on Target) (aligned, odd []results.Point) {
 	values, least, channels, drawn := 1<<22, 0.5, []int{8, 64, 512, 4096}, 7
 	switch cells := len(scanCells()); {
@@ -127,7 +128,7 @@ type scanRate struct {
 
 func (r scanRate) odd() bool { return r.scan.Point.Hidden%2 == 1 }
 
-// scanRatesOf are those of which both were measured.
+// scanRatesOf returns the scans that were measured with their copies.
 func scanRatesOf(recs []results.Record) (all []scanRate) {
 	for _, p := range points(recs) {
 		for _, way := range scanPasses {
@@ -200,7 +201,8 @@ func oddFigure(rates []scanRate, on Target) *plots.Chart {
 	return ch
 }
 
-// sharesOf are the shares of a pass, of odd shapes or of the others, and the scan with the lowest.
+// sharesOf returns the shares of a pass, of odd shapes or of the others, and the scan with the
+// lowest.
 func sharesOf(rates []scanRate, way scanPass, odd bool) (shares []float64, worst scanRate) {
 	worst.share = math.Inf(1)
 	for _, r := range rates {
@@ -293,5 +295,5 @@ func tableOfRates(rates []scanRate) *table.Table {
 	return t
 }
 
-// share formats a part of one.
+// share formats a share of 1 in percent.
 func share(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }

@@ -27,7 +27,8 @@ func vendors() []grid.Spec {
 // paddedMark ends the label of a form that has rows of all sequences at all steps.
 const paddedMark = " padded"
 
-// padded are forms of NVIDIA's library for sequences with lengths of their own: in place of packed rows.
+// padded returns forms of NVIDIA's library for sequences with lengths of their own: they pad rows
+// instead of packing them.
 func padded() (specs []grid.Spec) {
 	for _, s := range vendors() {
 		if a := s.Knobs["algorithm"]; a < dynamic { // the others are compiled for one batch, or know no lengths
@@ -78,8 +79,8 @@ func vendorLabels() (list []string) {
 // fastestForm is the label of fastestForms.
 const fastestForm = "cudnn fastest form"
 
-// fastestForms has the fastest form of NVIDIA's library at each point in place of all forms, if
-// there are several: lines of a figure can be told apart.
+// fastestForms replaces several forms of NVIDIA's library by the fastest at each point, so that a
+// figure's lines can be told apart.
 func fastestForms(recs []results.Record) []results.Record {
 	out := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return quantity.Vendor(r.Impl.Label) })
 	forms := vendorLabels()
@@ -126,8 +127,8 @@ func vendorFinding(recs []results.Record, label string) string {
 	return fmt.Sprintf("%s is %.2f× as fast as %s (geometric mean over %d points; range %.2f× to %.2f×).", label, geomean(ratios), rival, len(ratios), slices.Min(ratios), slices.Max(ratios))
 }
 
-// algorithmsAlike says where the algorithms of the vendor's library are one: of the
-// same error, to the last bit, and of the same time within 5 %.
+// algorithmsAlike says where the algorithms of the vendor's library look like one: errors are equal
+// to the last bit, and times within 5 %.
 func algorithmsAlike(recs []results.Record) (out []string) {
 	for _, precision := range []string{"bf16", "fp16"} {
 		some := where(recs, func(p results.Point) bool { return p.Precision == precision })

@@ -30,8 +30,8 @@ func plain(s grid.Spec) grid.Spec {
 	return spec(s.Label+plainMark, s.Name, k)
 }
 
-// withPlain are points by our forms and the vendor's; those of fp32 also by our forms without
-// tensor cores.
+// withPlain returns parts with points by our forms and the vendor's, and in fp32 also by our forms
+// without tensor cores.
 func withPlain(all []results.Point, own, vendor []grid.Spec) []Part {
 	var single, other []results.Point
 	for _, p := range all {
@@ -49,7 +49,7 @@ func withPlain(all []results.Point, own, vendor []grid.Spec) []Part {
 	return slices.DeleteFunc(parts, func(p Part) bool { return p.Points == nil })
 }
 
-// plainTable sets the fastest form by multiply-adds alone beside the fastest of all and the
+// plainTable compares the fastest form by multiply-adds alone with the fastest of all and with the
 // vendor's fastest, where all were measured.
 func plainTable(rep *Report, recs []results.Record, all []results.Point) {
 	var with, without []string

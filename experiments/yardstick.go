@@ -28,10 +28,9 @@ func usual(on Target) []grid.Spec {
 // chipBytes is what the registers and shared memory of an H200 hold.
 const chipBytes = 132 * (256 + 227) << 10
 
-// onChip leaves out the form of the vendor's library that is compiled for each
-// layer, to keep its weights on chip, where they do not fit: on an H200 it took
-// most of a minute to compile with 256 MiB of them, and was slower than every
-// other form from 75 MiB on.
+// onChip leaves out the vendor's form that is compiled for each layer where its weights do not fit
+// on chip. On an H200, it took most of a minute to compile with 256 MiB of weights. From 75 MiB on
+// it was slower than every other form.
 func onChip(points []results.Point, specs []grid.Spec) []Part {
 	fits := func(p results.Point) bool {
 		size := 4
@@ -155,7 +154,7 @@ func winners(rep *Report, recs []results.Record) {
 	}
 }
 
-// ours are the forms of rnnbench's own that stand against the vendor's library.
+// ours returns the forms of rnnbench that are compared with the vendor's library.
 func ours() []grid.Spec {
 	waves := func(label string, k knob.Params) grid.Spec {
 		return graphed(label, spec(label, "cudnnstyle", k))
@@ -168,7 +167,7 @@ func ours() []grid.Spec {
 	}
 }
 
-// wave is persistent layers beside each other.
+// wave returns persistent layers that run as a wave.
 func wave(layers int) grid.Spec {
 	return graphed("persistent wave", spec("persistent wave", "persistent", knob.Params{"streams": 2 * layers}))
 }
@@ -249,8 +248,8 @@ func cudnnLayers(precision string) Experiment {
 	}
 }
 
-// againstVendor are points with the persistent form, and where a layer is large
-// that of products too, beside the vendor's.
+// againstVendor returns parts with the persistent form, for large layers also that of products, and
+// the vendor's forms.
 func againstVendor(all []results.Point, s Size) []Part {
 	var small, large []results.Point
 	for _, p := range all {
@@ -263,8 +262,8 @@ func againstVendor(all []results.Point, s Size) []Part {
 	return slices.Concat(withPlain(small, ours()[3:], yardsticks(s)), withPlain(large, []grid.Spec{ours()[0], ours()[3]}, yardsticks(s)))
 }
 
-// reportVendor sets the fastest of our own forms beside the fastest of the
-// vendor's, point by point.
+// reportVendor compares the fastest of our own forms with the fastest of the vendor's, point by
+// point.
 func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	rep := &Report{}
 	names := slices.DeleteFunc(labels(recs), quantity.Vendor)
@@ -343,20 +342,19 @@ func ratioBars(t *table.Table, on Target, notes []string) plots.Figure {
 	return b
 }
 
-// A versus is what rnnbench's own techniques are set beside.
+// A versus is what rnnbench's own techniques are compared with.
 type versus struct {
 	long, short string   // in titles
 	labels      []string // of its forms
 	notes       []string
 }
 
-// cuDNN is that library.
+// cuDNN returns that library.
 func cuDNN(recs []results.Record) versus {
 	return versus{"cuDNN's fastest algorithm", "cuDNN", vendorLabels(), algorithmsAlike(recs)}
 }
 
-// ratioFigure draws how many times as fast as the fastest form of v ours is, a panel for
-// each cell.
+// ratioFigure draws our fastest form's speed-up over the fastest form of v, a panel for each cell.
 func ratioFigure(recs []results.Record, names []string, v versus, on Target, pass, precision string) plots.Figure {
 	ch := &plots.Chart{Title: fmt.Sprintf("Speed-up over %s: %s, %s", v.long, pass, precision), Subtitle: on.Name,
 		Notes: append([]string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster."}, v.notes...),

@@ -1,5 +1,5 @@
-// Package session keeps how far a reproduction of several experiments came, in a file
-// in a folder of its own.
+// Package session records the progress of a reproduction of several experiments, in a file in a
+// folder of its own.
 package session
 
 import (
@@ -17,13 +17,13 @@ import (
 	"rnnbench/results/files"
 )
 
-// A Session is a reproduction of several experiments: a folder with the page of all
-// of them and with what says how far it came.
+// A Session is a reproduction of several experiments: a folder with a page of all of them and a file
+// that says how far it came.
 type Session struct {
 	Schema  string          `json:"schema"`
 	Started time.Time       `json:"started"`
 	Quick   bool            `json:"quick"`
-	Config  json.RawMessage `json:"config"` // as of a run
+	Config  json.RawMessage `json:"config"` // as in the manifest of a run
 	Entries []*Sitting      `json:"experiments"`
 
 	Dir string `json:"-"` // "": there is none yet
@@ -86,8 +86,8 @@ func (e *NoneError) Error() string {
 	return fmt.Sprintf("no reproduction of several experiments to resume in %s", e.Dir)
 }
 
-// Find reads the session in a folder: its own, or one of results, which stands for its
-// latest one.
+// Find reads the session in path: its own folder, or a folder of results, which stands for its
+// latest session.
 func Find(path string) (*Session, error) {
 	if _, err := os.Stat(filepath.Join(path, file)); err != nil {
 		found, err := filepath.Glob(filepath.Join(path, "*"+ending+"*", file))
@@ -121,7 +121,7 @@ func Find(path string) (*Session, error) {
 	return s, nil
 }
 
-// save keeps how far the session is: nowhere if it has no folder.
+// save writes how far the session is. It writes nothing if the session has no folder.
 func (s *Session) save() error {
 	if s.Dir == "" {
 		return nil
@@ -133,7 +133,7 @@ func (s *Session) save() error {
 	return files.Write(filepath.Join(s.Dir, file), func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
 }
 
-// Begin notes the run of an experiment: nothing where there is no session.
+// Begin notes the run of an experiment. A nil x notes nothing.
 func (x *Sitting) Begin(run string) error {
 	if x == nil {
 		return nil
@@ -142,7 +142,7 @@ func (x *Sitting) Begin(run string) error {
 	return x.of.save()
 }
 
-// End notes that an experiment is over, with so many of its records missing.
+// End notes that an experiment is over, with so many of its records missing. A nil x notes nothing.
 func (x *Sitting) End(missing int) error {
 	if x == nil {
 		return nil
@@ -160,7 +160,7 @@ func (x *Sitting) Skip(reason string) error {
 	return x.of.save()
 }
 
-// link is the way from the session's folder to a run's.
+// link returns the path from the session's folder to a run's, with slashes.
 func (s *Session) link(run string) string {
 	if abs, err := filepath.Abs(run); err == nil {
 		if base, err := filepath.Abs(s.Dir); err == nil {
@@ -172,7 +172,7 @@ func (s *Session) link(run string) string {
 	return filepath.ToSlash(run)
 }
 
-// Folder is that of the experiment's run.
+// Folder returns the folder of the experiment's run.
 func (x *Sitting) Folder() string {
 	run := filepath.FromSlash(x.Run)
 	if filepath.IsAbs(run) {
@@ -181,5 +181,5 @@ func (x *Sitting) Folder() string {
 	return filepath.Join(x.of.Dir, run)
 }
 
-// Session is the one that the experiment is part of.
+// Session returns the session that the experiment is part of.
 func (x *Sitting) Session() *Session { return x.of }

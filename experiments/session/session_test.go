@@ -11,7 +11,7 @@ import (
 // ids are two experiments.
 func ids() []string { return []string{"hwang-graph", "diamos-barrier"} }
 
-// TestSession goes on where it was, from its own folder or from that of results.
+// TestSession: a session goes on where it was, from its own folder or from that of results.
 func TestSession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	s := New(ids(), true)
@@ -64,7 +64,7 @@ func TestFindNone(t *testing.T) {
 	}
 }
 
-// TestNowhere notes nothing without a session.
+// TestNowhere: without a session, nothing is noted.
 func TestNowhere(t *testing.T) {
 	var x *Sitting
 	if err := errors.Join(x.Begin("run"), x.End(0)); err != nil {
@@ -72,7 +72,7 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestDryRun writes nothing for a session without a folder, as a dry run is.
+// TestDryRun: a session without a folder, as of a dry run, writes nothing.
 func TestDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := New(ids(), false).Entries[0].Skip("needs a GPU"); err != nil {
