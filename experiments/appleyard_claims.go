@@ -10,7 +10,7 @@ import (
 	"rnnbench/results"
 )
 
-// ladderClaims sets the numbers of sections 2, 2.1 and 2.5 beside the ladder at p: the rates of
+// ladderClaims compares the numbers of sections 2, 2.1 and 2.5 with the ladder at p: the rates of
 // the first two stages, and the whole ladder over grouped products.
 func ladderClaims(r *Report, recs []results.Record, p results.Point, on Target) {
 	const (
@@ -48,8 +48,8 @@ func ladderClaims(r *Report, recs []results.Record, p results.Point, on Target) 
 	r.claim(on, overGrouped, words, !differ(times, 6), furthest(recs, p, 1))
 }
 
-// gridClaims sets what section 2.5 says of Figure 1 beside the records: overlapping at the
-// largest problem, and each stage in most cases.
+// gridClaims compares what section 2.5 says of Figure 1 with the records: overlapping at the largest
+// problem, and each stage in most cases.
 func gridClaims(r *Report, four []results.Record, on Target) {
 	const (
 		largest = "overlapping layers still helps at minibatch 256 and hidden size 4096"

@@ -88,7 +88,8 @@ func TestSeedOfRecords(t *testing.T) {
 	}
 }
 
-// TestReportAuto: the worst layers come first, a twin of what auto chose is no rival, and each rival has its columns.
+// TestReportAuto: the worst layers come first, auto's choice under its own name is no rival, and
+// each rival has its columns.
 func TestReportAuto(t *testing.T) {
 	e, err := experiments.Lookup("random-layers")
 	if err != nil {

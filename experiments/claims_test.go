@@ -144,8 +144,8 @@ func TestAlgorithmsAlike(t *testing.T) {
 	}
 }
 
-// TestLibraryLadder: on a GPU the ladder is also set beside one by the vendor's
-// products, and where that was not measured the report says so.
+// TestLibraryLadder: on a GPU, the ladder is also measured with every product by the vendor's
+// library. If it was not, the report says so.
 func TestLibraryLadder(t *testing.T) {
 	all := planned(t, "appleyard-table1", gpu)
 	if s := about(report(t, "appleyard-table1", all, gpu), "with every product by cuBLAS"); !strings.Contains(s, "the whole ladder gains ") {
@@ -200,8 +200,7 @@ func TestPaperRates(t *testing.T) {
 	}
 }
 
-// TestMartinLengths: every length that was measured has a line, unless they are too
-// many to be told apart.
+// TestMartinLengths: every measured length has a line, unless there are too many to be told apart.
 func TestMartinLengths(t *testing.T) {
 	rep := report(t, "martin-fig1", planned(t, "martin-fig1", cpu), cpu)
 	seen := map[string]bool{}

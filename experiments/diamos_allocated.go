@@ -30,7 +30,7 @@ func (u utterance) of(s Size) utterance {
 	return u
 }
 
-// point returns the training of so many layers.
+// point returns the training of a stack of that many layers.
 func (u utterance) point(layers int) results.Point {
 	return results.Point{Cell: "rnn-relu", Pass: "train", Hidden: u.hidden, Input: u.hidden, Layers: layers, Batch: u.batch, Steps: u.steps, Precision: "fp32"}
 }
@@ -69,7 +69,7 @@ var deepStacksOnce = map[Size]func() []trainedStack{
 	Quick: sync.OnceValue(func() []trainedStack { return deepStacks(Quick) }),
 }
 
-// memoryParts are two layers at both minibatches by every technique, and the deepest stacks.
+// memoryParts returns two layers at both minibatches by every technique, and the deepest stacks.
 func memoryParts(s Size, on Target) []Part {
 	us := utterances()
 	pair := []results.Point{us[2].of(s).point(pairOf), us[3].of(s).point(pairOf)}
@@ -86,7 +86,7 @@ func memoryParts(s Size, on Target) []Part {
 	}
 }
 
-// reportAllocated sets stacks that really trained beside the arithmetic.
+// reportAllocated compares the memory of stacks that really trained with the arithmetic.
 func reportAllocated(r *Report, recs []results.Record, on Target) {
 	limit := Full.limit()
 	if on.Reduced {
@@ -123,7 +123,7 @@ func stackWeights(p results.Point) float64 {
 	return 2 * float64(p.Layers) * float64(p.Hidden) * float64(p.Hidden)
 }
 
-// allocatedClaims sets what the paper says of memory beside what was allocated.
+// allocatedClaims compares what the paper says of memory with what was allocated.
 func allocatedClaims(r *Report, recs []results.Record, on Target, limit float64) {
 	const (
 		sixteen = "minibatch 4 in place of 64 takes 16 times less activation memory"

@@ -117,7 +117,7 @@ var diamosBarrier = Experiment{
 // aTenth is the paper's claim of the barrier alone, section 4.3.
 const aTenth = "a barrier has about a tenth of the latency of a kernel launch"
 
-// barrierAsSuch sets a GPU's barrier beside its launches, as measured by kernels that do nothing
+// barrierAsSuch compares a GPU's barrier with its launches, as measured by kernels that do nothing
 // else: doctor and each run measure them.
 func barrierAsSuch(r *Report, on Target) {
 	if !on.GPU {

@@ -176,7 +176,7 @@ func (f fig3) findings(rep *Report, on Target) {
 	rep.Findings = append(rep.Findings, s)
 }
 
-// fig3Claims sets what the paper says of Figure 3 beside f.
+// fig3Claims compares what the paper says of Figure 3 with f.
 func fig3Claims(r *Report, on Target, f fig3) {
 	const (
 		times  = "persistent is about 30 times as fast as products at minibatch 4 (2.8 over 0.099 TFLOP/s)"

@@ -30,8 +30,8 @@ func fig5Counts() (n []int) {
 	return n
 }
 
-// fig5Point is the training of the stack on so many sequences, over the paper's average
-// utterance of 350 steps. The quick one has an eighth of the units.
+// fig5Point returns the training of the stack on batch sequences, over the paper's average utterance
+// of 350 steps. The quick one has an eighth of the units.
 func fig5Point(size Size, batch int) results.Point {
 	p := results.Point{Cell: "rnn-relu", Pass: "train", Hidden: 1152, Layers: 48, Batch: batch, Steps: 350, Precision: "fp32"}
 	if size == Quick {
@@ -197,7 +197,7 @@ const (
 	scalesWorse = 0.5
 )
 
-// fig5Scaling sets what small parts cost each technique beside the paper's finding.
+// fig5Scaling compares what small parts cost each technique with the paper's finding.
 func (r *Report) fig5Scaling(all []scaling, on Target) {
 	for _, s := range all {
 		knee, end := s.kept(fig5Knee), s.kept(fig5Devices)

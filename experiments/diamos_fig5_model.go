@@ -149,7 +149,7 @@ func (r *Report) fig5Curve(t *table.Table, here *model.Machine, s scaling) []plo
 	return []plots.Series{curve, one}
 }
 
-// fig5Claims sets the modelled curve beside the paper's words.
+// fig5Claims compares the modelled curve with the paper's words.
 func (r *Report) fig5Claims(here *model.Machine, all []scaling, on Target) {
 	for _, s := range all {
 		l, joined := here.Links.Across(fig5Devices)

@@ -216,7 +216,7 @@ func reportDesigns(rep *Report, m *model.Machine) error {
 	return nil
 }
 
-// designFindings sets the ranking of variants beside the paper's.
+// designFindings compares the ranking of variants with the paper's.
 func designFindings(rep *Report, all []design) {
 	base := all[0]
 	by := map[string]design{}

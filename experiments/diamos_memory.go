@@ -65,7 +65,7 @@ func footprintOf(t rnn.Technique, u utterance) (footprint, error) {
 	return footprint{2*bytes[0] - bytes[1], bytes[1] - bytes[0]}, nil
 }
 
-// deepest is the number of layers that fit into so many bytes.
+// deepest returns the number of layers that fit into that many bytes.
 func (f footprint) deepest(bytes float64) int { return max(0, int((bytes-f.fixed)/f.layer)) }
 
 var diamosMemory = Experiment{
@@ -182,7 +182,7 @@ func layersWord(n int) string {
 	return fmt.Sprintf("%d layers", n)
 }
 
-// memoryClaims sets the paper's numbers beside its own arithmetic.
+// memoryClaims compares the paper's numbers with its own arithmetic.
 func memoryClaims(r *Report, all []story) {
 	us := utterances()
 	a, _ := us[0].arithmetic()

@@ -13,15 +13,15 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A stack is a row of Table 2 or 3: so many recurrent layers and units.
+// A stack is a row of Table 2 or 3: a number of recurrent layers and of units.
 type stack struct {
 	table, layers, hidden int
 	wer                   float64 // word error rate that the paper prints
 	millions              float64 // of parameters, as the paper prints them; 0: it does not
 }
 
-// stacks are the rows of both tables: Table 2 keeps the number of parameters,
-// Table 3 that of a layer, whose units follow from it (2·1152² = 2.65 M).
+// stacks returns the rows of both tables. Table 2 keeps the number of parameters. Table 3 keeps that
+// of a layer, from which its units follow (2·1152² = 2.65 M).
 func stacks() []stack {
 	return []stack{
 		{2, 8, 1632, 33.61, 0}, {2, 24, 928, 31.99, 0}, {2, 40, 704, 31.64, 0}, {2, 56, 608, 30.67, 0}, {2, 72, 544, 33.35, 0}, {2, 88, 480, 42.67, 0},
@@ -38,7 +38,7 @@ func (s stack) parameters() float64 {
 	return 2 * float64(s.layers) * float64(s.hidden) * float64(s.hidden)
 }
 
-// printed are the parameters that the paper prints.
+// printed returns the parameters that the paper prints, as a cell.
 func (s stack) printed() table.Cell {
 	if s.millions == 0 {
 		return missing()
@@ -104,7 +104,7 @@ func reportWordErrors(rep *Report) {
 	rep.Claims = append(rep.Claims, Claim{Paper: "word error rates from 27.23 % (88 layers) to 100 %", Here: "only the throughput of the stacks", Outcome: Irreproducible, Why: "500 hours of private speech"})
 }
 
-// parameterClaim holds the stacks to the parameters of Table 3.
+// parameterClaim compares the stacks' parameters with those of Table 3.
 func parameterClaim(r *Report) {
 	var here []string
 	agrees := true

@@ -49,7 +49,7 @@ func energyLayer(s Size, on Target) results.Point {
 	return p
 }
 
-// energySequences are the networks of Martin and Cundy, over one sequence.
+// energySequences returns the networks of Martin and Cundy, over one sequence.
 func energySequences(s Size) (linear, lstm results.Point) {
 	steps := 4096
 	if s == Quick {
@@ -77,7 +77,7 @@ var energyExperiment = Experiment{
 	Report: reportEnergy,
 }
 
-// contrasts returns the contrasts of which recs have both sides, at the full size or else the quick
+// contrasts returns the contrasts that recs have both sides of, at the full size or else the quick
 // one. Where a side has several forms, the one that took the least energy counts.
 func contrasts(recs []results.Record, on Target) (all []contrast) {
 	for _, size := range []Size{Full, Quick} {
@@ -107,7 +107,7 @@ func contrastsAt(recs []results.Record, size Size, on Target) []contrast {
 	}
 }
 
-// records are the two sides of c; nil: not measured.
+// records returns the two sides of c; nil: not measured.
 func (c contrast) records(recs []results.Record) (from, to *results.Record) {
 	return find(recs, c.from, func(p results.Point) bool { return p == c.base }), find(recs, c.to, func(p results.Point) bool { return p == c.own })
 }
@@ -218,7 +218,7 @@ func halves(r *results.Record) float64 {
 	return math.Abs(middle(slices.Clone(all[:n]))-middle(slices.Clone(all[len(all)-n:]))) / joules(r)
 }
 
-// most returns the largest value that of has for a record.
+// most returns the largest value of a function over records.
 func most(recs []results.Record, of func(*results.Record) float64) (worst float64) {
 	for i := range recs {
 		worst = max(worst, of(&recs[i]))

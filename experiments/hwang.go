@@ -114,7 +114,7 @@ var hwangFig3 = Experiment{
 // A network is one of the paper's, by the cell that stands for it.
 type network struct{ cell, name string }
 
-// languageModels are those of Figure 3.
+// languageModels returns the networks of Figure 3.
 func languageModels() []network {
 	return []network{{"rnn-tanh", "Elman network"}, {"lstm-c", "LSTM"}}
 }

@@ -25,7 +25,7 @@ func wordModel(cell string, s Size) (p results.Point, frames int, data string) {
 	return p, frames, "words:vocabulary=37999:classes=20000:shuffle=1000"
 }
 
-// wordModels are the points of hwang-train: each network at each number of streams.
+// wordModels returns the points of hwang-train: each network at each number of streams.
 func wordModels(s Size) (points []results.Point, data string) {
 	base := 2
 	if s == Quick {
@@ -225,7 +225,7 @@ func (s streamsRun) words(seconds float64) float64 {
 	return float64(s.point.Batch*s.point.Steps) / seconds
 }
 
-// takes is the time of an iteration over that of a pass.
+// takes returns the time of an iteration over the time of a pass.
 func (s streamsRun) takes() float64 {
 	if s.overhead.known() {
 		return s.overhead.ratio
@@ -338,7 +338,7 @@ func (rep *Report) wordSpeed(list []streamsRun, name string, on Target) {
 	rep.wordOverhead(list, name, on)
 }
 
-// wordOverhead sets whole training beside the pass alone.
+// wordOverhead compares whole training with the pass alone.
 func (rep *Report) wordOverhead(list []streamsRun, name string, on Target) {
 	var all []overhead
 	least, most := math.Inf(1), math.Inf(-1)

@@ -293,8 +293,8 @@ func reportMartin(all []results.Record, on Target) (*Report, error) {
 	return rep, nil
 }
 
-// reportOthers sets stacks of other depths and inference beside the fastest LSTM
-// and the one that runs step by step as a framework's does.
+// reportOthers compares stacks of other depths and inference with the fastest LSTM, and with the one
+// that runs step by step as a framework runs it.
 func reportOthers(recs []results.Record) *table.Table {
 	t := &table.Table{
 		Title: "Deeper stacks and inference, one sequence, in 1000 events/s",

@@ -15,7 +15,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// martinWays are the ways to run the recurrence of a layer.
+// martinWays returns the ways to run the recurrence of a layer.
 func martinWays(on Target) []grid.Spec {
 	if on.GPU {
 		return []grid.Spec{stepByStep("step by step"), graphed("step by step, graph", stepByStep("")), spec(serialKernel, "scan", knob.Params{"inputbatch": 0, "graph": 1, "scanserial": 1}), spec("scan", "scan", knob.Params{"inputbatch": 0, "graph": 1})}
@@ -127,8 +127,8 @@ var martinKernel = Experiment{
 // gpuThreads is about how many threads a GPU of today runs at once.
 const gpuThreads = 1 << 17
 
-// martinModel is the speed-up of a parallel scan by section 2.1. A GPU's threads
-// are first shared by the channels, serially as well as in parallel.
+// martinModel returns the speed-up of a parallel scan by section 2.1. A GPU's threads are first
+// divided among the channels, in the serial scan as well as in the parallel one.
 func martinModel(p results.Point, on Target, workers int) float64 {
 	if on.GPU {
 		workers = max(1, min(p.Steps, gpuThreads/p.Hidden))

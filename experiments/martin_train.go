@@ -21,8 +21,9 @@ type martinNetwork struct {
 	paper                int // steps of the paper's network that it stands for
 }
 
-// martinNetworks are those of the table, the LS-LSTM first. Quick ones are an eighth as wide, and
-// their sequences are a quarter as long, or half for the shortest, which must outlast the burn-in.
+// martinNetworks returns the networks of the table, the LS-LSTM first. Quick ones are an eighth as
+// wide. Their sequences are a quarter as long, or half for the shortest, which must outlast the
+// burn-in.
 func martinNetworks(s Size) []martinNetwork {
 	all := []martinNetwork{
 		{"", "ls-lstm", 234, 16, 1024, 4.567, 4.856, 10.51, 36.70, 1024},
@@ -88,8 +89,8 @@ func heldSteps(s Size) int {
 	return 1024
 }
 
-// training is how n is trained. Each network has the same time. The paper does not
-// state Adam's learning rate; 0.001 is that of Adam's authors.
+// training returns how n is trained. Each network has the same time. The paper does not state Adam's
+// learning rate; 0.001 is the one that Adam's authors suggest.
 func (n martinNetwork) training(s Size, on Target) results.TrainingPlan {
 	t := results.TrainingPlan{Data: martinData, Optimizer: "adam:lr=0.001", Time: 480, Every: 1, Batches: max(1, 1<<17/(n.batch*n.steps)), Beside: true}
 	t.HeldBatch = n.batch * n.steps / heldSteps(s)

@@ -65,7 +65,7 @@ func (l learned) slower() float64 {
 	return (l.seconds() + l.slow.Seconds() - l.pass) / l.seconds()
 }
 
-// speedTable sets whole iterations beside forward and backward alone.
+// speedTable compares whole iterations with forward and backward alone.
 func speedTable(all []learned) *table.Table {
 	t := &table.Table{
 		Title: "Iterations: feeding, update and reading the loss included, beside forward and backward alone",
@@ -82,7 +82,7 @@ func speedTable(all []learned) *table.Table {
 	return t
 }
 
-// soonerFindings sets the time to equal loss beside the paper's.
+// soonerFindings compares the time to equal loss with the paper's.
 func (rep *Report) soonerFindings(ls learned, lstms []learned, on Target) {
 	lo, hi := math.Inf(1), 0.0
 	var each, slow []string
@@ -124,7 +124,7 @@ func (rep *Report) soonerFindings(ls learned, lstms []learned, on Target) {
 	rep.Findings = append(rep.Findings, "The lowest held-out loss of the LS-LSTM is below that of: "+of+".")
 }
 
-// lengthFindings say whether shorter sequences learn faster at first and end at a higher loss.
+// lengthFindings adds whether shorter sequences learn faster at first and end at a higher loss.
 func lengthFindings(rep *Report, all []learned, on Target) {
 	lstms := slices.DeleteFunc(slices.Clone(all), func(l learned) bool { return l.cell != "lstm" || math.IsInf(l.least(), 1) })
 	if len(lstms) < 2 {
@@ -178,7 +178,7 @@ func comparable(rep *Report, all []learned, on Target) {
 	restFindings(rep, all, on)
 }
 
-// restFindings say what training takes beside forward and backward alone.
+// restFindings adds what training takes beside forward and backward alone.
 func restFindings(rep *Report, all []learned, on Target) {
 	var rest []string
 	var turns []overhead

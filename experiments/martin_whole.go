@@ -152,7 +152,7 @@ func wholeTable(title string, all []whole, batches []int, cell func(whole) table
 	return t
 }
 
-// wholeFindings sets the LS-LSTM beside the LSTM, and whole training beside its pass.
+// wholeFindings compares the LS-LSTM with the LSTM, and whole training with its pass.
 func (rep *Report) wholeFindings(all []whole, on Target) {
 	lo, hi := math.Inf(1), 0.0
 	var more []float64

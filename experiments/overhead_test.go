@@ -7,8 +7,8 @@ import (
 	"rnnbench/experiments"
 )
 
-// TestOverhead: what training takes beside its pass is the median over the records, whatever another
-// program disturbs. It is compared with the target of the device.
+// TestOverhead: the overhead of training is the median over the records, whatever another program
+// disturbs. It is compared with the target of the device.
 func TestOverhead(t *testing.T) {
 	const cpuTarget, gpuTarget = "The target on a CPU is at most 5 %: ", "The target on a GPU is at most 10 %: "
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-// TestOverheadUnknown: without the times of passes, nothing is said of them.
+// TestOverheadUnknown: without the times of passes, a report says nothing of overhead.
 func TestOverheadUnknown(t *testing.T) {
 	for _, id := range []string{"martin-train", "hwang-train", "martin-fig1-training"} {
 		recs := planned(t, id, cpu)

@@ -20,8 +20,8 @@ type Quality struct {
 	Slow, Usual float64 // clock of the device in hertz: the lowest, and the median of all samples; 0: unknown
 }
 
-// QualityOf returns that of the newest records that have a time. It leaves out trainings, which have
-// no rounds.
+// QualityOf returns the quality of the newest records that have a time. It leaves out trainings,
+// which have no rounds.
 func QualityOf(recs []results.Record) Quality {
 	var q Quality
 	var rounds []int

@@ -8,7 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// timed is a record with a median, in so many rounds; half is half of its interval, 0 for none.
+// timed returns a record with a median and a number of rounds. half is half of its interval, 0 for
+// none.
 func timed(label string, seconds, half float64, rounds int, warnings ...string) results.Record {
 	r := results.Record{Status: results.OK, Point: results.Point{Cell: "lstm"}, Impl: results.Impl{Name: label, Label: label}, Stats: &results.Stats{N: rounds, Median: seconds}, Warnings: warnings}
 	if half > 0 {
@@ -18,7 +19,7 @@ func timed(label string, seconds, half float64, rounds int, warnings ...string) 
 	return r
 }
 
-// TestQuality holds what is said of rounds, intervals and clocks.
+// TestQuality checks what is said of rounds, intervals and clocks.
 func TestQuality(t *testing.T) {
 	training := timed("learns", 1, 0, 1)
 	training.Training = &results.Training{}

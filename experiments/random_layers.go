@@ -25,7 +25,8 @@ type lottery struct {
 	flops                float64 // of a run at most, roughly: larger layers get fewer steps and sequences
 }
 
-// lotteryOf returns that of a size. The full one on a GPU has layers of all sizes that fit there.
+// lotteryOf returns the lottery of a size. The full one on a GPU has layers of all sizes that fit
+// there.
 func lotteryOf(s Size, on Target) lottery {
 	d := lottery{layers: 60, hidden: reach{24, 3500}, batch: reach{1, 400}, steps: reach{40, 600}, flops: 3e12}
 	switch {

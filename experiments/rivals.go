@@ -51,7 +51,7 @@ func rivalsOf(facts map[string]string) []Rival {
 	return out
 }
 
-// specs are a rival with its defaults, and with each other value of each knob.
+// specs returns a rival with its defaults, and with each other value of each knob.
 func (r Rival) specs() []grid.Spec {
 	var out []grid.Spec
 	for _, k := range knob.OneAtATime(r.Knobs) {
@@ -64,7 +64,7 @@ func (r Rival) specs() []grid.Spec {
 	return out
 }
 
-// labels are those of its specs.
+// labels returns the labels of its specs.
 func (r Rival) labels() (list []string) {
 	for _, s := range r.specs() {
 		list = append(list, s.Label)

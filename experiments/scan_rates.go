@@ -41,7 +41,7 @@ func (s scanPass) specs(on Target) []grid.Spec {
 	return all
 }
 
-// scanCells returns the linear recurrences, except those whose scan is that of another.
+// scanCells returns the linear recurrences, except those that scan exactly like another.
 func scanCells() []string {
 	var names []string
 	for _, c := range cell.All() {
@@ -53,11 +53,12 @@ func scanCells() []string {
 	return names
 }
 
-// scanSeed is that of the random shapes.
+// scanSeed is the seed of the random shapes.
 const scanSeed = 31
 
-// scanDrawn is how many shapes the quick size draws on a GPU, for all cells together. With their checks they take some
-// minutes; those of the full size, for each cell, take much longer.
+// scanDrawn is the number of shapes that the quick size draws on a GPU, for all cells together. With
+// their checks they take some minutes. The full size draws shapes for each cell, which takes much
+// longer.
 const scanDrawn = 40
 
 // scanShapes returns, for the cell of that index, shapes with about as many values a vector. aligned

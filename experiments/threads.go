@@ -24,7 +24,8 @@ var threadsExperiment = Experiment{
 // scanCell is the linear recurrence of the experiment on threads.
 const scanCell = "gilr"
 
-// threadCounts are the numbers of threads: powers of two, halves between them at the full size, and all.
+// threadCounts returns the numbers of threads: powers of two, at the full size also the middles
+// between them, and all.
 func threadCounts(s Size, on Target) []int {
 	all := on.Workers
 	if all == 0 { // unknown
@@ -61,7 +62,8 @@ func threaded(s Size, on Target, specs ...grid.Spec) (all []grid.Spec) {
 // threadsOf returns the number of threads that a record ran on.
 func threadsOf(r *results.Record) int { return max(1, r.Impl.Knobs["workers"]) }
 
-// threadParts are small, middle and large layers of one to many sequences, forward and training, and recurrences alone.
+// threadParts returns small, middle and large layers of one to many sequences, forward and training,
+// and recurrences alone.
 func threadParts(s Size, on Target) []Part {
 	hidden, batches, steps, long := []int{64, 256, 1024}, []int{1, 16, 64}, 50, 4096
 	if s == Quick {
@@ -138,7 +140,7 @@ func (g threadGroup) String() string { return fmt.Sprintf("%s, %s, %s", g.cell, 
 
 func groupOf(p results.Point) threadGroup { return threadGroup{p.Cell, p.Pass, p.Precision} }
 
-// groupsOf are the groups of curves, in their order.
+// groupsOf returns the groups of curves, in their order.
 func groupsOf(all []threadCurve) (groups []threadGroup) {
 	for _, s := range all {
 		if g := groupOf(s.point); !slices.Contains(groups, g) {
@@ -148,7 +150,7 @@ func groupsOf(all []threadCurve) (groups []threadGroup) {
 	return groups
 }
 
-// in are the curves of a group.
+// in returns the curves of a group.
 func (g threadGroup) in(all []threadCurve) []threadCurve {
 	return slices.DeleteFunc(slices.Clone(all), func(s threadCurve) bool { return groupOf(s.point) != g })
 }

@@ -83,8 +83,8 @@ func limitOf(r *results.Record, here *model.Machine) threadLimit {
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// sharedRate is the rate of the memory that holds so many bytes for n threads, in bytes per second; 0: each holds its part
-// in caches of its own.
+// sharedRate returns the rate of the memory that holds these bytes for n threads, in bytes per
+// second. It is 0 if the caches of the threads each hold their part.
 func sharedRate(m *model.Machine, bytes float64, n int) float64 {
 	private := m.Private()
 	for _, l := range m.Levels[:private] {

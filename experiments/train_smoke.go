@@ -50,7 +50,7 @@ var trainSmoke = Experiment{
 	},
 }
 
-// smokePoints are the networks that a technique takes: one of each cell and precision.
+// smokePoints returns the networks that a technique takes: one of each cell and precision.
 func smokePoints(technique string, s Size, on Target) []results.Point {
 	takes := func(c *cell.Cell) bool {
 		switch technique {
@@ -90,7 +90,7 @@ func farthest(r *results.Record) (far float64, ok bool) {
 	return slices.Max(apart), true
 }
 
-// labelsOf are the techniques of records, in their order.
+// labelsOf returns the techniques of records, in their order.
 func labelsOf(recs []results.Record) []string {
 	var list []string
 	for _, r := range recs {
@@ -179,7 +179,7 @@ func (r *Report) smokeFigure(recs []results.Record, on Target) {
 	r.add("train-smoke", fig, nil)
 }
 
-// smokeFindings say how many trainings are right, and which are not.
+// smokeFindings adds how many trainings are right, and which are not.
 func (r *Report) smokeFindings(recs []results.Record) {
 	right, most := 0, -1.0
 	var worst *results.Record

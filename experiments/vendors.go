@@ -14,7 +14,7 @@ import (
 // dynamic is the algorithm that is compiled for each layer.
 const dynamic = 2
 
-// vendors are the forms of NVIDIA's library, the yardstick, replayed as graphs.
+// vendors returns the forms of NVIDIA's library, the yardstick, replayed as graphs.
 func vendors() []grid.Spec {
 	return []grid.Spec{
 		spec("cudnn", "cudnn", knob.Params{"algorithm": 0, "graph": 1}),
@@ -41,7 +41,7 @@ func padded() (specs []grid.Spec) {
 // eagerMark ends the label of a form that the host launches.
 const eagerMark = " eager"
 
-// eager are the forms of NVIDIA's library, launched by the host.
+// eager returns the forms of NVIDIA's library, launched by the host.
 func eager() []grid.Spec {
 	specs := vendors()
 	for i, s := range specs {
@@ -50,8 +50,8 @@ func eager() []grid.Spec {
 	return specs
 }
 
-// yardsticks are all forms of NVIDIA's library: every algorithm, as a graph and launched by
-// the host. At the quick size the host launches the standard one alone.
+// yardsticks returns all forms of NVIDIA's library: every algorithm, as a graph and launched by the
+// host. At the quick size, the host launches the standard one alone.
 func yardsticks(s Size) []grid.Spec {
 	if s == Quick {
 		return append(vendors(), eager()[0])
@@ -59,8 +59,7 @@ func yardsticks(s Size) []grid.Spec {
 	return append(vendors(), eager()...)
 }
 
-// gridForms are those of yardsticks for many points: at the quick size the standard algorithm
-// alone.
+// gridForms returns yardsticks for many points: at the quick size the standard algorithm alone.
 func gridForms(s Size) []grid.Spec {
 	if s == Quick { // compiling the others takes longer than all else
 		return []grid.Spec{vendors()[0], eager()[0]}
@@ -68,7 +67,7 @@ func gridForms(s Size) []grid.Spec {
 	return yardsticks(s)
 }
 
-// vendorLabels are those of yardsticks.
+// vendorLabels returns the labels of all yardsticks.
 func vendorLabels() (list []string) {
 	for _, s := range yardsticks(Full) {
 		list = append(list, s.Label)
@@ -97,12 +96,12 @@ func fastestForms(recs []results.Record) []results.Record {
 	return out
 }
 
-// vendorsOf are the labels of all forms of NVIDIA's library that recs have, padded ones as well.
+// vendorsOf returns the labels of all forms of NVIDIA's library that recs have, padded ones as well.
 func vendorsOf(recs []results.Record) []string {
 	return slices.DeleteFunc(labels(recs), func(l string) bool { return !quantity.Vendor(l) })
 }
 
-// vendorFinding sets one technique beside the vendor's library, over all points.
+// vendorFinding compares one technique with the vendor's library, over all points.
 func vendorFinding(recs []results.Record, label string) string {
 	var ratios []float64
 	forms := map[string]bool{}

@@ -15,8 +15,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// usual are the techniques as a user would first try them: on a GPU as graphs,
-// with a vendor's library beside them.
+// usual returns the techniques as a user would first try them: on a GPU as graphs, with a vendor's
+// library beside them.
 func usual(on Target) []grid.Spec {
 	naive, products := spec("naive", "naive", nil), spec("cudnnstyle", "cudnnstyle", knob.Params{"transposed": 2})
 	if !on.GPU {
@@ -78,7 +78,7 @@ var deepbench = Experiment{
 	},
 }
 
-// deepbenchLayers are DeepBench's layers in fp32, at the quick size those for a phone.
+// deepbenchLayers returns DeepBench's layers in fp32; at the quick size only those for a phone.
 func deepbenchLayers(s Size) []results.Point {
 	presets := []string{"deepbench-infer", "deepbench-device", "deepbench-train"}
 	if s == Quick {
@@ -248,8 +248,8 @@ func cudnnLayers(precision string) Experiment {
 	}
 }
 
-// againstVendor returns parts with the persistent form, for large layers also that of products, and
-// the vendor's forms.
+// againstVendor returns parts with the persistent form and the vendor's forms. Large layers also
+// have the form of products.
 func againstVendor(all []results.Point, s Size) []Part {
 	var small, large []results.Point
 	for _, p := range all {

@@ -32,8 +32,8 @@ func BenchmarkShapes(b *testing.B) {
 	}
 }
 
-// BenchmarkPersistent sets the persistent technique beside the cuDNN-style one
-// at small batches, where the recurrent weights decide.
+// BenchmarkPersistent compares the persistent technique with the cuDNN-style one at small batches,
+// where the recurrent weights decide.
 func BenchmarkPersistent(b *testing.B) {
 	d, err := cpu.Open(cpu.Options{})
 	if err != nil {

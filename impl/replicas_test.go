@@ -15,9 +15,8 @@ import (
 	"rnnbench/impl/impltest"
 )
 
-// TestReplicas: by every technique, gradients over 1, 2 and 3 replicas are those of one device
-// with the whole minibatch. One replica has two workers, so that sums run beside a team and
-// beside several.
+// TestReplicas: with every technique, 1, 2 and 3 replicas have the gradients of one device with the
+// whole minibatch. One replica has two workers, so that sums run beside one team and beside several.
 func TestReplicas(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("replicas need Linux")

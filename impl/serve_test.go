@@ -14,7 +14,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestServed holds calls with states kept on the device to the reference of one sequence.
+// TestServed compares calls with states kept on the device with the reference of one sequence.
 func TestServed(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 2})
 	if err != nil {

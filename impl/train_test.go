@@ -49,7 +49,7 @@ func TestEmulatedTraining(t *testing.T) {
 	}
 }
 
-// TestTrainingDeclines: what training cannot do is declined with the reason.
+// TestTrainingDeclines: a problem that cannot be trained is declined with the reason.
 func TestTrainingDeclines(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 5, Layers: 1, Batch: 2, Steps: 4, Output: 3, Pass: rnn.Train}
 	forward, kept := p, p

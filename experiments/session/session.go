@@ -142,7 +142,8 @@ func (x *Sitting) Begin(run string) error {
 	return x.of.save()
 }
 
-// End notes that an experiment is over, with so many of its records missing. A nil x notes nothing.
+// End notes that an experiment is over, with that many of its records missing. A nil x notes
+// nothing.
 func (x *Sitting) End(missing int) error {
 	if x == nil {
 		return nil
