@@ -161,7 +161,7 @@ func TestBothWaysShareTheGPU(t *testing.T) {
 				Direction: rnn.BothWays, Pass: []rnn.Pass{rnn.Forward, rnn.Train}[i%2], Precision: []rnn.Precision{rnn.FP32, rnn.BF16}[j%2],
 			}
 			streams := knob.Find(rnn.KnobsOf(impl.Lookup("persistent"), p, true), "streams").Values[0]
-			if all++; fits(t, d, p, streams) <= sms/2 {
+			if all++; largestKernel(t, d, p, streams) <= sms/2 {
 				together++
 			}
 		}
@@ -171,9 +171,9 @@ func TestBothWaysShareTheGPU(t *testing.T) {
 	}
 }
 
-// fits returns the number of multiprocessors that p's largest persistent kernel takes with the given
-// streams.
-func fits(t *testing.T, d *cuda.Device, p rnn.Problem, streams int) (most int) {
+// largestKernel returns the number of multiprocessors that p's largest persistent kernel takes with
+// the given streams.
+func largestKernel(t *testing.T, d *cuda.Device, p rnn.Problem, streams int) (most int) {
 	t.Helper()
 	_, s, err := rnn.Layout(impl.Lookup("persistent"), p, knob.Params{"streams": streams})
 	if err != nil {

@@ -56,17 +56,17 @@ func TestDirectionsStepwise(t *testing.T) {
 			case 3:
 				p.Symbols, p.Embedding, p.Output, p.Groups, p.Weighted = 5, 2, 6, 2, true
 			}
-			t.Run(p.String(), func(t *testing.T) { planted(t, d, p) })
+			t.Run(p.String(), func(t *testing.T) { findsFaults(t, d, p) })
 			if c.Projects() && p.Symbols == 0 {
 				p.Projection = 3
-				t.Run(p.String(), func(t *testing.T) { planted(t, d, p) })
+				t.Run(p.String(), func(t *testing.T) { findsFaults(t, d, p) })
 			}
 		}
 	}
 }
 
-// planted checks a right answer to p and wrong ones.
-func planted(t *testing.T, d device.Device, p rnn.Problem) {
+// findsFaults checks a right answer to p and wrong ones.
+func findsFaults(t *testing.T, d device.Device, p rnn.Problem) {
 	plan, prog, data := runOnce(t, d, impl.Lookup("cudnnstyle"), p)
 	if states, gradients := plan.Stepwise(); !states || !gradients {
 		t.Fatalf("it keeps states %t and gradients %t", states, gradients)

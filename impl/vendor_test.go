@@ -16,17 +16,17 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// plainly is memory in which schedules run in double precision, operation by operation.
-type plainly [][]float64
+// float64Memory is memory in which schedules run in double precision, operation by operation.
+type float64Memory [][]float64
 
-func (m plainly) Write(to *schedule.Matrix, src []float32) error {
+func (m float64Memory) Write(to *schedule.Matrix, src []float32) error {
 	for i, v := range src {
 		m[to.ID][i] = float64(v)
 	}
 	return nil
 }
 
-func (m plainly) Read(from *schedule.Matrix, dst []float32) error {
+func (m float64Memory) Read(from *schedule.Matrix, dst []float32) error {
 	for i := range dst {
 		dst[i] = float32(m[from.ID][i])
 	}
@@ -40,7 +40,7 @@ func vendorCells() []*cell.Cell {
 
 // plainRun runs a schedule on the data, and returns the answer.
 func plainRun(plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data) ([]rnn.Tensor, error) {
-	var m plainly
+	var m float64Memory
 	for _, matrix := range s.Matrices {
 		m = append(m, make([]float64, matrix.Elements()))
 	}
@@ -270,23 +270,23 @@ func TestVendorsFirstStates(t *testing.T) {
 	}
 }
 
-// by is a technique limited to one algorithm of the vendor's library.
-type by struct {
+// oneAlgorithm is a technique limited to one algorithm of the vendor's library.
+type oneAlgorithm struct {
 	rnn.Technique
 	algorithm int
 }
 
-func (b by) Knobs(p rnn.Problem) []knob.Knob {
+func (b oneAlgorithm) Knobs(p rnn.Problem) []knob.Knob {
 	knobs := b.Technique.Knobs(p)
 	knobs[0].Values = []int{b.algorithm}
 	return knobs
 }
 
 // Directs implements rnn.Director.
-func (b by) Directs(d rnn.Direction) bool { return b.Technique.(rnn.Director).Directs(d) }
+func (b oneAlgorithm) Directs(d rnn.Direction) bool { return b.Technique.(rnn.Director).Directs(d) }
 
 // LongestFirst implements rnn.LongestFirst.
-func (b by) LongestFirst() { b.Technique.(rnn.LongestFirst).LongestFirst() }
+func (b oneAlgorithm) LongestFirst() { b.Technique.(rnn.LongestFirst).LongestFirst() }
 
 // TestGPUVendorDirections runs the vendor's library on a GPU, in every direction, algorithm and
 // precision. RNNBENCH_CUDA names the worker. What an algorithm declines is skipped with the
@@ -309,7 +309,7 @@ func runVendorOnGPU(t *testing.T, of func(precisions []string) []rnn.Problem) {
 			if algorithm == staticSmall {
 				problems = slices.DeleteFunc(problems, wrongByVendor)
 			}
-			impltest.RunProblems(t, d, by{tech, algorithm}, problems)
+			impltest.RunProblems(t, d, oneAlgorithm{tech, algorithm}, problems)
 		})
 	}
 }
@@ -367,7 +367,7 @@ func runVendorEmulated(t *testing.T, problems []rnn.Problem) {
 		for i := algorithm; i < len(problems); i += 7 {
 			some = append(some, problems[i])
 		}
-		t.Run(fmt.Sprintf("algorithm=%d", algorithm), func(t *testing.T) { impltest.RunProblems(t, d, by{tech, algorithm}, some) })
+		t.Run(fmt.Sprintf("algorithm=%d", algorithm), func(t *testing.T) { impltest.RunProblems(t, d, oneAlgorithm{tech, algorithm}, some) })
 	}
 }
 

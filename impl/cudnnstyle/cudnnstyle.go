@@ -66,15 +66,15 @@ func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	if p.Steps > most/step {
 		first = max(1, most/(blocks*step))
 	}
-	begin(k, first)
+	setDefault(k, first)
 	if p.Calls > 0 {
-		begin(knob.Find(knobs, "streams"), 1)
+		setDefault(knob.Find(knobs, "streams"), 1)
 	}
 	return knobs
 }
 
-// begin makes v the first value of k, which is the default.
-func begin(k *knob.Knob, v int) {
+// setDefault makes v the first value of k, which is the default.
+func setDefault(k *knob.Knob, v int) {
 	k.Values = append([]int{v}, slices.DeleteFunc(k.Values, func(w int) bool { return w == v })...)
 }
 

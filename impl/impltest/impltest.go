@@ -274,7 +274,7 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 	if !every {
 		settings = settings[:1]
 	}
-	for i, dk := range few(settings, fmt.Sprint(p, k)) {
+	for i, dk := range someSettings(settings, fmt.Sprint(p, k)) {
 		dev, err := deviation(d, plan, s, dk, data, want)
 		if errors.Is(err, schedule.ErrUnsupported) {
 			if i > 0 {
@@ -292,14 +292,14 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 	return nil
 }
 
-// many is the largest number of device settings that are all run. Each may compile kernels for each
-// problem anew.
-const many = 16
+// mostSettings is the largest number of device settings that are all run. Each may compile kernels
+// for each problem anew.
+const mostSettings = 16
 
-// few returns all settings if they are not many. Otherwise it returns the first and two others, or
-// one with -short, chosen by a hash of what runs.
-func few(settings []knob.Params, what string) []knob.Params {
-	if len(settings) <= many {
+// someSettings returns all settings up to mostSettings. Otherwise it returns the first and two
+// others, or one with -short, chosen by a hash of what runs.
+func someSettings(settings []knob.Params, what string) []knob.Params {
+	if len(settings) <= mostSettings {
 		return settings
 	}
 	h := fnv.New32a()

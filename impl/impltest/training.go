@@ -125,7 +125,7 @@ func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Da
 		return nil, err
 	}
 	if plan.XN != nil {
-		if err := see(prog, plan, data, o); err != nil {
+		if err := fillHistory(prog, plan, data, o); err != nil {
 			return nil, err
 		}
 	}
@@ -153,8 +153,8 @@ func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Da
 	return out, nil
 }
 
-// see fills the history: it runs at a rate of 0 until a minibatch has filled all its steps.
-func see(prog device.Program, plan *rnn.Plan, data *rnn.Data, o rnn.Optimizer) error {
+// fillHistory fills the history: it runs at a rate of 0 until a minibatch has filled all its steps.
+func fillHistory(prog device.Program, plan *rnn.Plan, data *rnn.Data, o rnn.Optimizer) error {
 	err := errors.Join(prog.Write(plan.XN, newSteps(data)), prog.Write(plan.Updates.Rates, o.Rates(1, 0, 0)))
 	for range plan.Runs() {
 		if err == nil {

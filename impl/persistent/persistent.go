@@ -125,9 +125,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		n.block = fitting(n)
 	}
 	if p.Projection > 0 {
-		n.begin = 1
+		n.firstStep = 1
 	}
-	n.parts = p.Batches.Runs(n.begin, p.Steps-n.begin, n.block)
+	n.parts = p.Batches.Runs(n.firstStep, p.Steps-n.firstStep, n.block)
 	for l := range p.Layers {
 		n.layers = append(n.layers, n.layout(l))
 	}
@@ -151,11 +151,11 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 
 type network struct {
 	*rnn.Plan
-	block  int       // steps per input product, at most
-	begin  int       // the first step of the first block
-	parts  []rnn.Run // the blocks
-	layers []layer
-	spread bool // resets lie behind the inputs, spread over the units
+	block     int       // steps per input product, at most
+	firstStep int       // the first step of the first block
+	parts     []rnn.Run // the blocks
+	layers    []layer
+	spread    bool // resets lie behind the inputs, spread over the units
 }
 
 // most limits the input products of a block, in bytes, unless the knob is set. A product of so many
@@ -324,7 +324,7 @@ func (n *network) input(l, t, steps int, x schedule.View) {
 // forward runs a block of layer l.
 func (n *network) forward(l, block int) {
 	y := n.layers[l]
-	if block == 0 && n.begin > 0 {
+	if block == 0 && n.firstStep > 0 {
 		y.folded.first()
 	}
 	t, steps := n.steps(block)
@@ -379,7 +379,7 @@ func (n *network) backward(l, block int) {
 			Sequence: n.sequence(l, t, steps, schedule.View{}, k), SequenceGrad: n.gradient(grad, k), R: y.rb[k],
 		})
 	}
-	if block == 0 && n.begin > 0 {
+	if block == 0 && n.firstStep > 0 {
 		y.folded.firstBack()
 	}
 	if t, steps = n.span(block); y.wb != nil {

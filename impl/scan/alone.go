@@ -25,9 +25,9 @@ func aloneKnob() knob.Knob {
 		Doc: "time the whole pass (0), its forward (1) or backward scan (2) alone, or a copy of as many bytes as 1 (3) or 2 (4)"}
 }
 
-// canBeAlone declines problems whose scans cannot be timed alone. Blocks and layers share memory, so
-// only the last of several would find its own values in a later run.
-func (n *network) canBeAlone() error {
+// declineAlone declines problems whose scans cannot be timed alone. Blocks and layers share memory,
+// so only the last of several would find its own values in a later run.
+func (n *network) declineAlone() error {
 	backward := n.alone == backwardScan || n.alone == backwardCopy
 	switch {
 	case n.Layers > 1 || len(n.Batches.Runs(0, n.Steps, n.block)) > 1:

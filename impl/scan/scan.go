@@ -92,7 +92,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		n.block = p.Steps
 	}
 	if n.alone = k["alone"]; n.alone != whole {
-		if err := n.canBeAlone(); err != nil {
+		if err := n.declineAlone(); err != nil {
 			return err
 		}
 	}

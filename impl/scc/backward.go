@@ -111,9 +111,9 @@ func runs(t, c int, key func(t int) bool, do func(t, c int, key bool)) {
 	}
 }
 
-// where calls do for each run of frames in which any of layers has a gradient. It first zeroes the
-// gradients that the others lack there.
-func (n *gradients) where(layers []int, t, c int, do func(t, c int)) {
+// eachReached calls do for each run of frames in which any of layers has a gradient. It first zeroes
+// the gradients that the others lack there.
+func (n *gradients) eachReached(layers []int, t, c int, do func(t, c int)) {
 	some := func(t int) bool {
 		return slices.ContainsFunc(layers, func(k int) bool { return n.reached[k].has(t) })
 	}
@@ -132,9 +132,9 @@ func (n *gradients) where(layers []int, t, c int, do func(t, c int)) {
 	})
 }
 
-// whereBands is where, split further so that the rows delay frames earlier form one band.
-func (n *gradients) whereBands(layers []int, delay, t, c int, do func(t, c int)) {
-	n.where(layers, t, c, func(t, c int) { n.bands(delay, t, c, do) })
+// eachReachedBand is eachReached, split further so that the rows delay frames earlier form one band.
+func (n *gradients) eachReachedBand(layers []int, delay, t, c int, do func(t, c int)) {
+	n.eachReached(layers, t, c, func(t, c int) { n.bands(delay, t, c, do) })
 }
 
 func (n *gradients) zero(k, t, c int) {
@@ -168,12 +168,12 @@ func (n *gradients) given(k, t, c int) {
 	}
 	m := n.Input(n.Layers[k].Given)
 	n.add(k, 0, t, c, func(out schedule.View, t, _ int, add bool) {
-		n.plus(out, m.Band(n.at(t-n.size.History), out.Rows), add)
+		n.copyOrAdd(out, m.Band(n.at(t-n.size.History), out.Rows), add)
 	})
 }
 
-// plus sets out = v or, with add, out += v.
-func (n *gradients) plus(out, v schedule.View, add bool) {
+// copyOrAdd sets out = v or, with add, out += v.
+func (n *gradients) copyOrAdd(out, v schedule.View, add bool) {
 	if add {
 		n.do(schedule.Map{Op: cell.Add, Out: out, A: out, B: v})
 	} else {
@@ -187,7 +187,7 @@ func (n *gradients) productBack(p *product, t, c int) {
 		return
 	}
 	from, to := max(t+p.delay, 0), min(t+c+p.delay, n.size.Frames())
-	n.where(p.to, from, to-from, func(at, c int) {
+	n.eachReached(p.to, from, to-from, func(at, c int) {
 		n.add(p.from, p.delay, at, c, func(out schedule.View, t, c int, add bool) {
 			n.do(schedule.Gemm{A: n.rows(p.dout, t, c), B: p.backward, C: out, Accumulate: add})
 		})
@@ -200,7 +200,7 @@ func (n *gradients) delta(k, t, c int) {
 	if l.Input != graph.Hidden || l.Activation == graph.Linear || l.Activation == graph.Softmax {
 		return
 	}
-	n.where([]int{k}, t, c, func(t, c int) {
+	n.eachReached([]int{k}, t, c, func(t, c int) {
 		d := n.rows(n.dy[k], t, c)
 		m := schedule.Map{Op: l.Activation.Grad(), Out: d, A: d}
 		if m.Op.Operands() > 1 {
@@ -216,7 +216,7 @@ func (n *gradients) push(k, t, c int, inside bool) {
 	if n.Layers[k].Input != graph.Hidden {
 		return
 	}
-	n.whereBands([]int{k}, n.delay([]int{k}), t, c, func(t, c int) {
+	n.eachReachedBand([]int{k}, n.delay([]int{k}), t, c, func(t, c int) {
 		place := 0 // index among the operands
 		for _, m := range n.Into(k) {
 			e := n.Connections[m]
@@ -247,7 +247,7 @@ func (n *gradients) share(k int, e graph.Connection, place int, out schedule.Vie
 	case e.Weight == graph.Diagonal:
 		n.do(schedule.Map{Op: cell.Mul, Out: target, A: delta, B: n.view(n.Input(e.Param.Param), e)})
 	case l.Aggregate == graph.Sum || len(operands) == 1:
-		n.plus(out, delta, add)
+		n.copyOrAdd(out, delta, add)
 		return
 	case l.Aggregate == graph.Product:
 		n.fold(cell.Mul, target, append([]schedule.View{delta}, slices.Delete(operands, place, place+1)...))
@@ -280,9 +280,9 @@ func (n *gradients) shareOfMaximum(out, delta schedule.View, operands []schedule
 func (n *gradients) weightGradients(t, c int) {
 	for i := range n.products {
 		p := &n.products[i]
-		n.whereBands(p.to, p.delay, t, c, func(t, c int) {
+		n.eachReachedBand(p.to, p.delay, t, c, func(t, c int) {
 			d, in := n.rows(p.dout, t, c), n.before(n.y[p.from], p.delay, t, c)
-			begun := n.start(p.grad)
+			begun := n.markWritten(p.grad)
 			switch {
 			case !p.table:
 				n.do(schedule.Gemm{A: d, TransA: true, B: in, C: p.grad, Accumulate: begun})
@@ -298,20 +298,20 @@ func (n *gradients) weightGradients(t, c int) {
 		if e.Weight != graph.Diagonal {
 			continue
 		}
-		n.whereBands([]int{e.To}, e.Delay, t, c, func(t, c int) {
+		n.eachReachedBand([]int{e.To}, e.Delay, t, c, func(t, c int) {
 			d, in := n.rows(n.dy[e.To], t, c), n.before(n.y[e.From], e.Delay, t, c)
 			temp, out := n.scratch(0, d.Rows, d.Cols), n.gradient(e)
 			n.do(schedule.Map{Op: cell.Mul, Out: temp, A: d, B: in})
-			n.do(schedule.SumRows{A: temp, Out: out, Accumulate: n.start(out)})
+			n.do(schedule.SumRows{A: temp, Out: out, Accumulate: n.markWritten(out)})
 		})
 	}
 	for k, l := range n.Layers {
 		if len(l.Bias) == 0 {
 			continue
 		}
-		n.where([]int{k}, t, c, func(t, c int) {
+		n.eachReached([]int{k}, t, c, func(t, c int) {
 			out := n.biasGradient(k, 0)
-			n.do(schedule.SumRows{A: n.rows(n.dy[k], t, c), Out: out, Accumulate: n.start(out)})
+			n.do(schedule.SumRows{A: n.rows(n.dy[k], t, c), Out: out, Accumulate: n.markWritten(out)})
 		})
 	}
 }
@@ -322,8 +322,8 @@ func (n *gradients) biasGradient(k, j int) schedule.View {
 	return n.Gradient(slot.Param).All().Columns(slot.Offset, n.Layers[k].Size)
 }
 
-// start reports whether gradient v has been written before, and notes that it is written now.
-func (n *gradients) start(v schedule.View) bool {
+// markWritten reports whether gradient v has been written before, and notes that it is written now.
+func (n *gradients) markWritten(v schedule.View) bool {
 	begun := n.begun[v]
 	n.begun[v] = true
 	return begun
@@ -333,7 +333,7 @@ func (n *gradients) start(v schedule.View) bool {
 // activations take theirs from before the first frame. Gradients that no error has reached are zero.
 func (n *gradients) finish() {
 	rest := func(v schedule.View) {
-		if !n.start(v) {
+		if !n.markWritten(v) {
 			n.do(schedule.Map{Op: cell.Zero, Out: v})
 		}
 	}
@@ -354,21 +354,21 @@ func (n *gradients) finish() {
 			}
 		}
 		if l.Input == graph.Dense {
-			n.settle(k, 0, n.size.Frames())
+			n.zeroUnreached(k, 0, n.size.Frames())
 		}
 		if l.Initial == "" {
 			continue
 		}
 		lead := n.y[k].lead
-		n.settle(k, -lead, lead)
+		n.zeroUnreached(k, -lead, lead)
 		if out := n.Gradient(l.Initial); out != n.dy[k].m {
 			n.do(schedule.Map{Op: cell.Copy, Out: out.All(), A: n.rows(n.dy[k], -lead, lead)})
 		}
 	}
 }
 
-// settle sets to zero the gradients of layer k that no error has reached.
-func (n *gradients) settle(k, t, c int) {
+// zeroUnreached sets to zero the gradients of layer k that no error has reached.
+func (n *gradients) zeroUnreached(k, t, c int) {
 	runs(t, c, n.reached[k].has, func(t, c int, has bool) {
 		if !has {
 			n.zero(k, t, c)

@@ -28,7 +28,7 @@ func Layout(g *graph.Graph, size graph.Size, k knob.Params) (*Network, error) {
 	}
 	b := schedule.NewBuilder(1)
 	mem := allocate(b, g, size)
-	n, err := lay(b, mem, g, size, frames{batch: size.Batch}, k, false)
+	n, err := layOut(b, mem, g, size, frames{batch: size.Batch}, k, false)
 	if err != nil {
 		return nil, fmt.Errorf("scc: %w", err)
 	}

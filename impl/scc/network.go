@@ -35,9 +35,9 @@ type network struct {
 	held  []bool // per layer: its sum at the current frames has been written
 }
 
-// lay appends the operations of g to b. The steps of the history are computed once before all runs,
-// unless there says that they are in memory.
-func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, f frames, k knob.Params, there bool) (*network, error) {
+// layOut appends the operations of g to b. The steps of the history are computed once before all
+// runs, unless historyKept says that they are in memory.
+func layOut(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, f frames, k knob.Params, historyKept bool) (*network, error) {
 	if err := b.Room(size.Frames()); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, f fra
 		intra:       k["intra"] == 1,
 	}
 	n.arrange(k["transposed"])
-	if size.History > 0 && !there { // steps of the previous minibatch
+	if size.History > 0 && !historyKept { // steps of the previous minibatch
 		n.ahead = true
 		n.begin()
 		n.forward(0, size.History)

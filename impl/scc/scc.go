@@ -64,7 +64,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Lengths != "" {
 		f.ragged = &p.Batches
 	}
-	n, err := lay(p.Builder, stack{p, p.Inputs(), p.Results()}, g, size, f, k, p.Continues)
+	n, err := layOut(p.Builder, stack{p, p.Inputs(), p.Results()}, g, size, f, k, p.Continues)
 	if err != nil || !p.Continues {
 		return err
 	}
