@@ -66,12 +66,12 @@ const asGraph = "6 as a graph"
 
 // besideLadder returns the last stage replayed as a graph, then forms of NVIDIA's library.
 func besideLadder(layers int, forms []grid.Spec) []grid.Spec {
-	return append(beyond(layers)[:1], forms...)
+	return append(sincePaper(layers)[:1], forms...)
 }
 
-// beyond returns what the paper could not yet compare with its ladder: the last stage replayed as a
-// graph, and today's version of the library that the paper describes.
-func beyond(layers int) []grid.Spec {
+// sincePaper returns what the paper could not yet compare with its ladder: the last stage replayed
+// as a graph, and today's version of the library that the paper describes.
+func sincePaper(layers int) []grid.Spec {
 	specs := ladderSpecs(layers)
 	return append([]grid.Spec{graphed(asGraph, specs[len(specs)-1])}, vendors()[0])
 }

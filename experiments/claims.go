@@ -120,8 +120,8 @@ func (e Experiment) Heading(r *Report) string {
 // reducedMark ends the title of every table and figure of reduced size.
 const reducedMark = " (reduced size)"
 
-// mark adds reducedMark to the titles of r's tables and figures, from these indices on.
-func mark(r *Report, tables, figures int) {
+// markReduced adds reducedMark to the titles of r's tables and figures, from these indices on.
+func markReduced(r *Report, tables, figures int) {
 	for _, t := range r.Tables[tables:] {
 		if t.Title != "" {
 			t.Title += reducedMark

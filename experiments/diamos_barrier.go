@@ -15,19 +15,19 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// Labels of the barrier experiment. Recorded runs have the first; see named.
+// Labels of the barrier experiment. Recorded runs have the first; see relabelled.
 const (
-	meetings   = "meeting per step"
-	operations = "operation per step"
-	products   = "product and cell per step"
+	barrierStep   = "meeting per step"
+	operationStep = "operation per step"
+	productStep   = "product and cell per step"
 )
 
-// named returns recs with the barrier's label as readers see it. Records keep the label under which
-// they were measured.
-func named(recs []results.Record) []results.Record {
+// relabelled returns recs with the barrier's label as readers see it. Records keep the label under
+// which they were measured.
+func relabelled(recs []results.Record) []results.Record {
 	recs = slices.Clone(recs)
 	for i := range recs {
-		if recs[i].Impl.Label == meetings {
+		if recs[i].Impl.Label == barrierStep {
 			recs[i].Impl.Label = "barrier per step"
 		}
 	}
@@ -51,14 +51,14 @@ var diamosBarrier = Experiment{
 			pts = append(pts, q)
 		}
 		return []Part{{pts, on.beside([]grid.Spec{
-			persistentSpec(meetings, 2),
-			spec(operations, "persistent", knob.Params{"transposed": 2, "inputbatch": 1}),
-			gemmSpec(products, 2),
+			persistentSpec(barrierStep, 2),
+			spec(operationStep, "persistent", knob.Params{"transposed": 2, "inputbatch": 1}),
+			gemmSpec(productStep, 2),
 		}, graphed("product and cell, as a graph", gemmSpec("", 2)))}}
 	},
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
-		labels := []string{meetings, operations, products}
+		labels := []string{barrierStep, operationStep, productStep}
 		t := &table.Table{Title: "Time of one step, one sequence, one gate: per-step barrier versus per-step dispatch", Columns: []table.Column{
 			{Name: "H", Key: "hidden", Right: true}, {Name: "barrier", Key: "meeting_s", Right: true},
 			{Name: "operation", Key: "operation_s", Right: true}, {Name: "product and cell", Key: "products_s", Right: true},
@@ -98,7 +98,7 @@ var diamosBarrier = Experiment{
 			return nil, fmt.Errorf("experiments: no point has records of both a barrier and a product and cell per step")
 		}
 		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(named(recs), plots.Spec{X: "hidden", Y: "time", Machine: on.Name, Title: "Diamos 4.3: per-step barrier versus per-step dispatch, one sequence, one gate"})
+		fig, err := plots.Lines(relabelled(recs), plots.Spec{X: "hidden", Y: "time", Machine: on.Name, Title: "Diamos 4.3: per-step barrier versus per-step dispatch, one sequence, one gate"})
 		rep.add("diamos-barrier", fig, err)
 		rep.Findings = append(rep.Findings, "Time of a step with a dispatched product and cell, relative to a step with a barrier: "+strings.Join(ratios, ", ")+". In the paper, a global barrier has about a tenth of the latency of a kernel launch. Launches there cost 6 to 10 times the arithmetic of a step.")
 		rep.Findings = append(rep.Findings, jumps...)

@@ -69,7 +69,7 @@ var diamosFig5 = Experiment{
 		rep.fig5Parts(all, on)
 		rep.fig5Scaling(all, on)
 		if on.Reduced {
-			mark(rep, 1, 0) // the first table is of the paper's sizes
+			markReduced(rep, 1, 0) // the first table is of the paper's sizes
 		}
 		rep.fig5Measured(recs, on)
 		rep.exact.tables, rep.exact.figures = len(rep.Tables), len(rep.Figures) // they are marked already
@@ -107,9 +107,9 @@ func scalings(recs []results.Record) (all []scaling) {
 	return nil
 }
 
-// A turn says how a device runs its part: how many sequences at a time, and how many times. The
+// A partRun says how a device runs its part: how many sequences at a time, and how many times. The
 // device adds up the gradients.
-type turn struct {
+type partRun struct {
 	sequences int
 	times     int
 	seconds   float64 // of all
@@ -117,12 +117,12 @@ type turn struct {
 
 // part returns the fastest way in which one of n devices can run its part; false if none was
 // measured.
-func (s scaling) part(n int) (best turn, ok bool) {
+func (s scaling) part(n int) (best partRun, ok bool) {
 	for _, b := range fig5Batches() {
 		t, measured := s.took[b]
 		if of := fig5Minibatch / n; measured && of%b == 0 {
 			if sec := t * float64(of/b); !ok || sec < best.seconds {
-				best, ok = turn{b, of / b, sec}, true
+				best, ok = partRun{b, of / b, sec}, true
 			}
 		}
 	}
@@ -147,8 +147,9 @@ func (s scaling) rate(n int) float64 {
 	return s.flops() / float64(n) / t.seconds
 }
 
-// kept returns the throughput of one of n devices, over that of a device with a minibatch to itself.
-func (s scaling) kept(n int) float64 { return s.rate(n) / s.rate(1) }
+// keptShare returns the throughput of one of n devices, over that of a device with a minibatch to
+// itself.
+func (s scaling) keptShare(n int) float64 { return s.rate(n) / s.rate(1) }
 
 // fig5Parts adds the table and figure of one device's throughput on its part.
 func (r *Report) fig5Parts(all []scaling, on Target) {
@@ -182,7 +183,7 @@ func (r *Report) fig5Parts(all []scaling, on Target) {
 			}
 			panel.Series[i].Points = append(panel.Series[i].Points, plots.Point{X: float64(n), Y: s.rate(n)})
 			t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Int(fig5Minibatch / n), table.Text(s.label), table.Int(best.sequences),
-				table.Number(best.seconds, quantity.SI(best.seconds, "s")), table.Number(s.rate(n), quantity.SI(s.rate(n), "FLOP/s")), number(100*s.kept(n), "%.0f")})
+				table.Number(best.seconds, quantity.SI(best.seconds, "s")), table.Number(s.rate(n), quantity.SI(s.rate(n), "FLOP/s")), number(100*s.keptShare(n), "%.0f")})
 		}
 	}
 	ch.Panels = []plots.Panel{panel}
@@ -200,7 +201,7 @@ const (
 // fig5Scaling compares what small parts cost each technique with the paper's finding.
 func (r *Report) fig5Scaling(all []scaling, on Target) {
 	for _, s := range all {
-		knee, end := s.kept(fig5Knee), s.kept(fig5Devices)
+		knee, end := s.keptShare(fig5Knee), s.keptShare(fig5Devices)
 		if math.IsNaN(knee) || math.IsNaN(end) {
 			r.Findings = append(r.Findings, s.label+": too few sizes of parts were measured to tell how it scales.")
 			continue

@@ -322,7 +322,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 		if math.Abs(ratio-1) <= 0.25 {
 			close25++
 		} else {
-			why = excuse(rec, s, ratio)
+			why = deviationCause(rec, s, ratio)
 			if counts[why]++; counts[why] == 1 {
 				reasons = append(reasons, why)
 			}

@@ -74,7 +74,7 @@ var diamosMemory = Experiment{
 	Parts:  memoryParts,
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
-		all := stories()
+		all := countings()
 		rep.Tables = append(rep.Tables, memoryTable(all))
 		rep.add("diamos-memory", memoryFigure(all), nil)
 		rep.exact.tables, rep.exact.figures = len(rep.Tables), len(rep.Figures) // counted, not measured
@@ -85,8 +85,8 @@ var diamosMemory = Experiment{
 	},
 }
 
-// A story holds every utterance's footprint by one way of counting.
-type story struct {
+// A counting holds every utterance's footprint by one way of counting.
+type counting struct {
 	name  string
 	sizes []footprint // as utterances
 }
@@ -94,19 +94,19 @@ type story struct {
 // arithmeticName stands for the paper's way of counting among techniques.
 const arithmeticName = "the paper's arithmetic"
 
-// stories counts by the paper's arithmetic, and by what every technique of rnnbench that trains such
-// layers allocates. It leaves out vendors' libraries: only on its device does a library say what it
-// keeps for the gradient. Laying out takes seconds, so it is done once.
-var stories = sync.OnceValue(func() []story {
+// countings counts by the paper's arithmetic, and by what every technique of rnnbench that trains
+// such layers allocates. It leaves out vendors' libraries: only on its device does a library say
+// what it keeps for the gradient. Laying out takes seconds, so it is done once.
+var countings = sync.OnceValue(func() []counting {
 	us := utterances()
-	paper := story{name: arithmeticName}
+	paper := counting{name: arithmeticName}
 	for _, u := range us {
 		a, w := u.arithmetic()
 		paper.sizes = append(paper.sizes, footprint{0, a + 2*w}) // W and R
 	}
-	all := []story{paper}
+	all := []counting{paper}
 	for _, t := range impl.Own() {
-		s := story{name: t.Name()}
+		s := counting{name: t.Name()}
 		for _, u := range us {
 			if f, err := footprintOf(t, u); err == nil { // else it declines such a layer
 				s.sizes = append(s.sizes, f)
@@ -119,7 +119,7 @@ var stories = sync.OnceValue(func() []story {
 	return all
 })
 
-func memoryTable(all []story) *table.Table {
+func memoryTable(all []counting) *table.Table {
 	t := &table.Table{
 		Title: "Training one-gate layers in 12 GB, single precision",
 		Columns: []table.Column{
@@ -156,7 +156,7 @@ func memoryTable(all []story) *table.Table {
 	return t
 }
 
-func memoryFindings(all []story) []string {
+func memoryFindings(all []counting) []string {
 	us := utterances()
 	short, weights := us[0].arithmetic()
 	long, _ := us[2].arithmetic()
@@ -183,7 +183,7 @@ func layersWord(n int) string {
 }
 
 // memoryClaims compares the paper's numbers with its own arithmetic.
-func memoryClaims(r *Report, all []story) {
+func memoryClaims(r *Report, all []counting) {
 	us := utterances()
 	a, _ := us[0].arithmetic()
 	r.claim(Target{}, "215 MB of activations: 1200 units, minibatch 64, 700 steps", "computed by the paper's arithmetic, "+quantity.SI(a, "B"), !differ(a, us[0].activations), "")
@@ -202,7 +202,7 @@ func memoryClaims(r *Report, all []story) {
 }
 
 // memoryFigure draws what stacks of the longest utterances take.
-func memoryFigure(all []story) plots.Figure {
+func memoryFigure(all []counting) plots.Figure {
 	ch := &plots.Chart{Title: "Training memory of stacks on utterances of 3000 steps", Subtitle: "one-gate layers, single precision",
 		X: plots.Axis{Title: "Layers", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Memory (B)", Scale: plots.Log}}
 	for n := 1; n <= 256; n *= 2 {

@@ -41,9 +41,9 @@ func dividedStep(m *model.Machine, w model.Work, rec *results.Record) (model.Ste
 	return m.Bands(w)
 }
 
-// spared explains a step that took fewer seconds than predicted. If the longest part of s alone
-// takes more seconds, the model overestimates that part.
-func spared(s model.Step, seconds float64) string {
+// overestimated explains a step that took fewer seconds than predicted. If the longest part of s
+// alone takes more seconds, the model overestimates that part.
+func overestimated(s model.Step, seconds float64) string {
 	exchange := s.Sync + s.Exchange
 	longest := max(exchange, s.Weights, s.Compute)
 	switch {
@@ -57,8 +57,8 @@ func spared(s model.Step, seconds float64) string {
 	return "the whole step took less time than the products alone at the measured rate"
 }
 
-// excuse returns what the record shows of why a step is not as predicted.
-func excuse(rec *results.Record, s model.Step, ratio float64) string {
+// deviationCause returns what the record shows of why a step is not as predicted.
+func deviationCause(rec *results.Record, s model.Step, ratio float64) string {
 	half, known := rec.Stats.HalfWidth()
 	switch {
 	case slices.Contains(rec.Warnings, results.WarnBimodal) || slices.Contains(rec.Warnings, results.WarnDrift):
@@ -66,7 +66,7 @@ func excuse(rec *results.Record, s model.Step, ratio float64) string {
 	case known && half > 0.1:
 		return "the interval of the median is wider than ±10 %"
 	case ratio < 1:
-		return spared(s, ratio*s.Time)
+		return overestimated(s, ratio*s.Time)
 	}
 	return unknownCause
 }

@@ -68,7 +68,7 @@ var energyExperiment = Experiment{
 		layer := []grid.Spec{gemmSpec(perStep, 2), spec(onChip0, "persistent", nil)}
 		linear, lstm := energySequences(s)
 		return []Part{
-			{[]results.Point{stack}, on.beside(ends, beyond(stack.Layers)...)},
+			{[]results.Point{stack}, on.beside(ends, sincePaper(stack.Layers)...)},
 			{[]results.Point{energyLayer(s, on)}, on.beside(layer, append(vendors(), graphed(onChip1, layer[1]))...)},
 			scanParts([]results.Point{linear}, on)[0],
 			{[]results.Point{lstm}, on.beside([]grid.Spec{stepByStep(lstmBest)}, sameForms()...)},
@@ -98,12 +98,12 @@ func contrastsAt(recs []results.Record, size Size, on Target) []contrast {
 	rungs := ladder(stack.Layers)
 	persistent := contrast{"a persistent layer, over products at each step", perStep, onChip0, layer, layer, "cell step"}
 	if on.GPU {
-		persistent = contrast{"a persistent layer, over cuDNN", frugal(recs, vendorLabels(), layer), frugal(recs, []string{onChip0, onChip1}, layer), layer, layer, "cell step"}
+		persistent = contrast{"a persistent layer, over cuDNN", leastEnergy(recs, vendorLabels(), layer), leastEnergy(recs, []string{onChip0, onChip1}, layer), layer, layer, "cell step"}
 	}
 	return []contrast{
 		{"the last stage of Appleyard's ladder, over the first", rungs[0].label, rungs[len(rungs)-1].label, stack, stack, "cell step"},
 		persistent,
-		{"an LS-LSTM by scan, over an LSTM", frugal(recs, []string{lstmBest, lstmGraph, lstmPersistentGraph}, lstm), lsScan, lstm, linear, "sequence"},
+		{"an LS-LSTM by scan, over an LSTM", leastEnergy(recs, []string{lstmBest, lstmGraph, lstmPersistentGraph}, lstm), lsScan, lstm, linear, "sequence"},
 	}
 }
 
@@ -120,8 +120,8 @@ func joules(r *results.Record) float64 {
 	return *r.Energy.Joules
 }
 
-// frugal returns the label that takes the least energy at a point; "": none was counted.
-func frugal(recs []results.Record, labels []string, p results.Point) (best string) {
+// leastEnergy returns the label that takes the least energy at a point; "": none was counted.
+func leastEnergy(recs []results.Record, labels []string, p results.Point) (best string) {
 	least := math.Inf(1)
 	for _, label := range labels {
 		if j := joules(find(recs, label, func(q results.Point) bool { return q == p })); j > 0 && j < least {
@@ -154,9 +154,9 @@ func reportEnergy(recs []results.Record, on Target) (*Report, error) {
 	} else {
 		rep.yardstick("no energy was counted on both sides of a comparison")
 	}
-	if worst := most(recs, apart); worst > 0 {
+	if worst := largestOf(recs, windowRange); worst > 0 {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("Windows of one technique differ by up to %.1f %% in energy, and the medians of their first and second half by up to %.1f %%.",
-			100*worst, 100*most(recs, halves)))
+			100*worst, 100*largestOf(recs, halves)))
 	}
 	return rep, nil
 }
@@ -193,14 +193,14 @@ func energyTable(recs []results.Record) *table.Table {
 				net = in(*n)
 			}
 			t.Rows = append(t.Rows, append(row, number(*r.Energy.Watts, "%.1f"), in(j), net,
-				in(j/float64(p.Layers)/float64(p.Steps)), in(j/float64(p.Batch)), number(100*apart(r), "%.1f"), number(100*halves(r), "%.1f")))
+				in(j/float64(p.Layers)/float64(p.Steps)), in(j/float64(p.Batch)), number(100*windowRange(r), "%.1f"), number(100*halves(r), "%.1f")))
 		}
 	}
 	return t
 }
 
-// apart returns the largest difference between windows of r, over the median.
-func apart(r *results.Record) float64 {
+// windowRange returns the largest difference between windows of r, over the median.
+func windowRange(r *results.Record) float64 {
 	if joules(r) == 0 || len(r.Energy.Windows) == 0 {
 		return 0
 	}
@@ -218,8 +218,8 @@ func halves(r *results.Record) float64 {
 	return math.Abs(middle(slices.Clone(all[:n]))-middle(slices.Clone(all[len(all)-n:]))) / joules(r)
 }
 
-// most returns the largest value of a function over records.
-func most(recs []results.Record, of func(*results.Record) float64) (worst float64) {
+// largestOf returns the largest value that of takes over recs.
+func largestOf(recs []results.Record, of func(*results.Record) float64) (worst float64) {
 	for i := range recs {
 		worst = max(worst, of(&recs[i]))
 	}

@@ -89,7 +89,7 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 		}
 	}
 	if rep.Reduced {
-		mark(rep, rep.exact.tables, rep.exact.figures)
+		markReduced(rep, rep.exact.tables, rep.exact.figures)
 	}
 	return rep, nil
 }

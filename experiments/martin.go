@@ -127,14 +127,14 @@ func scanParts(points []results.Point, on Target) []Part {
 		return []Part{{points, []grid.Spec{spec(lsScan, "scan", nil)}}}
 	}
 	var parts []Part
-	for batch, group := range by(points, func(p results.Point) int { return p.Batch }) {
+	for batch, group := range groupedBy(points, func(p results.Point) int { return p.Batch }) {
 		parts = append(parts, Part{group, []grid.Spec{spec(lsScan, "scan", knob.Params{"inputbatch": max(1, scanRows/batch), "graph": 1})}})
 	}
 	return parts
 }
 
-// by yields points in groups, in the order of their keys.
-func by(points []results.Point, key func(results.Point) int) iter.Seq2[int, []results.Point] {
+// groupedBy yields points in groups, in the order of their keys.
+func groupedBy(points []results.Point, key func(results.Point) int) iter.Seq2[int, []results.Point] {
 	groups := map[int][]results.Point{}
 	for _, p := range points {
 		groups[key(p)] = append(groups[key(p)], p)

@@ -275,7 +275,7 @@ func reportMartinTrain(recs []results.Record, on Target) (*Report, error) {
 		rep.soonerFindings(all[0], all[1:], on)
 	}
 	lengthFindings(rep, all, on)
-	comparable(rep, all, on)
+	incomparable(rep, all, on)
 	var trained []results.Record
 	for _, l := range all {
 		trained = append(trained, l.records...)

@@ -155,8 +155,8 @@ func lengthFindings(rep *Report, all []learned, on Target) {
 	rep.claim(on, "the shorter the sequences, the higher the LSTM's final loss", strings.Join(ends, ", "), higher, fmt.Sprintf("no network is near its final loss after %.0f s", lstms[0].last().Wall))
 }
 
-// comparable says what cannot be compared with the paper.
-func comparable(rep *Report, all []learned, on Target) {
+// incomparable says what cannot be compared with the paper.
+func incomparable(rep *Report, all []learned, on Target) {
 	longest, size := 0.0, Full
 	if on.Reduced {
 		size = Quick

@@ -18,17 +18,17 @@ func (r reach) draw(rng *rand.Rand) int {
 	return int(math.Round(math.Exp(lo + (hi-lo)*rng.Float64())))
 }
 
-// A lottery says how layers are drawn.
-type lottery struct {
+// A layerDraw says how layers are drawn.
+type layerDraw struct {
 	layers               int
 	hidden, batch, steps reach
 	flops                float64 // of a run at most, roughly: larger layers get fewer steps and sequences
 }
 
-// lotteryOf returns the lottery of a size. The full one on a GPU has layers of all sizes that fit
+// layerDrawOf returns the draw of a size. The full one on a GPU has layers of all sizes that fit
 // there.
-func lotteryOf(s Size, on Target) lottery {
-	d := lottery{layers: 60, hidden: reach{24, 3500}, batch: reach{1, 400}, steps: reach{40, 600}, flops: 3e12}
+func layerDrawOf(s Size, on Target) layerDraw {
+	d := layerDraw{layers: 60, hidden: reach{24, 3500}, batch: reach{1, 400}, steps: reach{40, 600}, flops: 3e12}
 	switch {
 	case s == Quick && on.GPU:
 		d.layers = 20
@@ -44,7 +44,7 @@ func lotteryOf(s Size, on Target) lottery {
 const fewestSteps = 20
 
 // draw draws layers from a seed, which alone decides them. Six in ten have a multiple of 32 units.
-func (d lottery) draw(seed uint64) []results.Point {
+func (d layerDraw) draw(seed uint64) []results.Point {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	one := func(words ...string) string { return words[rng.IntN(len(words))] }
 	var all []results.Point
@@ -72,7 +72,7 @@ func (d lottery) draw(seed uint64) []results.Point {
 }
 
 // work is roughly the FLOPs of a run, as if all cells had four gates.
-func (d lottery) work(p results.Point) float64 {
+func (d layerDraw) work(p results.Point) float64 {
 	passes := 1.0
 	if p.Pass == "train" {
 		passes = 3
@@ -84,7 +84,7 @@ var randomLayers = Experiment{
 	ID: "random-layers", Title: "Layers drawn at random: auto against the fastest technique and against rivals", Source: "rnnbench; --seed draws the layers",
 	Guests: true,
 	Parts: func(s Size, on Target) []Part {
-		return byAuto(lotteryOf(s, on).draw(on.Seed), on)
+		return byAuto(layerDrawOf(s, on).draw(on.Seed), on)
 	},
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep, err := reportAuto(recs, on, "random-layers", "Layers drawn at random", 10)

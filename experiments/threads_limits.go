@@ -47,7 +47,7 @@ func limitOf(r *results.Record, here *model.Machine) threadLimit {
 	if p.Pass == "train" {
 		passes = 2
 	}
-	meetings, meet, strips := r.Work.Ops, n, ceil(p.Hidden, 16)
+	barriers, waiting, strips := r.Work.Ops, n, ceil(p.Hidden, 16)
 	steps := passes * p.Steps * max(1, p.Layers)
 	bytes := float64(r.Work.Bytes) // of a scan, which reads each once
 	c := cell.Lookup(p.Cell)
@@ -63,13 +63,13 @@ func limitOf(r *results.Record, here *model.Machine) threadLimit {
 	}
 	switch r.Impl.Name {
 	case "persistent":
-		meetings, meet = meetings+steps, min(n, strips)
+		barriers, waiting = barriers+steps, min(n, strips)
 	case "scan":
 		strips *= p.Batch
 	default:
 		strips *= max(1, c.Recurrent) * ceil(p.Batch, 8)
 	}
-	l := threadLimit{barriers: min(1, float64(meetings)*here.Meets(meet)/sec)}
+	l := threadLimit{barriers: min(1, float64(barriers)*here.Meets(waiting)/sec)}
 	busiest := ceil(strips, n)
 	l.uneven = 1 - float64(strips)/float64(busiest*n)
 	if rate := sharedRate(here, bytes, n); rate > 0 {

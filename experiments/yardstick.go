@@ -320,7 +320,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	}
 	for _, g := range order {
 		some := where(recs, func(p results.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
-		rep.add(fmt.Sprintf("cudnn-%s-%s", g.pass, g.precision), ratioFigure(some, names, cuDNN(some), on, g.pass, g.precision), nil)
+		rep.add(fmt.Sprintf("cudnn-%s-%s", g.pass, g.precision), ratioFigure(some, names, versusCuDNN(some), on, g.pass, g.precision), nil)
 	}
 	return rep, nil
 }
@@ -349,8 +349,8 @@ type versus struct {
 	notes       []string
 }
 
-// cuDNN returns that library.
-func cuDNN(recs []results.Record) versus {
+// versusCuDNN returns the comparison with cuDNN.
+func versusCuDNN(recs []results.Record) versus {
 	return versus{"cuDNN's fastest algorithm", "cuDNN", vendorLabels(), algorithmsAlike(recs)}
 }
 
