@@ -28,7 +28,7 @@ func (f *abFlags) flags(cmd *cobra.Command) {
 	})
 }
 
-// check reads the arguments: two programs, and behind -- what they run.
+// check reads the arguments: two programs and, after --, the sweep that both run.
 func (f *abFlags) check(dash int, args []string) error {
 	const hint = "rnnbench compare --ab OLD NEW -- sweep --preset quick"
 	if dash != 2 || len(args) < 3 || args[2] != "sweep" {
@@ -78,7 +78,7 @@ func (f *abFlags) run(ctx context.Context, p *program, dir string) ([]string, er
 	return f.Sides(), nil
 }
 
-// stopped is why there are no more runs, with what becomes of those that there are.
+// stopped wraps the error that ended the runs, and hints at the finished runs.
 func (f *abFlags) stopped(err error, interrupted bool) error {
 	n := len(f.Done[0]) + len(f.Done[1])
 	code := exitError

@@ -16,13 +16,13 @@ import (
 // autoName stands for the technique that the oracle chooses.
 const autoName = auto.Name
 
-// Ways to choose where no wisdom speaks, as --auto takes them.
+// Values of --auto: how to choose where no wisdom applies.
 const (
 	autoPredict = "predict"
 	autoRace    = "race"
 )
 
-// oracle decides what auto stands for on a bench.
+// oracle returns the oracle that chooses techniques for auto on b.
 func (s *settings) oracle(b *bench, c config.Config) *auto.Oracle {
 	tool, libraries := b.versions()
 	o := &auto.Oracle{
@@ -35,7 +35,7 @@ func (s *settings) oracle(b *bench, c config.Config) *auto.Oracle {
 	if s.auto == autoRace {
 		path, err := wisdom.Path(s.wisdom)
 		if err != nil {
-			path = "" // a user without a home races again
+			path = "" // without a home folder, each command races again
 		}
 		o.Race = func(p results.Point, specs []grid.Spec) []float64 {
 			return o.Measure(context.Background(), path, p, specs)
@@ -44,13 +44,13 @@ func (s *settings) oracle(b *bench, c config.Config) *auto.Oracle {
 	return o
 }
 
-// readBook reads the wisdom that auto goes by.
+// readBook reads the wisdom that auto follows.
 func (s *settings) readBook() (*wisdom.Book, error) {
 	if err := missingBook(s.wisdom); err != nil {
 		return nil, err
 	}
 	path, err := wisdom.Path(s.wisdom)
-	if err != nil { // a user without a home has no wisdom
+	if err != nil { // without a home folder there is no wisdom
 		return &wisdom.Book{}, nil
 	}
 	book, err := wisdom.Read(path)
@@ -65,10 +65,10 @@ func isVendor(name string) bool {
 	return slices.ContainsFunc(impl.Vendors(), func(t rnn.Technique) bool { return t.Name() == name })
 }
 
-// decide replaces auto by what it stands for at p. Other specs stay.
+// decide replaces auto by the technique chosen at p. It returns other specs unchanged.
 func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) { return b.oracle.Decide(p, s) }
 
-// tellChoices says which techniques auto stands for, in a line for each reason.
+// tellChoices prints which techniques auto chose, one line per reason.
 func tellChoices(p *program, specs []grid.Spec) {
 	notes, warnings := auto.Tell(specs)
 	for _, n := range notes {

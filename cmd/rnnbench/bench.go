@@ -24,13 +24,13 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A bench is an open device and what it can do.
+// A bench is an open device with its measured limits, its oracle for auto, and its rivals.
 type bench struct {
 	device.Device
 	info      device.Info
 	limits    device.Limits
 	machine   *model.Machine // nil: not measured
-	maxMemory int64          // that the user grants a technique; 0: as the device says
+	maxMemory int64          // bytes that --max-memory grants a technique; 0: not set
 	oracle    *auto.Oracle
 	rivals    guests
 	replicas  func(n int) (training.Replicas, error) // starts processes that train together
@@ -84,8 +84,8 @@ func unknownDevice(name string) error {
 	return usage(fmt.Errorf("--device: %w", err), "rnnbench list devices")
 }
 
-// threadsEach is how many threads a processor may get: with many more, workers
-// that wait for each other take minutes to measure the machine alone.
+// threadsEach is the most threads per processor. With many more, workers wait for each other
+// so long that measuring the machine alone takes minutes.
 const threadsEach = 16
 
 func (s *settings) openCPU(c config.Config) (device.Device, error) {
@@ -122,7 +122,7 @@ func (b *bench) crowded(env results.Environment) []results.Advice {
 	return nil
 }
 
-// measureLimits finds what the device can do at most.
+// measureLimits measures the peak rates of a device that is a device.Meter.
 func (b *bench) measureLimits() error {
 	meter, ok := b.Device.(device.Meter)
 	if !ok {
@@ -133,11 +133,10 @@ func (b *bench) measureLimits() error {
 	return err
 }
 
-// limitsOf measures what a device can do at most. Tests, which run many commands,
-// keep what the first one found.
+// limitsOf measures a device's peak rates. Tests replace it, to measure once for many commands.
 var limitsOf = func(m device.Meter, _ device.Info) (device.Limits, error) { return m.Limits() }
 
-// free is the memory that a technique may take; 0: unknown.
+// free returns the bytes that a technique may take; 0: unknown.
 func (b *bench) free() int64 {
 	if b.maxMemory > 0 {
 		return b.maxMemory
@@ -171,11 +170,11 @@ func (b *bench) record() results.Device {
 	return d
 }
 
-// workerCommit is the fact of a device that names what its worker was built from.
+// workerCommit is the key of a device's fact: the commit that its worker was built from.
 const workerCommit = "worker commit"
 
-// otherBuild is what is wrong with a worker of one commit and a program of another; "": nothing,
-// or it is not known.
+// otherBuild says that worker and program were built from different commits. It returns "" if
+// the commits agree or one is unknown.
 func otherBuild(worker, own string) string {
 	if worker == "" || own == "" || worker == own {
 		return ""
@@ -183,7 +182,7 @@ func otherBuild(worker, own string) string {
 	return fmt.Sprintf("the worker for GPUs was built from commit %s, and rnnbench from %s: build both again with make cuda build", worker, own)
 }
 
-// vocabulary is what grids speak of here.
+// vocabulary returns the names that a grid may use on this device.
 func (b *bench) vocabulary() grid.Vocabulary {
 	return grid.Vocabulary{
 		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Lengths: readLengths, Impls: append(append(implNames(), b.rivals.names()...), autoName), All: b.usual(),
@@ -191,8 +190,8 @@ func (b *bench) vocabulary() grid.Vocabulary {
 	}
 }
 
-// usual are the techniques of this program, of the vendors' libraries those that the
-// device has, and rivals.
+// usual lists the default techniques: our own, the vendors' libraries that the device has, and
+// the rivals.
 func (b *bench) usual() []string {
 	var names []string
 	for _, t := range impl.Own() {
@@ -222,7 +221,7 @@ func implNames() []string {
 	return names
 }
 
-// derive computes the keys of conditions that are no axes.
+// derive computes the keys of --where that are not axes: flops, mem and intensity.
 func (b *bench) derive(p results.Point, s grid.Spec, key string) (float64, error) {
 	problem, err := tuner.Problem(p)
 	if err != nil || key == "flops" {
@@ -241,7 +240,8 @@ func (b *bench) derive(p results.Point, s grid.Spec, key string) (float64, error
 	return float64(problem.FLOPs()) / float64(max(1, l.Schedule.Traffic())), nil
 }
 
-// layOut has s plan p for the device. Only mistakes of the user's are errors.
+// layOut lays p out with s for the device, after auto has chosen. It returns an error only for a
+// user's mistake; a layout that is declined has a Reason.
 func (b *bench) layOut(p results.Point, s grid.Spec) (*tuner.Layout, error) {
 	s, err := b.decide(p, s)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"rnnbench/tuner/progress"
 )
 
-// busy says what is being done before anything can be shown, once it has taken a
-// moment. On a terminal the line goes when that is over; there it also comes at
-// once where a wait is sure. Nothing else may be written until the function that
-// busy returns was called.
+// busy prints what is being done, once it has taken longer than progress.Moment. On a
+// terminal, it prints immediately if at is now, and done erases the line. Nothing else may be
+// written before done is called.
 func busy(p *program, at once, what string) (done func()) {
 	if p.quiet {
 		return func() {}
@@ -49,7 +48,7 @@ func busy(p *program, at once, what string) (done func()) {
 	}
 }
 
-// once is when busy speaks on a terminal.
+// once says when busy prints on a terminal: immediately, or after progress.Moment.
 type once bool
 
 const (
@@ -57,19 +56,19 @@ const (
 	late once = false
 )
 
-// measureBench measures what the device can do at most, and says so.
+// measureBench measures the device's peak rates and prints that it does.
 func measureBench(p *program, b *bench) error {
 	defer busy(p, now, "measuring the peak rates of "+b.info.Name)()
 	return b.measureLimits()
 }
 
-// measureModel measures what the model speaks of, and says so.
+// measureModel measures this machine for the model, and prints that it does.
 func measureModel(p *program, b *bench) error {
 	defer busy(p, now, "measuring the memories and barriers of "+b.info.Name)()
 	return b.measureMachine()
 }
 
-// listen times the same short work again and again, and says so.
+// listen measures the noise of timings, and prints that it does.
 func (p *program) listen(ctx context.Context, b *bench) (probe.Noise, error) {
 	defer busy(p, now, "measuring noise")()
 	return b.listen(ctx)

@@ -105,7 +105,7 @@ type verdictFlags struct {
 	format               string
 }
 
-// compareRuns is what the command does with its flags.
+// compareRuns measures the runs of --ab, if asked to, and compares the runs.
 func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []string, s *selection, f *abFlags, v *verdictFlags) error {
 	bad, err := verdicts("fail-on", v.failOn)
 	if err != nil {
@@ -145,13 +145,13 @@ func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []str
 		return &failure{exitChanged, fmt.Errorf("no records to compare in %s", args[i]), ""}
 	}
 	if run := onBothSides(sets, side); run != "" {
-		p.warn("both sides are run %s: a run compared with itself has changed in nothing", run)
+		p.warn("both sides are run %s: a run compared with itself shows no change", run)
 	}
 	compare.KeepApart(sets, side)
 	return p.compare(sets, *o, listed, bad, v.format)
 }
 
-// onBothSides names a run that is on two sides; "": there is none.
+// onBothSides returns a run that is on two sides; "": there is none.
 func onBothSides(sets []results.Set, side []int) string {
 	of := map[string]int{}
 	for i, s := range sets {
@@ -164,8 +164,8 @@ func onBothSides(sets []results.Set, side []int) string {
 	return ""
 }
 
-// split takes lists of runs, A1,A2 or label=A1,A2, apart. side says which runs
-// are of one side: those of a list, and those of the same label.
+// split splits lists of runs, A1,A2 or label=A1,A2. Runs with equal numbers in side form one
+// side: the runs of one list, or of one label.
 func split(args []string, dir string) (runs []string, side []int) {
 	labelled := map[string]int{}
 	for i, a := range args {
@@ -229,7 +229,7 @@ func (p *program) compare(sets []results.Set, o compare.Options, only, bad []com
 	return nil
 }
 
-// verdicts reads the words of a flag.
+// verdicts parses the verdicts of a flag, in upper or lower case.
 func verdicts(flag string, words []string) ([]compare.Verdict, error) {
 	var known []string
 	for _, v := range compare.Verdicts() {
@@ -246,7 +246,7 @@ func verdicts(flag string, words []string) ([]compare.Verdict, error) {
 	return list, nil
 }
 
-// share reads a percentage, or a share where there is no percent sign.
+// share parses a percentage, or a share below 1 if the text has no percent sign.
 func share(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)

@@ -42,7 +42,7 @@ func TestCompare(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rnnbench(t, "compare out").want(t, exitDone, nil, []string{"warning: both sides are run " + m.Run + ": a run compared with itself has changed in nothing"})
+	rnnbench(t, "compare out").want(t, exitDone, nil, []string{"warning: both sides are run " + m.Run + ": a run compared with itself shows no change"})
 	rnnbench(t, "compare a=out b="+m.Run+" c=out").want(t, exitDone, nil, []string{"warning: both sides are run"})
 	write("base.jsonl", nil)
 	write("same.jsonl", nil)

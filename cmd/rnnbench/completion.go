@@ -57,8 +57,8 @@ completes commands, flags, cells, techniques, knobs, axes, metrics, presets and 
 // A completer completes the value of a flag.
 type completer = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// completing says that the command line is to be completed, and not run. Otherwise no completer
-// is registered: cobra would keep each with its commands until the process ends.
+// completing is set while the command line is completed rather than run. Completers are
+// registered only then: cobra keeps each one, with its commands, until the process ends.
 var completing atomic.Bool
 
 func completeFlag(cmd *cobra.Command, name string, f completer) {
@@ -67,8 +67,8 @@ func completeFlag(cmd *cobra.Command, name string, f completer) {
 	}
 }
 
-// described offers words with what they mean, each after the part of a list
-// that is there already.
+// described completes the last word of a comma-separated list. words returns each candidate
+// with its description.
 func described(words func() [][2]string) completer {
 	return func(_ *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		before := ""

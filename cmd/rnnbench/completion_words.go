@@ -16,11 +16,10 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// open is the directive for words that something is still to follow.
+// open is the directive for words that the user goes on to write, such as a key without its value.
 const open = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 
-// knobsOf lists the knobs of a technique, and behind them those of devices of
-// every kind.
+// knobsOf lists a technique's knobs, then the knobs of every kind of device.
 func knobsOf(technique string) []knob.Knob {
 	var own []knob.Knob
 	if problem, err := tuner.Problem(example()); err == nil {
@@ -31,8 +30,8 @@ func knobsOf(technique string) []knob.Knob {
 	return slices.Concat(own, cpu.Vocabulary(), cuda.Vocabulary())
 }
 
-// settingCompletions completes the settings behind the last technique of a list,
-// as in naive,cudnnstyle:fused=0:overlap=; false: it has none yet.
+// settingCompletions completes the settings of the last technique of a list, as in
+// naive,cudnnstyle:fused=0:overlap=. It returns false if no colon follows that technique.
 func settingCompletions(start string) ([]cobra.Completion, bool) {
 	last := start[strings.LastIndexByte(start, ',')+1:]
 	name, settings, ok := strings.Cut(last, ":")
@@ -57,7 +56,7 @@ func settingCompletions(start string) ([]cobra.Completion, bool) {
 	return list, true
 }
 
-// wordsOf lists the values of an axis that takes words, and of impl.
+// wordsOf lists the values of impl, or of an axis whose values are words; nil: another axis.
 func wordsOf(key string) []string {
 	switch key {
 	case "cell":
@@ -78,8 +77,7 @@ func wordsOf(key string) []string {
 	return nil
 }
 
-// whereCompletions completes a condition: its key, then its value where that is a
-// word.
+// whereCompletions completes a condition: its key, then its value if that is a word.
 func whereCompletions(_ *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var list []cobra.Completion
 	if i := strings.IndexAny(start, "=!<>"); i >= 0 {

@@ -11,7 +11,7 @@ import (
 	"rnnbench/tuner"
 )
 
-// vocabularyOf lists the knobs of devices of the kind that a key is of.
+// vocabularyOf lists the device knobs for the kind of device that a key names.
 func vocabularyOf(device string) []knob.Knob {
 	if strings.HasPrefix(device, "cuda-") {
 		return cuda.Vocabulary()
@@ -19,8 +19,8 @@ func vocabularyOf(device string) []knob.Knob {
 	return cpu.Vocabulary()
 }
 
-// spelledOut writes a technique with its settings at a point as --impl takes it,
-// without those that are defaults there.
+// spelledOut formats a technique with its settings for --impl, without settings that are
+// defaults at the point.
 func spelledOut(name string, knobs knob.Params, at results.Point, device string) string {
 	return tuner.Spell(impl.All(), vocabularyOf(device), name, knobs, at)
 }

@@ -28,8 +28,8 @@ func doctorCommand(p *program) *cobra.Command {
 		GroupID: "manage",
 		Long: `Doctor describes the machine and measures its peak rates and its noise. It lists
 measurement problems with a remedy for each. Doctor takes a few seconds and exits with 0
-even if it finds problems. It changes nothing but keeps what it measured of memories and
-barriers, in the user's cache folder, for the floors that records hold.
+even if it finds problems. It saves the measured memories and barriers in the user's cache
+folder, for the floors in later records, and changes nothing else.
 
 --machine saves the measured rates of caches, barriers and products to a file for
 rnnbench model.`,
@@ -75,7 +75,7 @@ rnnbench model.`,
 	})
 }
 
-// diagnose measures the machine and its noise, and keeps the machine for the floors of later records.
+// diagnose measures the machine and its noise. It saves the machine for the floors of later records.
 func diagnose(ctx context.Context, p *program, b *bench, env results.Environment) (diagnosis, error) {
 	if err := measureBench(p, b); err != nil {
 		return diagnosis{}, err
@@ -115,7 +115,7 @@ type diagnosis struct {
 	Environment results.Environment `json:"env"`
 	Device      results.Device      `json:"device"`
 	Noise       probe.Noise         `json:"noise"`
-	State       []finding           `json:"state"` // of a device that tells
+	State       []finding           `json:"state"` // of a device.Inspector
 	Advice      []advice            `json:"advice"`
 
 	machine *model.Machine // as in Device; nil: not measured
@@ -132,7 +132,7 @@ type advice struct {
 	Remedy string `json:"remedy"`
 }
 
-// listen times the same short work again and again.
+// listen times one short program many times and returns the spread of its times.
 func (b *bench) listen(ctx context.Context) (probe.Noise, error) {
 	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 128, Input: 128, Layers: 1, Batch: 8, Steps: 10, Precision: "fp32"}
 	l, err := b.layOut(at, grid.Spec{Name: "cudnnstyle"})
@@ -147,7 +147,7 @@ func (b *bench) listen(ctx context.Context) (probe.Noise, error) {
 	return probe.Listen(ctx, prog)
 }
 
-// keepMachine writes the measured machine to a file; "": none.
+// keepMachine writes the measured machine to the file path; "": it writes nothing.
 func keepMachine(p *program, b *bench, path string) error {
 	switch {
 	case path == "":
@@ -166,7 +166,7 @@ func keepMachine(p *program, b *bench, path string) error {
 	return nil
 }
 
-// print writes d for people, on lines of at most width columns; 0: of any length.
+// print writes d as text in lines of at most width columns; 0: of any length.
 func (d diagnosis) print(w io.Writer, width int) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -245,7 +245,7 @@ func (d diagnosis) print(w io.Writer, width int) error {
 	return err
 }
 
-// printHierarchy says what was measured of a processor's barriers and memories.
+// printHierarchy prints a processor's measured barriers, memories and products.
 func printHierarchy(line func(name, format string, args ...any), m *model.Machine) {
 	for _, l := range m.Levels {
 		if l.P > 1 {
@@ -276,7 +276,7 @@ func printHierarchy(line func(name, format string, args ...any), m *model.Machin
 	line("  products", "%s from the nearest cache; %s sigmoids in the cell", quantity.SI(m.FLOPS, "FLOP/s"), quantity.SI(m.Pointwise, "/s"))
 }
 
-// printGPU says what the GPU is and how it is.
+// printGPU prints the GPU's name, libraries and state.
 func (d diagnosis) printGPU(line func(name, format string, args ...any)) {
 	line("GPU", "%s, %s multiprocessors", d.Device.Name, d.Device.Facts["workers"])
 	var libraries []string
@@ -292,12 +292,12 @@ func (d diagnosis) printGPU(line func(name, format string, args ...any)) {
 	line("measured", "on the GPU:")
 }
 
-// joined puts the words that are not empty together.
+// joined joins the non-empty words with commas.
 func joined(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
 }
 
-// workersText counts workers.
+// workersText formats a number of workers.
 func workersText(n string) string {
 	if n == "1" {
 		return "1 worker"

@@ -8,7 +8,7 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// tellEnergy says early that energy is asked for and cannot be counted.
+// tellEnergy warns, before measuring, that the requested energy cannot be counted.
 func tellEnergy(p *program, b *bench, m config.Measure) {
 	if !m.Energy {
 		return
@@ -18,10 +18,10 @@ func tellEnergy(p *program, b *bench, m config.Measure) {
 	}
 }
 
-// objectiveTime is the value of --objective for the usual one.
+// objectiveTime is the default of --objective.
 const objectiveTime = "time"
 
-// objective is --objective as wisdom has it.
+// objective returns --objective as wisdom stores it: "" for time.
 func (s *settings) objective() string {
 	if s.least == results.OfEnergy {
 		return s.least
@@ -29,7 +29,7 @@ func (s *settings) objective() string {
 	return ""
 }
 
-// canCount finds that a tune for energy has no counter. A dry run needs none, and says so.
+// canCount returns an error if a tune for energy has no counter. A dry run gets a warning instead.
 func (f *tuneFlags) canCount(p *program, b *bench) error {
 	if f.objective() == "" {
 		return nil
@@ -45,7 +45,7 @@ func (f *tuneFlags) canCount(p *program, b *bench) error {
 	return &failure{exitNoDevice, fmt.Errorf("--objective energy: energy cannot be counted: %w", err), "omit --objective to tune for time"}
 }
 
-// kind tells plans of tune apart that have the same points. Shards and resumed runs must agree in it.
+// kind distinguishes tune plans over the same points. Shards and resumed runs must have the same kind.
 func (f *tuneFlags) kind() string {
 	kind := "tune --depth " + f.depth
 	if f.objective() != "" {
@@ -54,7 +54,8 @@ func (f *tuneFlags) kind() string {
 	return kind
 }
 
-// rounds is how many samples a candidate has that stays to the end. Those of energy are long.
+// rounds returns the most samples of a candidate. Samples of energy are long, so the default is
+// lower for them.
 func (f *tuneFlags) rounds(m config.Measure) int {
 	if f.objective() != "" && f.values["max-rounds"].list == nil {
 		return min(m.MaxRounds, tuner.EnergyRounds)
@@ -62,7 +63,7 @@ func (f *tuneFlags) rounds(m config.Measure) int {
 	return m.MaxRounds
 }
 
-// switches hands on the flags that are short for a setting.
+// switches turns --no-verify and --energy into the settings that they abbreviate.
 func (f *sweepFlags) switches() {
 	if f.noVerify {
 		f.values["verify"] = &texts{list: []string{"off"}}

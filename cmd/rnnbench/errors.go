@@ -12,7 +12,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// misused makes err a mistake of usage, with the command that helps out of it.
+// misused makes err a usage error that names the command that helps. A failure stays as it is.
 func misused(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil
@@ -35,8 +35,7 @@ func misused(cmd *cobra.Command, err error) error {
 	return usage(err, hint)
 }
 
-// flagError explains what is wrong with a flag, by the name that was probably
-// meant where there is one.
+// flagError explains an error of parsing flags, and suggests the name that was probably meant.
 func (p *program) flagError(cmd *cobra.Command, err error) error {
 	hint := cmd.CommandPath() + " --help"
 	if word := p.firstWord(cmd); cmd == cmd.Root() && word != "" {
@@ -81,7 +80,7 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	return usage(err, hint)
 }
 
-// axisOf is the axis whose letter in points that is; "": none.
+// axisOf returns the axis with this letter; "": no axis has it.
 func axisOf(letter string) string {
 	for _, a := range grid.Axes() {
 		if a.Letter == letter {
@@ -91,8 +90,8 @@ func axisOf(letter string) string {
 	return ""
 }
 
-// firstWord is what stands where a command should: the first word after flags of
-// the root that take no value.
+// firstWord returns the word in the place of a command: the first one after root flags that
+// take no value. It returns "" if there is none.
 func (p *program) firstWord(root *cobra.Command) string {
 	for _, a := range p.args {
 		if !strings.HasPrefix(a, "-") {
@@ -122,8 +121,8 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// checkHyphens finds long flags with a single hyphen, which would be read as a
-// row of short ones.
+// checkHyphens returns an error for a long flag with a single hyphen, which would be read as a
+// group of short flags.
 func (p *program) checkHyphens(root *cobra.Command) error {
 	if len(p.args) > 0 && strings.HasPrefix(p.args[0], "__complete") {
 		return nil
@@ -150,8 +149,7 @@ func (p *program) checkHyphens(root *cobra.Command) error {
 // errEmpty refuses an empty value, which an unset variable of the shell leaves.
 var errEmpty = errors.New("the value is empty: write a value, or omit the flag")
 
-// A filled is a flag's value that is never set to an empty text, which would pass for
-// a flag that was not given.
+// A filled is a flag's value that rejects the empty text, which would look like an omitted flag.
 type filled struct{ pflag.Value }
 
 func (f filled) Set(s string) error {

@@ -19,7 +19,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// example is a point at which a schedule is short and every knob has a meaning.
+// example returns a point with a short schedule at which every knob applies.
 func example() results.Point {
 	return results.Point{Cell: "lstm", Pass: "train", Hidden: 512, Input: 512, Layers: 4, Batch: 64, Steps: 100, Precision: "fp32"}
 }
@@ -33,20 +33,20 @@ const explainLong = `Explain prints the schedule of each technique at one point:
     time predicted by rnnbench model
 
 On a GPU it also prints the kernels that a run launches, with registers and spills. For
-each persistent layer it says which kernel variant runs, where its source is, what each
-other variant is expected to take, and why a variant does not run. --machine does so for
-a GPU that is not there; registers are then unknown. --passes prints what each lowering
+each persistent layer it prints the kernel variant that runs and its source file. It
+lists the expected time of every other variant, or why that variant cannot run. --machine
+does so without the GPU; registers are then unknown. --passes prints what each lowering
 pass found.
 
-Of persistent layers and scans it prints the floor: the least time that exchanges,
-products, bytes through each memory and launches take. The machine's rates must be known;
-rnnbench doctor measures those of a processor.
+For persistent layers and scans it prints the floor: the least time that exchanges,
+products, bytes through each memory and launches take. The floor needs the machine's
+rates; rnnbench doctor measures those of a processor.
 
-Several techniques are also set side by side, to see why one is faster.
+For several techniques, a last table compares them, to show why one is faster.
 
 -o dump lists every operation. -o dot draws the operations for Graphviz.`
 
-// explainFlags are what explain has besides the settings.
+// explainFlags are the flags of explain.
 type explainFlags struct {
 	settings
 	format, machine  string
@@ -135,12 +135,12 @@ func explainPoint(p *program, cmd *cobra.Command, f *explainFlags) error {
 	return printExplanations(p, cmd, all, f.passes, b.info.Name)
 }
 
-// printExplanations prints all for people, one after the other, and then side by side.
+// printExplanations prints each explanation as text, then a table that compares them.
 func printExplanations(p *program, cmd *cobra.Command, all []explanation, passes bool, device string) error {
 	var list []*explain.Explanation
 	for i, e := range all {
 		if passes && len(e.Passes) == 0 && e.Declined == nil {
-			return misused(cmd, fmt.Errorf("--passes: %s runs operations as they are: name a GPU with --device cuda:0 or --machine %s", device, cuda.Machines()[0]))
+			return misused(cmd, fmt.Errorf("--passes: %s has no lowering passes: name a GPU with --device cuda:0 or --machine %s", device, cuda.Machines()[0]))
 		}
 		if i > 0 {
 			if _, err := fmt.Fprintln(p.out); err != nil {
@@ -162,7 +162,7 @@ func printExplanations(p *program, cmd *cobra.Command, all []explanation, passes
 	return beside.Write(p.out, "table", p.style())
 }
 
-// openExplained opens the device that flags name, or the GPU that is not there.
+// openExplained opens the device that flags name, or the description of the GPU of --machine.
 func openExplained(p *program, f *explainFlags, c config.Config) (*bench, error) {
 	if f.machine == "" {
 		return p.open(&f.settings, c)
@@ -183,7 +183,7 @@ func openExplained(p *program, f *explainFlags, c config.Config) (*bench, error)
 	return b, nil
 }
 
-// onePoint lays out the only point that a request names, with every technique.
+// onePoint lays out a request's point with each of its techniques. A second point is an error.
 func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, error) {
 	g, err := grid.New(r, v)
 	if err != nil {
@@ -215,7 +215,7 @@ func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, er
 	return list, nil
 }
 
-// specsOf are the techniques of layouts.
+// specsOf returns the techniques of layouts.
 func specsOf(layouts []*tuner.Layout) []grid.Spec {
 	var list []grid.Spec
 	for _, l := range layouts {
@@ -224,7 +224,7 @@ func specsOf(layouts []*tuner.Layout) []grid.Spec {
 	return list
 }
 
-// dump writes the whole schedule of the only technique.
+// dump writes the whole schedule of the only layout. A second layout is an error.
 func dump(p *program, cmd *cobra.Command, layouts []*tuner.Layout, format string) error {
 	if len(layouts) > 1 {
 		return misused(cmd, fmt.Errorf("-o %s writes one schedule, but the flags name %d techniques: name one, as in --impl naive", format, len(layouts)))
@@ -239,16 +239,15 @@ func dump(p *program, cmd *cobra.Command, layouts []*tuner.Layout, format string
 	return l.Schedule.Dump(p.out)
 }
 
-// An explanation is one with what the model of this machine predicts.
+// An explanation is an explain.Explanation with the prediction of this machine's model.
 type explanation struct {
 	*explain.Explanation
-	Predicted *prediction `json:"predicted"` // of a persistent technique, where the device does not choose among kernels
+	Predicted *prediction `json:"predicted"` // nil: not persistent, or the device chooses among kernels
 
-	settings string // the technique with those that are no defaults
+	settings string // the technique with its settings that are not defaults
 }
 
-// persistent says whether l keeps its recurrent weights in caches, so that the
-// model speaks of it.
+// persistent reports whether l keeps its recurrent weights in caches, so that the model applies.
 func persistent(l *tuner.Layout) bool { return l.Spec.Name == "persistent" && l.Reason == "" }
 
 func (b *bench) explain(l *tuner.Layout) (explanation, error) {
@@ -256,8 +255,8 @@ func (b *bench) explain(l *tuner.Layout) (explanation, error) {
 	return explanation{Explanation: found, settings: spelledOut(l.Spec.Name, l.Settings(), l.Point, b.info.Key)}, err
 }
 
-// predictBands adds what the model of this machine says of persistent techniques. A device
-// that chooses among kernels has said what it expects of them, and no more is said.
+// predictBands adds the model's predictions for persistent techniques. A device that chooses
+// among kernels has its own predictions and gets none here.
 func predictBands(p *program, b *bench, layouts []*tuner.Layout, all []explanation) error {
 	measured := false
 	for i, l := range layouts {
@@ -278,7 +277,7 @@ func predictBands(p *program, b *bench, layouts []*tuner.Layout, all []explanati
 	return nil
 }
 
-// explanation prints e for people, or the passes alone.
+// explanation prints e as text, or its passes alone.
 func (p *program) explanation(e explanation, passes bool) error {
 	title := fmt.Sprintf("%s · %v", e.Label, e.Point)
 	if e.settings != e.Label {

@@ -107,7 +107,7 @@ func export(ctx context.Context, p *program, b *bench, l *tuner.Layout, m config
 		}
 		from.Knobs, from.Device, from.DeviceKnobs = l.Knobs, b.info.Key, l.DeviceKnobs
 	}
-	ctx, stop := signal.NotifyContext(ctx, endings()...) // or half a file would be left
+	ctx, stop := signal.NotifyContext(ctx, endings()...) // so that no half-written file is left
 	defer stop()
 	write := func(w io.Writer) error { return torch.Export(until{ctx, w}, data, answer, from) }
 	if file == "-" {
@@ -121,7 +121,7 @@ func export(ctx context.Context, p *program, b *bench, l *tuner.Layout, m config
 	return nil
 }
 
-// until writes as long as ctx has not ended.
+// until is a writer that fails once ctx has ended.
 type until struct {
 	ctx context.Context
 	to  io.Writer
@@ -134,7 +134,7 @@ func (u until) Write(data []byte) (int, error) {
 	return u.to.Write(data)
 }
 
-// answer runs a layout once.
+// answer runs a layout once and returns its outputs and gradients.
 func (b *bench) answer(l *tuner.Layout, data *rnn.Data) (answer []rnn.Tensor, err error) {
 	prog, err := b.Compile(l.Schedule, l.DeviceKnobs)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"rnnbench/plots/table"
 )
 
-// pageWidth is how many columns a text has that goes to no terminal: those of most terminals.
+// pageWidth is the width in columns of text that is not written to a terminal.
 const pageWidth = 80
 
-// widest is how wide sentences are at most, on however wide a terminal.
+// widest is the most columns of running text, however wide the terminal is.
 const widest = 100
 
-// flow breaks the paragraphs of a text anew, so that they fit a width. A line that two spaces
-// begin is an item of a list, and lines with more spaces go on with it.
+// flow wraps the paragraphs of text at width columns. A line indented by two spaces begins an
+// item of a list; lines indented further continue it.
 func flow(text string, width int) string {
 	width = min(width, widest)
 	var out []string
@@ -44,8 +44,8 @@ func flow(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// hang is how far the further lines of an item are indented: as far as the text behind its mark
-// or name begins, unless the name is long.
+// hang returns the indent of an item's continuation lines: the column where the text after its
+// mark or name begins, or a usual indent if the item has no name or a long one.
 func hang(item string) int {
 	const most, usual = 20, 6
 	if strings.HasPrefix(item, "  - ") {
@@ -59,8 +59,8 @@ func hang(item string) int {
 	return len(item) - len(strings.TrimLeft(item[at:], " "))
 }
 
-// commandLines breaks commands that are wider than width as a shell lets them go on: by a
-// backslash at the end of a line. One with a comment is left as it is.
+// commandLines breaks commands wider than width with a backslash at the end of a line, as shells
+// allow. A command with a comment stays as it is.
 func commandLines(commands string, width int) string {
 	var out []string
 	for line := range strings.SplitSeq(commands, "\n") {
@@ -77,8 +77,8 @@ func commandLines(commands string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// lastSpace is where to break a command within its first n bytes: before a pipe, else before a
-// flag, else at the last space. It lies between words and outside quotes; -1: there is none.
+// lastSpace returns where to break a command within its first n bytes: before a pipe, else before
+// a flag, else at the last space. The space lies between words and outside quotes; -1: none does.
 func lastSpace(line string, n int) int {
 	last, rank := -1, 0
 	quote, words := byte(0), false

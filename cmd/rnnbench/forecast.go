@@ -14,7 +14,7 @@ import (
 	"rnnbench/tuner/plan"
 )
 
-// open opens the device that c names, which may be in a worker that has to start.
+// open opens the device that c names, and the rivals of s. Starting a worker may take seconds.
 func (p *program) open(s *settings, c config.Config) (*bench, error) {
 	defer busy(p, late, "opening "+c.Devices[0])()
 	if s.auto == autoRace && s.objective() != "" {
@@ -33,7 +33,7 @@ func (p *program) open(s *settings, c config.Config) (*bench, error) {
 	return b, nil
 }
 
-// planFor makes a plan of a request.
+// planFor makes the plan of c's grid on b, and checks its calls and knobs.
 func planFor(p *program, c config.Config, b *bench) (plan.Plan, error) {
 	defer busy(p, late, "laying out the grid")()
 	q, err := plan.New(c.Grid, plan.Target{Device: b.info, Vocabulary: b.vocabulary(), Decide: b.decide})
@@ -46,7 +46,7 @@ func planFor(p *program, c config.Config, b *bench) (plan.Plan, error) {
 	return q, err
 }
 
-// checkKnobs finds settings of knobs that are mistakes, before anything is measured.
+// checkKnobs returns an error for an invalid setting of a knob, before anything is measured.
 func checkKnobs(b *bench, q plan.Plan) error {
 	techniques := b.techniques()
 	return q.Each(func(at results.Point, specs []grid.Spec) error {
@@ -59,22 +59,22 @@ func checkKnobs(b *bench, q plan.Plan) error {
 	})
 }
 
-// patience is how long a sweep estimates before it begins. A dry run estimates the whole plan. Tests have less.
+// patience limits how long a sweep estimates before it begins. Tests shorten it.
 var patience = 500 * time.Millisecond
 
-// estimator estimates what measuring takes. Energy that cannot be counted takes no time.
+// estimator returns an estimator of measuring time. It leaves out energy that cannot be counted.
 func (b *bench) estimator(m config.Measure) *plan.Estimator {
 	m.Energy = m.Energy && tuner.NeedsMeter(b.Device) == nil
 	return &plan.Estimator{Device: b.info, Limits: b.limits, Free: b.free(), Measure: m, LayOut: b.layOut}
 }
 
-// forecast looks ahead for a moment, as measuring does.
+// forecast estimates the time and memory of q, for as long as patience allows.
 func forecast(ctx context.Context, p *program, b *bench, q plan.Plan, m config.Measure) (*plan.Forecast, error) {
 	defer busy(p, late, "estimating time and memory")()
 	return b.estimator(m).Forecast(ctx, q, patience, func(int) {})
 }
 
-// forecastAll looks all the way, as a dry run does, and says how far it is.
+// forecastAll estimates the whole plan for a dry run, and shows progress.
 func forecastAll(ctx context.Context, p *program, b *bench, q plan.Plan, m config.Measure) (*plan.Forecast, error) {
 	show := p.newProgress(nil, q.Records())
 	ctx, stop := interruptible(ctx, show)

@@ -12,8 +12,8 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// workerName is the program through which GPUs are reached, and workerVariable
-// names it where it is not found by itself.
+// workerName is the program that drives GPUs. The environment variable workerVariable overrides
+// where it is found.
 const (
 	workerName     = "rnnbench-cuda"
 	workerVariable = "RNNBENCH_CUDA"
@@ -22,8 +22,7 @@ const (
 // isGPU reports whether a device's name is a GPU's.
 func isGPU(name string) bool { return name == "cuda" || strings.HasPrefix(name, "cuda:") }
 
-// findWorker looks for the worker where the variable says, beside this program
-// and in the path.
+// findWorker looks for the worker in workerVariable, beside this program and in PATH.
 func findWorker() (string, error) {
 	if name := os.Getenv(workerVariable); name != "" {
 		path, err := exec.LookPath(name)

@@ -23,7 +23,7 @@ import (
 	"rnnbench/tuner/network"
 )
 
-// graphFlags are those of the command graph.
+// graphFlags are the flags of the command graph.
 type graphFlags struct {
 	settings
 	stack  graph.Stack // sizes of a cell's network
@@ -91,7 +91,7 @@ func graphCommand(p *program) *cobra.Command {
 		}
 		g, err := f.load(args[0])
 		if err != nil {
-			if strings.HasSuffix(args[0], ".toml") { // whose keys are no axes
+			if strings.HasSuffix(args[0], ".toml") { // its keys are not axes
 				return usage(err, cmd.CommandPath()+" --help")
 			}
 			return misused(cmd, err)
@@ -103,7 +103,7 @@ func graphCommand(p *program) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if people := f.format == "table" || f.format == "markdown"; people || !f.run { // data is one table
+		if people := f.format == "table" || f.format == "markdown"; people || !f.run { // the other formats hold one table
 			if err := table.Components(g, a).Write(p.out, f.format, p.style()); err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func graphCommand(p *program) *cobra.Command {
 	})
 }
 
-// completeNetwork offers cells, and files for a network of one's own.
+// completeNetwork completes the names of cells and of files.
 func completeNetwork(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -132,8 +132,8 @@ func completeNetwork(_ *cobra.Command, args []string, _ string) ([]cobra.Complet
 	return list, cobra.ShellCompDirectiveDefault // files, too
 }
 
-// idle finds flags that would say nothing: sizes of a network that is a file, and
-// those of a run where nothing runs.
+// idle returns an error for a flag without effect: a size if the network is a file, or a flag
+// of the run without --run.
 func (f *graphFlags) idle(cmd *cobra.Command, name string) error {
 	given := func(names ...string) string {
 		i := slices.IndexFunc(names, func(n string) bool { return cmd.Flags().Changed(n) })
@@ -180,12 +180,12 @@ func (f *graphFlags) load(name string) (*graph.Graph, error) {
 	return g, nil
 }
 
-// drawGraph writes the drawings of g.
+// drawGraph writes g into dir as DOT and SVG: as given, and with components grouped.
 func drawGraph(p *program, g *graph.Graph, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return &failure{exitError, fmt.Errorf("cannot create the folder for drawings: %w", err), "use --out DIR for another folder, or --out - for no drawings"}
 	}
-	base := strings.Map(func(r rune) rune { // names are the user's, paths are not
+	base := strings.Map(func(r rune) rune { // a name from a file must not leave dir
 		if strings.ContainsRune(`/\:`, r) || r < ' ' {
 			return '-'
 		}

@@ -16,7 +16,7 @@ import (
 // groupKey is the annotation that puts a flag under a heading of the help.
 const groupKey = "rnnbench_group"
 
-// addGroup adds flags to cmd under a heading. None of them takes an empty text.
+// addGroup adds flags to cmd under a heading of its help. They reject an empty text.
 func addGroup(cmd *cobra.Command, heading string, define func(f *pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(grouped(heading, define))
 }
@@ -32,7 +32,7 @@ func grouped(heading string, define func(f *pflag.FlagSet)) *pflag.FlagSet {
 		f.Annotations[groupKey] = []string{heading}
 		switch f.Value.Type() {
 		case "stringSlice", "stringArray":
-			f.DefValue = "" // which pflag prints as [] of a type that is not its own
+			f.DefValue = "" // pflag prints [] for a type that it does not know
 			fallthrough
 		case "string":
 			f.Value = filled{f.Value}
@@ -98,8 +98,8 @@ func visible(cmd *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// rank is the order of help, from what comes first in a session; cobra's is the
-// alphabet's.
+// rank returns a command's place in the help: the order of a session, not cobra's alphabetical
+// one.
 func rank(c *cobra.Command) int {
 	order := []string{"sweep", "tune", "reproduce", "submit", "merge", "verify", "show", "compare", "plot", "report", "explain", "graph", "model", "export", "wisdom", "list", "doctor", "version", "completion"}
 	if i := slices.Index(order, c.Name()); i >= 0 && c.CommandPath() != "rnnbench wisdom merge" {

@@ -10,7 +10,7 @@ import (
 	"rnnbench/rnn"
 )
 
-// readLengths turns the value of --lengths into one word. Lengths in a file become a list.
+// readLengths returns the value of --lengths as one word. The lengths of a file become a list.
 func readLengths(text string) (string, error) {
 	l, wrong := rnn.ParseLengths(text)
 	if wrong == nil {
@@ -19,11 +19,11 @@ func readLengths(text string) (string, error) {
 	info, err := os.Stat(text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && looksLikeFile(text):
-		return "", fmt.Errorf("%s: there is no such file: name one with a length a line, or write full, uniform:50%% or a list such as 2*3+5+9", text)
+		return "", fmt.Errorf("%s: no such file: name a file with one length per line, or write full, uniform:50%% or a list such as 2*3+5+9", text)
 	case err != nil:
 		return "", wrong
 	case info.IsDir():
-		return "", fmt.Errorf("%s: it is a folder: name a file with a length a line", text)
+		return "", fmt.Errorf("%s: it is a folder: name a file with one length per line", text)
 	}
 	f, err := os.Open(text)
 	if err != nil {
@@ -36,7 +36,7 @@ func readLengths(text string) (string, error) {
 	return l.String(), nil
 }
 
-// looksLikeFile reports whether text is meant for a file's name: it is neither a list nor drawn.
+// looksLikeFile reports whether text is probably a file's name, not a list or a distribution.
 func looksLikeFile(text string) bool {
 	return strings.ContainsAny(text, "./") || !strings.ContainsAny(text, "0123456789:%")
 }

@@ -26,13 +26,13 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A catalogue is something that can be listed.
+// A catalogue is one list that the command list prints.
 type catalogue struct {
 	name, doc string
 	table     func(l lister) (*table.Table, error)
 }
 
-// A lister is who lists, with what its flags say.
+// A lister is the program with the flags of the command list.
 type lister struct {
 	*program
 	rivals []string // files of --rival
@@ -95,7 +95,7 @@ func listCommand(p *program) *cobra.Command {
 	})
 	return p.verb(cmd, func(_ context.Context, _ *cobra.Command, args []string) error {
 		if l.rivals != nil && !slices.Equal(args, []string{"rivals"}) {
-			return usage(errors.New("--rival is for list rivals alone"), "rnnbench list rivals --rival "+l.rivals[0])
+			return usage(errors.New("--rival works only with list rivals"), "rnnbench list rivals --rival "+l.rivals[0])
 		}
 		t := words("list", "of")
 		for _, c := range catalogues() {
@@ -112,7 +112,7 @@ func listCommand(p *program) *cobra.Command {
 	})
 }
 
-// words is a table whose columns are texts.
+// words returns an empty table with columns of text.
 func words(columns ...string) *table.Table {
 	t := &table.Table{}
 	for _, c := range columns {
@@ -211,7 +211,7 @@ func axisTable(lister) (*table.Table, error) {
 	return t, nil
 }
 
-// axisWords are the values of an axis of words.
+// axisWords lists the values of an axis whose values are words.
 func axisWords(axis string) string {
 	return map[string]string{
 		"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "direction": strings.Join(rnn.Directions(), ", "), "lengths": "full, uniform:50%, 2*3+5+9, FILE", "onehot": "false, true", "weighted": "false, true",
@@ -230,8 +230,8 @@ func metricTable(lister) (*table.Table, error) {
 	return t, nil
 }
 
-// knobTable lists the knobs of techniques, as for a network that each of them has
-// a meaning for, and those that devices of each kind have.
+// knobTable lists the knobs of each technique, for a network to which all of them apply, and the
+// knobs of each kind of device.
 func knobTable(lister) (*table.Table, error) {
 	t := words("of", "knob", "default", "values", "what")
 	t.Columns[2].Right = true
@@ -259,8 +259,7 @@ func addKnobs(t *table.Table, owner string, knobs []knob.Knob) {
 	}
 }
 
-// offered spells the values of a knob: those worth trying, and what it takes
-// besides.
+// offered formats a knob's values: those worth trying, then the range of other valid ones.
 func offered(k knob.Knob) string {
 	var values []string
 	for _, v := range k.Values {

@@ -11,11 +11,11 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// rivalFiles are where descriptions of rivals lie in a checkout of the program.
+// rivalFiles is the pattern of the files that describe rivals in a checkout of the program.
 const rivalFiles = "rivals/*.toml"
 
-// rivalTable lists the rivals of a checkout and of --rival. Each is started once, to know
-// whether it could run beside the processor.
+// rivalTable lists the rivals of a checkout and of --rival. It starts each one once, to see
+// whether it can run on this processor.
 func rivalTable(l lister) (*table.Table, error) {
 	t := words("rival", "file", "version", "missing here")
 	found, err := filepath.Glob(filepath.FromSlash(rivalFiles))
@@ -53,7 +53,7 @@ func rivalTable(l lister) (*table.Table, error) {
 	return t, nil
 }
 
-// tryRival starts r beside the device of b, and says what it lacks to run there.
+// tryRival starts r for the device of b. It returns r's version and what r lacks to run there.
 func (l lister) tryRival(r config.Rival, b *bench) (version, missing string) {
 	defer busy(l.program, late, "starting rival "+r.Name)()
 	started, err := rival.Open(rival.Options{Name: r.Name, Command: r.Command, Devices: r.Devices, Vary: r.Vary, On: b.info})

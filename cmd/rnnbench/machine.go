@@ -9,15 +9,13 @@ import (
 	"rnnbench/tuner/probe"
 )
 
-// measureMachine finds what the memories and workers of the device give each
-// other.
+// measureMachine measures the device's memories and barriers for the model.
 func (b *bench) measureMachine() (err error) {
 	b.machine, err = probe.Machine(b.Device)
 	return err
 }
 
-// moved measures the machine once more and says if it is no longer the one that
-// it was.
+// moved measures the machine again and returns findings on what changed since measureMachine.
 func (b *bench) moved() ([]string, error) {
 	if b.machine == nil {
 		return nil, nil
@@ -29,8 +27,8 @@ func (b *bench) moved() ([]string, error) {
 	return probe.Moved(b.machine, now), nil
 }
 
-// known is the machine that floors are computed for: as measured now, as the program knows it,
-// or as doctor kept it. It is nil where none is. It measures nothing.
+// known returns the machine for floors without measuring: the one that was measured before, a
+// GPU's built-in one, or the one that doctor saved for this processor; nil: there is none.
 func (b *bench) known() *model.Machine {
 	if b.machine != nil {
 		return b.machine
@@ -47,13 +45,13 @@ func (b *bench) known() *model.Machine {
 		return nil
 	}
 	m, err := model.Load(path)
-	if err != nil { // it was never kept, or another version of the program kept it
+	if err != nil { // it was never saved, or another version of the program saved it
 		return nil
 	}
 	return m
 }
 
-// keep keeps the machine for sweeps of later. That it cannot be kept is no error.
+// keep saves the machine's description for later sweeps. Failing to save it is not an error.
 func (b *bench) keep() {
 	path := b.keptMachine()
 	if path == "" || b.machine == nil || b.info.Name != "cpu" {
@@ -68,7 +66,8 @@ func (b *bench) keep() {
 	}
 }
 
-// keptMachine is the file that keeps the machine with these workers and instructions; "": none.
+// keptMachine returns the file of the machine with this device's key and instruction set; "": the
+// user has no cache folder.
 func (b *bench) keptMachine() string {
 	dir := machinesFolder()
 	if dir == "" {
@@ -77,7 +76,8 @@ func (b *bench) keptMachine() string {
 	return filepath.Join(dir, b.info.Key+"-"+b.info.Libraries["simd"]+".toml")
 }
 
-// machinesFolder is the folder that doctor keeps machines in; "": none. Tests have their own.
+// machinesFolder returns the folder where doctor saves machines; "": the user has no cache
+// folder. Tests replace it.
 var machinesFolder = func() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -86,5 +86,5 @@ var machinesFolder = func() string {
 	return filepath.Join(dir, "rnnbench", "machines")
 }
 
-// errNoMachine says that a device cannot describe itself to a model.
+// errNoMachine is the error for a device that cannot measure its memories for the model.
 var errNoMachine = errors.New("this device cannot measure its memories: name a machine (rnnbench model --help)")

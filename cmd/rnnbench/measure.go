@@ -25,8 +25,8 @@ import (
 // A job is a plan that is being measured.
 type job struct {
 	bench   *bench
-	plan    plan.Plan // with what is trained afterwards
-	spread  bool      // measure in an order in which what is done covers the plan evenly
+	plan    plan.Plan // with the networks to train afterwards
+	spread  bool      // measure in an order of which every beginning covers the plan evenly
 	measure config.Measure
 	show    *progress.Progress
 
@@ -34,7 +34,7 @@ type job struct {
 	emit func(*results.Record) error
 }
 
-// run measures what the plan sweeps.
+// run measures the sweeps of the plan.
 func (j *job) run(ctx context.Context) error {
 	tasks := j.plan.Sweeps().Tasks()
 	if len(tasks) == 0 {
@@ -50,10 +50,10 @@ func (j *job) run(ctx context.Context) error {
 	return s.Run(ctx, tasks)
 }
 
-// endings are the signals that ask the process to end.
+// endings returns the signals that ask the process to end.
 func endings() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // which nohup has it be
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
 		signals = append(signals, syscall.SIGHUP)
 	}
 	return signals
@@ -135,12 +135,13 @@ func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string,
 	return run, nil
 }
 
-// environment is to be captured before a device is opened, which binds threads.
+// environment captures the environment. Call it before opening a device, which binds threads.
 func environment(hideHost bool) results.Environment {
 	return results.Capture(results.Options{Version: version(), HideHostname: hideHost})
 }
 
-// runPath finds the run that a word names: a path, or the id of a run in dir, or its label.
+// runPath returns the path of the run that a word names: a path, or the id or label of a run in
+// dir. It returns word if there is no such run.
 func runPath(word, dir string) string {
 	if exists(word) || word == "" || strings.ContainsRune(word, filepath.Separator) {
 		return word
@@ -154,7 +155,7 @@ func runPath(word, dir string) string {
 	return word
 }
 
-// labelled is the folder of the latest run in dir with that label; "": there is none.
+// labelled returns the folder of the latest run in dir with that label; "": there is none.
 func labelled(label, dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -175,7 +176,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// exitCode is what the outcome of a run amounts to.
+// exitCode returns the exit code for a run's records and error, and an error that says why it is
+// not 0. stopped: the run stops at the first failure. allow: a failed point is no error.
 func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error) {
 	count := map[results.Status]int{}
 	for i := range recs {
@@ -207,8 +209,8 @@ func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error
 	return exitDone, nil
 }
 
-// reasons joins the different reasons of what failed, the first few of them. Where format is one
-// for people, its table has said why points were skipped.
+// reasons joins up to three distinct reasons of records without a result. It leaves out skipped
+// points if format is a table or Markdown, which lists them itself.
 func reasons(recs []results.Record, format string) string {
 	told := format == "table" || format == "markdown"
 	var list []string

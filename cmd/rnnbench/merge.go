@@ -115,7 +115,7 @@ func mergeShards(p *program, cmd *cobra.Command, paths []string, o mergeOptions)
 	return &failure{exitFailures, fmt.Errorf("the run is not complete"), "start the jobs of these shards again, then run the same merge"}
 }
 
-// tellNodes says how far the machines differ.
+// tellNodes prints how far the machines differ.
 func tellNodes(p *program, m *results.Merged) {
 	for _, line := range m.Lines() {
 		p.note("%s", line)
@@ -130,7 +130,7 @@ func warnNodes(p *program, m *results.Merged) {
 	}
 }
 
-// mergeWisdom puts what tunes found into the file of the merged run, and into the user's.
+// mergeWisdom merges the shards' wisdom into the merged run's file and into the user's.
 func mergeWisdom(p *program, g *merge.Group, dir string, o mergeOptions) error {
 	all := &wisdom.Book{}
 	for _, s := range g.Sets {

@@ -100,7 +100,7 @@ bandwidth of main memory, 16-bit arithmetic, half the latency.`,
 	})
 }
 
-// machine is the one that args name, or this one.
+// machine returns the machine that args name, or measures this one.
 func (p *program) machine(s *settings, c config.Config, args []string) (*model.Machine, error) {
 	if len(args) > 0 && args[0] != thisMachine {
 		m, err := model.Load(args[0])
@@ -123,9 +123,9 @@ func (p *program) machine(s *settings, c config.Config, args []string) (*model.M
 	return b.machine, nil
 }
 
-// modelPoints are the points that a request names.
+// modelPoints returns the points that a request names.
 func modelPoints(r grid.Request) ([]results.Point, error) {
-	r.Impl = []string{referenceName} // a request names techniques, and a model has none
+	r.Impl = []string{referenceName} // a grid needs a technique, though the model uses none
 	g, err := grid.New(r, grid.Vocabulary{Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Lengths: readLengths, Impls: []string{referenceName}})
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func modelPoints(r grid.Request) ([]results.Point, error) {
 	return g.Points()
 }
 
-// variantsOf reads a list of variants.
+// variantsOf parses a list of variants.
 func variantsOf(text string) ([]model.Variant, error) {
 	if text == "all" {
 		return model.Variants(), nil
@@ -149,12 +149,12 @@ func variantsOf(text string) ([]model.Variant, error) {
 	return list, nil
 }
 
-// A prediction is what the model says of a persistent technique at one point.
+// A prediction is the model's step time for a persistent technique at one point.
 type prediction struct{ *model.Bands }
 
-// predict says what a step of a layer of l would take if each worker kept a band
-// of its recurrent weights; nil where the machine was not measured or the cell
-// has no recurrent weights.
+// predict predicts the time of one step of a layer of l if each worker keeps a band of its
+// recurrent weights. It returns nil if the machine was not measured or the cell has no recurrent
+// weights.
 func (b *bench) predict(l *tuner.Layout) (*prediction, error) {
 	if b.machine == nil || l.Problem.Cell.Recurrent == 0 {
 		return nil, nil
@@ -170,5 +170,5 @@ func (b *bench) predict(l *tuner.Layout) (*prediction, error) {
 	return &prediction{x}, nil
 }
 
-// notes says the prediction in words.
+// notes returns the prediction as sentences.
 func (x *prediction) notes() []string { return table.BandNotes(x.Bands) }

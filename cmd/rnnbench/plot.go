@@ -106,7 +106,7 @@ func plotCommand(p *program) *cobra.Command {
 	})
 }
 
-// drawable refuses records none of which has a value of what spec draws.
+// drawable returns an error if no record has a value of the metric that spec draws.
 func drawable(recs []results.Record, spec plots.Spec) error {
 	name := cmp.Or(spec.Y, "flops")
 	if spec.Kind == "winner" || spec.Kind == "roofline" || spec.Kind == "speedup" {
@@ -114,7 +114,7 @@ func drawable(recs []results.Record, spec plots.Spec) error {
 	}
 	m, err := quantity.MeasureOf(name)
 	if err != nil || slices.ContainsFunc(recs, func(r results.Record) bool { _, ok := m.Of(&r, &r); return ok }) {
-		return nil // Draw says what is wrong with a name
+		return nil // Draw reports an unknown name
 	}
 	what := "result"
 	if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Seconds() > 0 }) {
@@ -123,8 +123,8 @@ func drawable(recs []results.Record, spec plots.Spec) error {
 	return usage(fmt.Errorf("none of the %s has a value to draw: %s", plural(len(recs), "record"), what), "rnnbench show prints the status of each record")
 }
 
-// machine is the name, the copy rate and the peaks by precision of the device that
-// all runs share.
+// machine returns the name, the copy rate in bytes/s and the peaks by precision of the device
+// that all runs share; "", 0 and nil if they differ.
 func machine(sets []results.Set) (name string, copyRate float64, roofs map[string]float64) {
 	for i, s := range sets {
 		if len(s.Manifest.Devices) == 0 {

@@ -10,7 +10,7 @@ import (
 	"rnnbench/tuner/progress"
 )
 
-// Ways to show progress: as suits stderr, and for other programs.
+// Values of --progress: as suits stderr, and JSON for other programs.
 const (
 	progressAuto = "auto"
 	progressJSON = "json"
@@ -25,12 +25,12 @@ func progressFlag(p *program, cmd *cobra.Command) {
 	})
 }
 
-// newProgress shows the progress of a sweep; f tells what to expect.
+// newProgress returns a display of a sweep's progress; f forecasts its time, and may be nil.
 func (p *program) newProgress(f *plan.Forecast, total int) *progress.Progress {
 	return progress.New(p.progressOptions(total), f)
 }
 
-// progressOptions say how progress is shown.
+// progressOptions returns how to show the progress of total records.
 func (p *program) progressOptions(total int) progress.Options {
 	o := progress.Options{
 		W: p.err, Rewrite: terminal(p.err) && p.progress != progressJSON, Width: p.width(p.err),
@@ -42,5 +42,5 @@ func (p *program) progressOptions(total int) progress.Options {
 	return o
 }
 
-// sender sends messages to other programs.
+// sender returns a sender of JSON messages for other programs, on stderr.
 func (p *program) sender() progress.Sender { return progress.Sender{W: p.err, Start: p.start} }

@@ -18,11 +18,11 @@ import (
 // replicas are worker processes that train together.
 type replicas struct {
 	devices []device.Device
-	started []*exec.Cmd // the process of each, the latest
+	started []*exec.Cmd // the latest process of each
 }
 
-// openReplicas starts n workers that train together: on a CPU each on its part of the
-// processors, on GPUs one on each, from the one that name says on.
+// openReplicas starts n workers that train together. On a CPU they divide the processors; on GPUs
+// each has its own, beginning with the GPU that name says.
 func (s *settings) openReplicas(c config.Config, name string, n int) (*replicas, error) {
 	path, err := allreduce.Create("", n)
 	if err != nil {
@@ -60,12 +60,12 @@ func (s *settings) openReplicas(c config.Config, name string, n int) (*replicas,
 	return r, nil
 }
 
-// blamed is the first error that is not of waiting for another replica.
+// blamed returns the first error that is not about waiting for another replica, else the first.
 func blamed(errs []error) (first error) {
 	for _, err := range errs {
 		switch {
 		case err == nil:
-		case !strings.Contains(err.Error(), allreduce.ErrGone.Error()): // it comes from another process, as text
+		case !strings.Contains(err.Error(), allreduce.ErrGone.Error()): // another process sent it as text
 			return err
 		case first == nil:
 			first = err
@@ -74,7 +74,7 @@ func blamed(errs []error) (first error) {
 	return first
 }
 
-// replica is the device, the program and the arguments of one worker.
+// replica returns the device, the program and the arguments of worker rank of n.
 func (s *settings) replica(c config.Config, name string, rank, n int) (of, program string, args []string, err error) {
 	if isGPU(name) {
 		first := 0

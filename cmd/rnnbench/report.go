@@ -81,7 +81,7 @@ If several runs measured the same points, the report adds their labels.`,
 			return err
 		}
 		size := ""
-		if info.Mode().IsRegular() { // of a pipe nothing is left
+		if info.Mode().IsRegular() { // a pipe has no size
 			size = ", " + quantity.Bytes(float64(info.Size()))
 		}
 		p.note("wrote %s%s", file, size)
@@ -89,5 +89,5 @@ If several runs measured the same points, the report adds their labels.`,
 	})
 }
 
-// computed says whether a run is of an experiment that measures nothing.
+// computed reports whether a run belongs to an experiment that measures nothing.
 func computed(s results.Set) bool { return s.Manifest.Label != "" && s.Manifest.Plan.Records == 0 }

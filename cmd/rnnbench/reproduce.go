@@ -35,7 +35,7 @@ experiments. Each experiment is a run; its folder also holds the figures and rep
 
 If the budget runs out, the measured points still cover the experiment evenly. Several
 experiments share the budget, as do the networks that one trains. --resume adds the missing
-points to the same folder. It trains networks on from their checkpoints, bit for bit.
+points to the same folder. It continues training from checkpoints, bit for bit.
 
 With several experiments, or all, reproduce prints one table of published and measured
 findings at the end. It also writes one HTML page with every table and figure.`,
@@ -77,13 +77,13 @@ findings at the end. It also writes one HTML page with every table and figure.`,
 	})
 }
 
-// reproduceFlags are the flags of the command.
+// reproduceFlags adds the flags of the command.
 func (f *sweepFlags) reproduceFlags(cmd *cobra.Command, quick *bool, from *recorded) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(quick, "quick", false, "use smaller networks, about a minute per figure")
 		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
 		fs.StringVar(&from.run, "from", "", "redo the report and figures of a recorded `RUN` without measuring")
-		fs.StringVar(&from.again, "again", "", "with --from, report how far the runs differ: this is a second `RUN` of the experiment")
+		fs.StringVar(&from.again, "again", "", "with --from, a second `RUN` of the experiment; report how far both differ")
 		f.resumeFlag(fs)
 		f.shardFlag(fs)
 		f.add(fs, "out", "DIR", "")
@@ -104,7 +104,7 @@ func (f *sweepFlags) reproduceFlags(cmd *cobra.Command, quick *bool, from *recor
 	completeGrid(cmd)
 }
 
-// reproduction is what the command does with its flags.
+// reproduction checks the flags, then lists, reports on or reproduces experiments.
 func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, args []string, quick bool, from recorded) error {
 	all := slices.Contains(args, "all")
 	one := len(args) == 1 && args[0] != "list" && !all
@@ -112,7 +112,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		return misused(cmd, errors.New("--from takes one experiment: name one"))
 	}
 	if from.again != "" && from.run == "" {
-		return misused(cmd, errors.New("--again takes a second run beside that of --from: add --from RUN"))
+		return misused(cmd, errors.New("--again needs a first run to compare with: add --from RUN"))
 	}
 	if f.resume != "" && !one && !all {
 		return misused(cmd, errors.New("--resume takes one experiment, or all"))
@@ -127,7 +127,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		return misused(cmd, err)
 	}
 	if f.part != nil && !one && len(args) > 0 && args[0] != "list" {
-		return usage(errors.New("a shard is of one experiment: name one, or add --shard off"), "rnnbench reproduce")
+		return usage(errors.New("--shard divides one experiment: name one, or add --shard off"), "rnnbench reproduce")
 	}
 	if len(args) == 0 || slices.Contains(args, "list") {
 		return listExperiments(p, f.format)
@@ -158,7 +158,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		return reportFrom(p, e, from, f.format)
 	}
 	if len(f.rivals) > 0 && e.Rivals == "" && !e.Guests {
-		return usage(fmt.Errorf("%s compares no rivals, so --rival has no meaning: omit it", e.ID), "rnnbench reproduce rivals-cpu, rivals-gpu and random-layers take --rival; so does sweep")
+		return usage(fmt.Errorf("%s compares no rivals, so --rival has no effect: omit it", e.ID), "rnnbench reproduce rivals-cpu, rivals-gpu and random-layers take --rival; so does sweep")
 	}
 	size := experiments.Full
 	if quick {
@@ -173,8 +173,8 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	return reproduce(ctx, p, cmd, f, c, e, size, before, nil)
 }
 
-// several reproduces experiments one after the other, in a session that is new or
-// that --resume names.
+// several reproduces experiments one after the other, in a new session or the one that --resume
+// names.
 func several(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, ids []string, quick bool) error {
 	if f.resume != "" {
 		s, err := session.Find(runPath(f.resume, c.Dir))
@@ -194,7 +194,7 @@ func several(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags,
 		c.Dir = filepath.Dir(s.Dir)
 		return reproduceAll(ctx, p, cmd, f, c, s)
 	}
-	if f.dryRun { // nothing is made
+	if f.dryRun { // it creates no folder
 		return reproduceAll(ctx, p, cmd, f, c, session.New(ids, quick))
 	}
 	text, err := json.Marshal(c)
@@ -212,11 +212,11 @@ func several(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags,
 	return reproduceAll(ctx, p, cmd, f, c, s)
 }
 
-// resumeLatest is the value of a --resume without one: the latest in the folder of
-// results.
+// resumeLatest is the value of a --resume without one: the latest run or session in the results
+// folder.
 const resumeLatest = "the latest"
 
-// bareResume gives --resume of reproduce its value where it has none.
+// bareResume gives reproduce's --resume the value resumeLatest if it has none.
 func bareResume(args []string) []string {
 	verb := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	i := slices.Index(args, "--resume")
@@ -236,8 +236,8 @@ func listExperiments(p *program, format string) error {
 	return t.Write(p.out, format, pageStyle(p))
 }
 
-// reproduce measures one experiment, or what a run of before lacks of it, and
-// reports on it.
+// reproduce measures one experiment and reports on it. With before, it measures only what that
+// run lacks.
 func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *session.Sitting) error {
 	c.Measure.Energy = c.Measure.Energy || e.Energy
 	env := environment(f.hideHost)
@@ -319,7 +319,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	return conclude(p, end, c, fmt.Sprintf("rnnbench reproduce %s --resume %s", e.ID, run.Dir()))
 }
 
-// reportOn reports on what a run has. If too much is missing for a report, it says so.
+// reportOn reports on a run's records. If too many are missing for a report, it prints a note.
 func reportOn(p *program, b *bench, e experiments.Experiment, end *ending, format, dir string, show bool) error {
 	if len(end.records) == 0 {
 		return nil
@@ -342,10 +342,10 @@ func reportOn(p *program, b *bench, e experiments.Experiment, end *ending, forma
 	return present(p, e, report, format, dir, show)
 }
 
-// measureExperiment measures what the records of an experiment are set beside, or takes it
-// from the run of before.
+// measureExperiment measures the peaks to which an experiment's records are compared, or takes
+// them from the run to resume.
 func measureExperiment(p *program, b *bench, e experiments.Experiment, before *results.Manifest) error {
-	if before != nil && before.Devices[0].Peak != nil { // what all of a run's records are set beside
+	if before != nil && before.Devices[0].Peak != nil { // all records of a run are compared to the same peaks
 		b.limits.FLOPS = *before.Devices[0].Peak
 		for precision, rate := range before.Devices[0].ProductRates() {
 			b.limits.More = append(b.limits.More, device.Rate{Name: precision + " products", Value: rate, Unit: "FLOP/s"})
@@ -384,8 +384,8 @@ func compute(p *program, f *sweepFlags, c config.Config, b *bench, e experiments
 	return of.End(0)
 }
 
-// present prints a report, if it is to be shown, and, where dir is not empty, keeps
-// it there with its figures.
+// present prints a report if show is set. It saves the report with its figures in dir; "": it
+// saves nothing.
 func present(p *program, e experiments.Experiment, r *experiments.Report, format, dir string, show bool) error {
 	if show {
 		if err := p.show(r, format); err != nil {

@@ -20,8 +20,8 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// reproduceAll measures what a session has not yet, one experiment after the other,
-// and ends with a table and a page of all.
+// reproduceAll measures the unfinished experiments of a session, one after the other. It then
+// prints a table and writes a page of all.
 func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, s *session.Session) error {
 	var outcome error
 	purse := newPurse(s, c.Measure.Budget)
@@ -67,7 +67,7 @@ func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 // finished reports whether an experiment has all of its records.
 func finished(x *session.Sitting) bool { return x.Done && exists(x.Folder()) }
 
-// notBegun is why an experiment has no run for which no time was left.
+// notBegun is the reason of an experiment for which no time was left.
 const notBegun = "not begun: budget exhausted"
 
 // A purse is the budget of several experiments. Each may spend an even part of what is left.
@@ -89,8 +89,8 @@ func newPurse(s *session.Session, all time.Duration) *purse {
 	return w
 }
 
-// share is how long the next experiment may take; 0: no limit. The first one always gets some
-// time, others none once all of it is spent.
+// share returns how long the next experiment may take; 0: no limit. It returns false once the
+// budget is spent, but the first experiment always gets some time.
 func (w *purse) share() (time.Duration, bool) {
 	n := time.Duration(w.waiting)
 	w.waiting--
@@ -108,7 +108,7 @@ func (w *purse) share() (time.Duration, bool) {
 // refuse notes that an experiment got no time.
 func (w *purse) refuse(x *session.Sitting) error {
 	w.refused++
-	if x.Run != "" { // which says what it lacks
+	if x.Run != "" { // its run shows what is missing
 		return nil
 	}
 	return x.Skip(notBegun)
@@ -146,7 +146,7 @@ func sit(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c c
 	return reproduce(ctx, p, cmd, &own, c, e, size, before, x)
 }
 
-// again adds to an error how to go on.
+// again adds to an error the command that resumes the session.
 func again(s *session.Session, err error) error {
 	hint := "rnnbench reproduce all --resume " + s.Dir + " resumes the session"
 	var bad *failure
@@ -201,7 +201,7 @@ func presentAll(p *program, s *session.Session, format string) error {
 	return nil
 }
 
-// read reports on the run of r.
+// read reads the run in dir into r, and reports on it.
 func read(p *program, r *report.Reproduction, dir string) error {
 	m, recs, warnings, err := results.Read(dir)
 	for _, w := range warnings {

@@ -70,7 +70,7 @@ func TestReproduceWisdom(t *testing.T) {
 	if err := os.WriteFile("book.toml", nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "reproduce scan-rates --quick --dry-run --wisdom book.toml").want(t, exitUsage, nil, []string{"scan-rates does not measure auto, so --wisdom has no meaning: omit it", "hint: "})
+	rnnbench(t, "reproduce scan-rates --quick --dry-run --wisdom book.toml").want(t, exitUsage, nil, []string{"scan-rates does not measure auto, so --wisdom has no effect: omit it", "hint: "})
 	rnnbench(t, "reproduce random-layers --quick --dry-run --wisdom nowhere.toml").want(t, exitUsage, nil, []string{"nowhere.toml"})
 	rnnbench(t, "reproduce scan-rates --quick --rival nowhere.toml").want(t, exitUsage, nil, nil)
 }

@@ -7,14 +7,13 @@ import (
 	"rnnbench/results"
 )
 
-// recorded are runs that a report is made of; "": there is none.
+// recorded names the runs of a report; "": none.
 type recorded struct {
 	run   string
-	again string // of another day
+	again string // a second run, of another day
 }
 
-// reportFrom reports on records that are there. A run's own folder gets its
-// report and figures anew.
+// reportFrom reports on a recorded run, and rewrites the report and figures in its folder.
 func reportFrom(p *program, e experiments.Experiment, from recorded, format string) error {
 	set, err := recordedRun(p, e, from.run)
 	if err != nil {
@@ -58,7 +57,7 @@ func recordedRun(p *program, e experiments.Experiment, path string) (results.Set
 	return set, nil
 }
 
-// deviceOf is the device of a run, if it names one.
+// deviceOf returns the device of a run, or an empty one if the run names none.
 func deviceOf(s results.Set) (d results.Device) {
 	if list := s.Manifest.Devices; len(list) > 0 {
 		d = list[0]
@@ -66,7 +65,7 @@ func deviceOf(s results.Set) (d results.Device) {
 	return d
 }
 
-// apart says how far a second run of e is from the first.
+// apart returns a finding on how far a second run of e differs from the first.
 func apart(p *program, e experiments.Experiment, first results.Set, path string) (string, error) {
 	second, err := recordedRun(p, e, path)
 	if err != nil {
@@ -74,7 +73,7 @@ func apart(p *program, e experiments.Experiment, first results.Set, path string)
 	}
 	a, b := deviceOf(first).Key, deviceOf(second).Key
 	if a != b {
-		return "", usage(fmt.Errorf("the run in %s is of %s and that in %s of %s", first.Dir, a, path, b), "--again takes a second run of the same machine")
+		return "", usage(fmt.Errorf("the run in %s measured %s, but the run in %s measured %s", first.Dir, a, path, b), "--again takes a second run of the same machine")
 	}
 	r := experiments.RepeatOf(first.Records, second.Records)
 	if r.Pairs == 0 {

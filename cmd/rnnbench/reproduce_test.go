@@ -134,7 +134,7 @@ func TestReproduceAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	rnnbench(t, "reproduce appleyard-table1 --from one --again two").want(t, exitDone, []string{versions}, nil)
-	rnnbench(t, "reproduce appleyard-table1 --again two").want(t, exitUsage, nil, []string{"--again takes a second run beside that of --from: add --from RUN"})
+	rnnbench(t, "reproduce appleyard-table1 --again two").want(t, exitUsage, nil, []string{"--again needs a first run to compare with: add --from RUN"})
 	rnnbench(t, "reproduce appleyard-table1 --from one --again none").want(t, exitError, nil, []string{"nothing to read at none"})
 	rnnbench(t, "reproduce appleyard-table1 --from one --again other").want(t, exitUsage, nil, []string{"is from experiment appleyard-fig2, not appleyard-table1"})
 }

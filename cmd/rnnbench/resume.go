@@ -8,8 +8,8 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// resumed resolves the settings of the run to resume, with those given now on
-// top.
+// resumed reads the run to resume. It returns its settings, overridden by those given now, and
+// its manifest.
 func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Manifest, error) {
 	m, _, _, err := results.Read(runPath(f.resume, dir))
 	if err != nil {
@@ -47,7 +47,8 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 	return c, &m, nil
 }
 
-// sameInputs finds that c measures something else than a run did.
+// sameInputs returns an error if c has other inputs or another state of caches than the run with
+// settings old.
 func sameInputs(c, old config.Config, m *results.Manifest) error {
 	if c.Measure.Seed != old.Measure.Seed || c.Measure.Data != old.Measure.Data {
 		return fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, but the requested inputs are %s with seed %d",

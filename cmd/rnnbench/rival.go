@@ -19,7 +19,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// rivalFlag adds the flag that names programs from elsewhere as techniques.
+// rivalFlag adds --rival, which makes other programs techniques.
 func (s *settings) rivalFlag(cmd *cobra.Command) {
 	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) {
 		f.StringArrayVar(&s.rivals, "rival", nil, "read [[rival]] tables from a TOML `FILE`: programs to run as techniques (see docs/rivals.md); repeatable")
@@ -28,7 +28,7 @@ func (s *settings) rivalFlag(cmd *cobra.Command) {
 	s.guests = true
 }
 
-// rivalLayers read the files of --rival.
+// rivalLayers reads the files of --rival.
 func (s *settings) rivalLayers() ([]config.Layer, error) {
 	var layers []config.Layer
 	for _, file := range s.rivals {
@@ -41,8 +41,8 @@ func (s *settings) rivalLayers() ([]config.Layer, error) {
 	return layers, nil
 }
 
-// choosing says which of the configured rivals a command needs: those that the grid
-// names or, if it names no technique, all that start.
+// choosing reports whether a command wants the configured rival r: the grid names it, or names
+// no technique, or says all. named reports that the grid names it.
 func (s *settings) choosing(c config.Config, r config.Rival) (wanted, named bool) {
 	all := len(c.Grid.Impl) == 0
 	for _, word := range c.Grid.Impl {
@@ -54,15 +54,15 @@ func (s *settings) choosing(c config.Config, r config.Rival) (wanted, named bool
 	return (named || all) && !skipped, named
 }
 
-// openRivals starts the rivals that are needed beside b. One that nobody named may fail
-// to start.
+// openRivals starts the wanted rivals on the device of b. It returns an error if a rival that the
+// user named does not start, and only warns about the others.
 func openRivals(p *program, s *settings, c config.Config, b *bench) error {
 	if !s.guests {
 		return nil
 	}
 	for _, r := range c.Rivals {
 		if name := r.Name; impl.Lookup(name) != nil || name == autoName || name == referenceName || name == "all" {
-			return usage(fmt.Errorf("a rival is called %s, as a technique is: give it another name", name), "rnnbench list techniques")
+			return usage(fmt.Errorf("rival %s has the name of a technique: give it another name", name), "rnnbench list techniques")
 		}
 		wanted, named := s.choosing(c, r)
 		if !wanted {
@@ -84,8 +84,8 @@ func openRivals(p *program, s *settings, c config.Config, b *bench) error {
 	return nil
 }
 
-// tellUnoffered warns of a name in vary that is a misspelled knob. Others may be knobs that the
-// rival offers on another device, and only the log has them.
+// tellUnoffered warns about a name in vary that is probably a misspelled knob. It only logs the
+// other names, which may be knobs on another device.
 func tellUnoffered(p *program, r *rival.Rival) {
 	var offered []string
 	for _, k := range r.Knobs(rnn.Problem{}) {
@@ -93,14 +93,14 @@ func tellUnoffered(p *program, r *rival.Rival) {
 	}
 	for _, name := range r.Unoffered() {
 		if near := grid.Nearest(name, offered); near != "" {
-			p.warn("vary of rival %s names %q, which is none of its knobs: did you mean %s?", r.Name(), name, near)
+			p.warn("vary of rival %s names %q, which is not one of its knobs: did you mean %s?", r.Name(), name, near)
 			continue
 		}
 		p.log.Debug("rival does not offer a knob on this device", "rival", r.Name(), "knob", name, "offers", strings.Join(offered, ", "))
 	}
 }
 
-// techniques are those of this program and the rivals.
+// techniques lists this program's techniques and the rivals.
 func (b *bench) techniques() []rnn.Technique {
 	list := impl.All()
 	for _, r := range b.rivals {
@@ -129,8 +129,8 @@ func (b *bench) Close() error {
 	return errors.Join(err, b.Device.Close())
 }
 
-// note adds to a manifest's facts which rivals there are, of which version and
-// with which knobs that experiments vary: "rival pytorch" is "2.11.0 graph=0,1".
+// note adds each rival to a manifest's facts, with its version and the knobs that experiments
+// vary: "rival pytorch" is "2.11.0 graph=0,1".
 func (g guests) note(facts map[string]string) {
 	for _, r := range g {
 		if !r.Runs() {
@@ -144,7 +144,7 @@ func (g guests) note(facts map[string]string) {
 	}
 }
 
-// outdate reports whether r was measured of another version of its rival.
+// outdate reports whether r was measured with another version of its rival.
 func (g guests) outdate(r *results.Record) bool {
 	return r.Rival != nil && !slices.ContainsFunc(g, func(x *rival.Rival) bool {
 		return x.Name() == r.Rival.Name && x.Version() == r.Rival.Version

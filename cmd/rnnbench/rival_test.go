@@ -75,7 +75,7 @@ func TestRival(t *testing.T) {
 		{"sweep -H 3 --rival nothere.toml", exitUsage, "nothere.toml"},
 		{"reproduce rivals-cpu --quick", exitNoDevice, "rivals-cpu compares with rivals, but none that runs on"},
 		{"reproduce rivals-gpu --quick" + with, exitNoDevice, "rivals-gpu compares with rivals on a GPU"},
-		{"reproduce appleyard-table1 --quick" + with, exitUsage, "appleyard-table1 compares no rivals, so --rival has no meaning"},
+		{"reproduce appleyard-table1 --quick" + with, exitUsage, "appleyard-table1 compares no rivals, so --rival has no effect"},
 		{"sweep -H 3 --impl example", exitUsage, `unknown technique "example"`},
 		{"sweep -H 3 --impl example:fast=1" + with, exitUsage, `unknown knob "fast"`},
 		{"sweep -H 3 --impl absent --rival " + absent, exitNoDevice, "absent cannot be started"},
@@ -92,7 +92,7 @@ func TestRival(t *testing.T) {
 	if err := os.WriteFile("taken.toml", []byte(strings.Replace(string(text), `"example"`, `"naive"`, 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, tinyGrid+" --rival taken.toml").want(t, exitUsage, nil, []string{"a rival is called naive, as a technique is: give it another name"})
+	rnnbench(t, tinyGrid+" --rival taken.toml").want(t, exitUsage, nil, []string{"rival naive has the name of a technique: give it another name"})
 }
 
 // TestListRivals: each rival is listed with its file and with what it lacks, and none is an error.
@@ -129,7 +129,7 @@ func TestListRivals(t *testing.T) {
 	rnnbench(t, "list rivals -o csv --rival rivals/here.toml").want(t, exitDone,
 		[]string{"example,rivals/gpu.toml,1,\"a device that it runs on, which cpu is not\"\nexample,rivals/here.toml,1,nothing\n"}, nil)
 	rnnbench(t, "list rivals --rival nothere.toml").want(t, exitUsage, nil, []string{"nothere.toml"})
-	rnnbench(t, "list cells --rival "+file).want(t, exitUsage, nil, []string{"--rival is for list rivals alone"})
+	rnnbench(t, "list cells --rival "+file).want(t, exitUsage, nil, []string{"--rival works only with list rivals"})
 }
 
 // TestCompareRivals: runs with a rival are compared as others are, also in turns, and a new
@@ -181,7 +181,7 @@ cat >/dev/null
 	if err := os.WriteFile("toy.sh", []byte(script), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for vary, want := range map[string]string{`"sngle"`: `warning: vary of rival toy names "sngle", which is none of its knobs: did you mean single?`, `"single"`: "", `"graph"`: ""} {
+	for vary, want := range map[string]string{`"sngle"`: `warning: vary of rival toy names "sngle", which is not one of its knobs: did you mean single?`, `"single"`: "", `"graph"`: ""} {
 		text := "version = 1\n[[rival]]\nname = \"toy\"\ncommand = [\"sh\", \"toy.sh\"]\nvary = [" + vary + "]\n"
 		if err := os.WriteFile("toy.toml", []byte(text), 0o666); err != nil {
 			t.Fatal(err)

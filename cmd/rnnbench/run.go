@@ -43,9 +43,9 @@ type program struct {
 	start                 time.Time
 	log                   *slog.Logger
 
-	unwritten error // why help could not be written: its caller takes no error
+	unwritten error // the error of writing help, which cobra cannot return
 
-	ran bool // a command began: what fails from here on is no longer its command line
+	ran bool // a command began, so later errors are not usage errors by default
 }
 
 // run executes one command line and returns the exit code. Data goes to stdout,
@@ -73,7 +73,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// usage is a mistake in the command line or the configuration.
+// usage returns a failure for a mistake in the command line or the configuration.
 func usage(err error, hint string) error { return &failure{exitUsage, err, hint} }
 
 // report prints what went wrong and returns the exit code.
@@ -108,7 +108,7 @@ func (p *program) tell(line string) {
 	}
 }
 
-// note tells the user something that is not data.
+// note prints a message that is not data to stderr, unless --quiet is set.
 func (p *program) note(format string, args ...any) {
 	switch {
 	case p.quiet:
@@ -119,7 +119,7 @@ func (p *program) note(format string, args ...any) {
 	}
 }
 
-// warn tells the user of something that may spoil the result.
+// warn prints a note about something that may spoil the result.
 func (p *program) warn(format string, args ...any) { p.note("warning: "+format, args...) }
 
 // root builds the command tree.
@@ -183,7 +183,7 @@ Exit codes:
 	return root
 }
 
-// verb completes a command: its work counts as begun once its flags are right.
+// verb sets do as the work of cmd. Once do begins, errors are not usage errors by default.
 func (p *program) verb(cmd *cobra.Command, do func(ctx context.Context, cmd *cobra.Command, args []string) error) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.DisableFlagsInUseLine = true
@@ -199,7 +199,7 @@ func (p *program) verb(cmd *cobra.Command, do func(ctx context.Context, cmd *cob
 	return cmd
 }
 
-// commandArg refuses a word that is no command.
+// commandArg returns an error for a word that is not a command.
 func (p *program) commandArg(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -238,7 +238,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usage(err, "rnnbench "+cmd.Name()+" --help; separate list items by commas, without spaces")
 }
 
-// flagOf is the flag whose value a bare word may have been meant as; "": none.
+// flagOf returns the flag whose value a bare word probably is; "": none.
 func flagOf(word string) string {
 	isPreset := func(x grid.Preset) bool { return x.Name == word }
 	switch {

@@ -17,7 +17,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A selection is which records of which runs are looked at.
+// A selection says which records of which runs a command reads.
 type selection struct {
 	settings
 	where  []string
@@ -37,7 +37,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 	completeFlag(cmd, "where", whereCompletions)
 }
 
-// noRecords says where there were none.
+// noRecords returns the error that runs hold no records.
 func noRecords(runs []string) error {
 	text := "no records in " + strings.Join(runs, ", ")
 	if slices.Equal(runs, []string{"-"}) {
@@ -46,7 +46,7 @@ func noRecords(runs []string) error {
 	return errors.New(text)
 }
 
-// read reads the runs and keeps what is selected.
+// read returns the runs that args name, and the selected records of all of them.
 func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]results.Set, []results.Record, error) {
 	sets, err := s.runs(p, cmd, args)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]resul
 	return sets, kept, nil
 }
 
-// readSets reads the runs and keeps what is selected of each.
+// readSets returns the runs that args name, each with its selected records.
 func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]results.Set, error) {
 	sets, err := s.runs(p, cmd, args)
 	if err != nil {
@@ -97,15 +97,14 @@ func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]r
 	return sets, nil
 }
 
-// knownBaseline finds a baseline that was asked for and that no record is of.
+// knownBaseline returns an error if --baseline names a technique without records.
 func knownBaseline(cmd *cobra.Command, recs []results.Record, baseline string) error {
 	return amongTechniques(cmd, baseline, len(recs), func(i int) (name, label string) {
 		return recs[i].Impl.Name, quantity.Label(&recs[i])
 	})
 }
 
-// amongTechniques finds a baseline that was asked for and that is none of n
-// techniques.
+// amongTechniques returns an error if --baseline names none of n techniques.
 func amongTechniques(cmd *cobra.Command, baseline string, n int, technique func(i int) (name, label string)) error {
 	if !cmd.Flags().Changed("baseline") {
 		return nil
@@ -164,7 +163,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 	return sets, nil
 }
 
-// completeRuns offers the runs of the results folder, the latest first, and their labels.
+// completeRuns completes the runs of the results folder, the latest first, and their labels.
 func completeRuns(cmd *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	dir := usualDir
 	if env := os.Getenv("RNNBENCH_RESULTS"); env != "" {

@@ -17,12 +17,11 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// usualDir is where runs go unless something else is said. It is not "results",
-// which in a checkout is the folder of a package.
+// usualDir is the default results folder. It is not "results", which in a checkout is the folder
+// of a package.
 const usualDir = "out"
 
-// settings are the flags that config knows, and those that only a command line
-// has.
+// settings are the flags that package config knows, and flags of the command line alone.
 type settings struct {
 	values map[string]*texts // by name
 	file   string
@@ -55,7 +54,7 @@ func (s *settings) add(f *pflag.FlagSet, name, kind, short string) {
 	i := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == name })
 	k := keys[i]
 	doc := k.Doc
-	switch name { // other axes say their values in words
+	switch name { // the documentation of other axes lists their values
 	case "pass", "precision":
 		doc += ": " + axisWords(name)
 	case "cell", "preset":
@@ -88,7 +87,7 @@ func (s *settings) grid(cmd *cobra.Command) {
 	s.points(cmd)
 }
 
-// wisdomFlags adds the flags that say what auto is.
+// wisdomFlags adds the flags that say how auto chooses.
 func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 	addWisdomFlag(f, &s.wisdom)
 	f.BoolVar(&s.vendor, "with-vendor", false, "allow auto and tune to choose the vendor library")
@@ -111,7 +110,7 @@ func (s *settings) axes(cmd *cobra.Command) {
 	})
 }
 
-// points adds the flags of points and of what they have to meet.
+// points adds the flags of points and of conditions on them.
 func (s *settings) points(cmd *cobra.Command) {
 	addGroup(cmd, "Points", func(f *pflag.FlagSet) {
 		s.add(f, "preset", "NAME", "")
@@ -121,7 +120,7 @@ func (s *settings) points(cmd *cobra.Command) {
 	})
 }
 
-// measure adds the flags that say how.
+// measure adds the named flags of how to measure.
 func (s *settings) measure(cmd *cobra.Command, names ...string) {
 	kinds := map[string]string{
 		"effort": "WORD", "order": "WORD", "cache": "WORD", "data": "WORD", "on-error": "WORD", "isolate": "WORD", "warmup": "TIME", "min-time": "TIME",
@@ -138,7 +137,7 @@ func (s *settings) measure(cmd *cobra.Command, names ...string) {
 	})
 }
 
-// device adds the flags that say where.
+// device adds the flags of the device and its limits.
 func (s *settings) device(cmd *cobra.Command) {
 	addGroup(cmd, "Device", func(f *pflag.FlagSet) {
 		s.add(f, "device", "NAME", "")
@@ -165,7 +164,7 @@ func (s *settings) source(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("config", "toml") // the flag is there
 }
 
-// resolve puts flags, environment and file together, on top of base.
+// resolve combines flags, environment, files of --rival, file of --config, and base; earlier ones win.
 func (s *settings) resolve(p *program, base ...config.Layer) (config.Config, error) {
 	var flags config.Layer
 	for name, t := range s.values {
@@ -203,13 +202,13 @@ func (s *settings) resolve(p *program, base ...config.Layer) (config.Config, err
 	return config.Resolve(append(layers, usual)...)
 }
 
-// dir is where runs are kept, as far as flags and environment say.
+// dir returns the results folder.
 func (s *settings) dir(p *program) (string, error) {
 	c, err := s.resolve(p)
 	return c.Dir, err
 }
 
-// options are those of the CPU that the settings ask for.
+// options returns the CPU's options that the settings ask for.
 func (s *settings) options(c config.Config) (cpu.Options, error) {
 	o := cpu.Options{Threads: c.Measure.Threads}
 	if err := simd.Check(); err != nil {
@@ -225,7 +224,7 @@ func (s *settings) options(c config.Config) (cpu.Options, error) {
 	return o, nil
 }
 
-// maxMemory reads --max-memory; 0: as the device says.
+// maxMemory returns --max-memory in bytes; 0: not set.
 func (s *settings) maxMemory() (int64, error) {
 	if s.memory == "" {
 		return 0, nil

@@ -29,7 +29,7 @@ func (f *sweepFlags) shardFlag(fs *pflag.FlagSet) {
 	}
 }
 
-// readShard decides which shard is measured, before anything is opened.
+// readShard sets f.part from --shard or the scheduler, before any device is opened.
 func (f *sweepFlags) readShard(p *program) error {
 	f.part = nil
 	if f.submitted != "" {
@@ -52,7 +52,7 @@ func (f *sweepFlags) readShard(p *program) error {
 			return fmt.Errorf("--shard: %w", err)
 		}
 		f.part = &s
-	case f.resume == "": // whose run says what it is
+	case f.resume == "": // a run to resume knows its shard
 		s, from, err := plan.FromScheduler(os.Getenv)
 		if err != nil {
 			return usage(err, "use --shard I/N to name the shard, or --shard off to measure the whole plan")
@@ -74,8 +74,8 @@ func (f *sweepFlags) readShard(p *program) error {
 	return nil
 }
 
-// divide makes q the shard of it that is to be measured. Where a run of that shard is
-// there, it is the one to resume.
+// divide returns the shard of q to measure, or all of q. If a run of that shard exists, it also
+// returns its manifest and sets f.resume.
 func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
 	name := ""
 	if before != nil && before.Plan.Shard != nil {
@@ -128,17 +128,17 @@ func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *resu
 	return q, &m, nil
 }
 
-// here is this machine, for jobs that were submitted.
+// here describes this machine for the checks of a submitted job.
 func (f *sweepFlags) here() cluster.Node {
 	return cluster.Node{Name: node(f.hideHost), Version: version()}
 }
 
-// runName is the name of the merged run of a plan's shards. It is the same on every machine.
+// runName returns the name of the merged run of a plan's shards. All machines compute the same one.
 func runName(label, device, hash string) string {
 	return results.Slug(strings.TrimSpace(label+" "+device)) + "-" + hash[:8]
 }
 
-// resumableWith refuses settings c that differ from those of run m.
+// resumableWith returns an error if settings c have other inputs or caches than run m.
 func resumableWith(c config.Config, m *results.Manifest) error {
 	was, err := config.FromJSON(m.Config)
 	if err != nil {
@@ -151,7 +151,7 @@ func resumableWith(c config.Config, m *results.Manifest) error {
 	return sameInputs(c, old, m)
 }
 
-// beginShard opens the run of a shard, or makes it.
+// beginShard opens the run of a shard, or creates it.
 func beginShard(dir string, s results.Shard, m results.Manifest) (*results.Run, error) {
 	run, err := results.Claim(dir, results.ShardFolder(s), m)
 	if err != nil {
@@ -160,7 +160,7 @@ func beginShard(dir string, s results.Shard, m results.Manifest) (*results.Run, 
 	return run, nil
 }
 
-// busyShard says which shard another process is measuring. Other errors stay.
+// busyShard explains an error that another process measures the shard. It returns other errors as they are.
 func busyShard(s results.Shard, err error) error {
 	if other := (*results.BusyError)(nil); errors.As(err, &other) {
 		return &failure{exitError, fmt.Errorf("shard %v is being measured by %s in %s", s, other.Who, other.Dir),
@@ -169,8 +169,8 @@ func busyShard(s results.Shard, err error) error {
 	return err
 }
 
-// node names this machine as its scheduler does. A name that is to stay private is
-// replaced by one that only tells machines apart.
+// node returns this machine's name, as its scheduler gives it. With hide, or without a name, it
+// returns a hash that only tells machines apart.
 func node(hide bool) string {
 	name := os.Getenv("SLURMD_NODENAME")
 	if name == "" && os.Getenv("JOB_COMPLETION_INDEX") != "" {

@@ -69,7 +69,7 @@ func showCommand(p *program) *cobra.Command {
 	})
 }
 
-// showNodes says under a table how far the machines of merged runs differ.
+// showNodes prints, below a table, how far the machines of merged runs differ.
 func showNodes(p *program, sets []results.Set, format string) error {
 	for i := range sets {
 		m := sets[i].Manifest.Merged

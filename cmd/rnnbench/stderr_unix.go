@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stderr is standard error under another number. A write to a pipe that nobody reads any
-// more ends a Go program where its number is 1 or 2; elsewhere it is an error like any
-// other. So a sweep goes on, whose data does not go there.
+// stderr returns standard error under another file descriptor. Writing to a broken pipe ends a Go
+// program only on descriptors 1 and 2; on others it returns an error. So a sweep whose stderr is
+// closed goes on.
 func stderr() *os.File {
 	fd, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

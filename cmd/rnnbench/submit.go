@@ -30,11 +30,11 @@ func submitCommand(p *program) *cobra.Command {
 job that merges the shards afterwards. A submission has its own folder, which holds the
 shards, what the jobs print, and what was submitted.
 
-Jobs run the same binary as submit does, or that of the image. A node with another version
-is refused, and so is one with another device than the first shard's.
+Jobs run the same binary as submit, or the image's. A shard refuses to run on a node with
+another version of rnnbench, or with another device than the first shard's.
 
-submit status says which shards are done. With --retry it submits those again that failed
-or are missing; they go on where they were.`,
+submit status prints which shards are done. With --retry it submits failed and missing
+shards again; they continue from their finished records.`,
 		Example: `  rnnbench submit slurm --shards 16 --partition gpu --gres gpu:1 --time 2h -- sweep --preset deepbench-infer --device cuda:0
   rnnbench submit slurm --shards 16 --dry-run -- tune --preset deepbench-infer
   rnnbench submit slurm --shards 8 --gres gpu:1 -- train --data text --cell lstm,gru -H 256:1024:x2 --device cuda:0
@@ -53,7 +53,7 @@ or are missing; they go on where they were.`,
 	return cmd
 }
 
-// submitFlags are those of every scheduler.
+// submitFlags are the flags of every scheduler.
 type submitFlags struct {
 	settings
 	name   string
@@ -63,7 +63,7 @@ type submitFlags struct {
 	device string
 	shared bool
 	dryRun bool
-	copy   bool // of Slurm
+	copy   bool // with Slurm only
 }
 
 // flags adds the flags of every scheduler. request shows the form of --group.
@@ -78,13 +78,13 @@ func (f *submitFlags) flags(cmd *cobra.Command, request string) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.name, "name", "", "`NAME` of the submission and its folder (default: the command and the time)")
 		f.add(fs, "out", "DIR", "")
-		fs.BoolVar(&f.dryRun, "dry-run", false, "print what the scheduler would be given, without submitting")
+		fs.BoolVar(&f.dryRun, "dry-run", false, "print what would be submitted, without submitting it")
 	})
 }
 
 const submitHint = "rnnbench submit slurm --shards 16 -- sweep --preset quick"
 
-// submitArgs refuses arguments before --.
+// submitArgs returns an error unless all arguments follow --.
 func submitArgs(cmd *cobra.Command, args []string) error {
 	if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
 		return usage(fmt.Errorf("submit %s takes its own flags and, after --, the command whose shards it submits", cmd.Name()), submitHint)
@@ -92,10 +92,11 @@ func submitArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// own are flags that the submitted command must not have: the submission sets them, or no shard takes them.
+// own lists flags that the submitted command must not have: submit sets them, or a shard does not
+// take them.
 var own = []string{"--out", "--shard", "--resume", "--dry-run", "--print-config", "--profile", "--from", "--regret", "--help", "-h"}
 
-// checkCommand reads the command as a job will, as far as that needs no device.
+// checkCommand checks the submitted command as a job would, as far as that needs no device.
 func checkCommand(ctx context.Context, args []string) error {
 	verbs := []string{"sweep", "tune", "train", "reproduce"}
 	if !slices.Contains(verbs, args[0]) {
@@ -127,7 +128,7 @@ func checkCommand(ctx context.Context, args []string) error {
 	}
 	if args[0] == "reproduce" {
 		if ids := cmd.Flags().Args(); len(ids) != 1 || ids[0] == "all" || ids[0] == "list" {
-			return usage(errors.New("a shard is of one experiment: name one"), "rnnbench reproduce")
+			return usage(errors.New("a shard belongs to one experiment: name one"), "rnnbench reproduce")
 		}
 		return nil
 	}
@@ -138,7 +139,7 @@ func checkCommand(ctx context.Context, args []string) error {
 	return nil
 }
 
-// submission makes a submission of the flags and the command, and names its folder here.
+// submission makes a submission from the flags and the command. It also returns its local folder.
 func (f *submitFlags) submission(ctx context.Context, p *program, cmd *cobra.Command, args []string) (*cluster.Submission, string, error) {
 	c, err := f.resolve(p)
 	if err != nil {
@@ -165,11 +166,11 @@ func (f *submitFlags) submission(ctx context.Context, p *program, cmd *cobra.Com
 	}
 	switch {
 	case f.groups != nil && (cmd.Flags().Changed("shards") || cmd.Flags().Changed("gres")):
-		return nil, "", misused(cmd, errors.New("--group says the shards and the request of its devices: omit --shards and --gres"))
+		return nil, "", misused(cmd, errors.New("--group sets the shards and requests the devices: omit --shards and --gres"))
 	case f.groups != nil && f.device != "":
-		return nil, "", misused(cmd, errors.New("--require-device is for one kind of device: omit --group"))
+		return nil, "", misused(cmd, errors.New("--require-device needs all shards on one kind of device: omit --group"))
 	case f.groups == nil && !cmd.Flags().Changed("shards"):
-		return nil, "", misused(cmd, errors.New("--shards N says how many shards there are: give it, or --group"))
+		return nil, "", misused(cmd, errors.New("the number of shards is missing: add --shards N, or --group"))
 	case f.groups == nil:
 		s.Groups = []cluster.Group{{Shards: f.shards}}
 	}
@@ -183,7 +184,7 @@ func (f *submitFlags) submission(ctx context.Context, p *program, cmd *cobra.Com
 	return s, dir, misused(cmd, s.Check())
 }
 
-// submit carries a submission out, or prints it.
+// submit submits s and records it in dir, or prints it for a dry run.
 func (f *submitFlags) submit(p *program, cmd *cobra.Command, s *cluster.Submission, dir string) error {
 	s.Rounds = []cluster.Round{{Time: s.Created, Jobs: s.All()}}
 	by, err := s.Of()
@@ -201,7 +202,7 @@ func (f *submitFlags) submit(p *program, cmd *cobra.Command, s *cluster.Submissi
 		return err
 	}
 	if exists(filepath.Join(dir, cluster.File)) {
-		return usage(fmt.Errorf("%s holds a submission already", dir), "use another --name, or rnnbench submit status "+dir+" --retry to go on with it")
+		return usage(fmt.Errorf("%s holds a submission already", dir), "use another --name, or rnnbench submit status "+dir+" --retry to continue it")
 	}
 	if err := s.Create(dir); err != nil {
 		return &failure{exitError, err, "set --out DIR to a writable folder"}
@@ -214,7 +215,7 @@ func (f *submitFlags) submit(p *program, cmd *cobra.Command, s *cluster.Submissi
 	return start(p, s, dir)
 }
 
-// start submits the jobs of the last round and says what follows.
+// start submits the jobs of the last round, and prints their ids and how to watch them.
 func start(p *program, s *cluster.Submission, dir string) error {
 	if err := s.Submit(runner(p), dir); err != nil {
 		return &failure{exitError, err, "what was submitted is recorded: rnnbench submit status " + dir + " shows it, and --retry submits the rest"}
@@ -228,11 +229,11 @@ func start(p *program, s *cluster.Submission, dir string) error {
 		p.note("job %s: %s%s", j.ID, plural(len(j.Shards), "shard"), of)
 	}
 	p.note("job %s merges them", r.Merge)
-	p.note("hint: rnnbench submit status %s says how far they are", dir)
+	p.note("hint: rnnbench submit status %s shows their progress", dir)
 	return nil
 }
 
-// printTexts prints what a scheduler would be given.
+// printTexts prints the texts that a scheduler would get.
 func printTexts(p *program, texts []cluster.Text) error {
 	for i, t := range texts {
 		if len(texts) > 1 {
@@ -251,10 +252,10 @@ func printTexts(p *program, texts []cluster.Text) error {
 	return nil
 }
 
-// installed refuses a scheduler whose command is not there.
+// installed returns an error if the scheduler's command is not installed.
 func installed(by cluster.Scheduler) error {
 	if _, err := exec.LookPath(by.Command()); err != nil {
-		return &failure{exitError, fmt.Errorf("%s is not installed here: submit where the scheduler's commands are", by.Command()), "--dry-run prints what it would be given"}
+		return &failure{exitError, fmt.Errorf("%s is not installed here: submit where the scheduler's commands are", by.Command()), "--dry-run prints what would be submitted"}
 	}
 	return nil
 }

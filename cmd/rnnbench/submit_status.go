@@ -19,10 +19,10 @@ func submitStatus(p *program) *cobra.Command {
 	retry, format := false, "table"
 	cmd := &cobra.Command{
 		Use:   "status DIR [flags]",
-		Short: "Say which shards are done, and submit others again",
-		Long: `Status says which shards of the submission in DIR are done, running, queued, failed or
-missing. It reads their folders and asks the scheduler, where its command is there. It exits
-with 3 if shards failed or are missing. --retry submits those again.`,
+		Short: "Print which shards are done, and submit others again",
+		Long: `Status prints which shards of the submission in DIR are done, running, queued, failed or
+missing. It reads their folders, and asks the scheduler if its command is installed. It
+exits with 3 if shards failed or are missing. --retry submits those again.`,
 		Example: `  rnnbench submit status out/nightly
   rnnbench submit status out/nightly --retry
   rnnbench submit status nightly -o json`,
@@ -50,7 +50,7 @@ with 3 if shards failed or are missing. --retry submits those again.`,
 	})
 }
 
-// status prints how far the submission in dir is.
+// status prints the state of each shard of the submission in dir. With retry, it submits lacking ones again.
 func status(p *program, cmd *cobra.Command, dir string, retry bool, format string) error {
 	s, err := cluster.Read(dir)
 	if err != nil {
@@ -104,7 +104,7 @@ func status(p *program, cmd *cobra.Command, dir string, retry bool, format strin
 	return nil
 }
 
-// statusTable has a row for each shard.
+// statusTable returns a table with a row for each shard.
 func statusTable(list []cluster.Shard, groups bool) *table.Table {
 	columns := []string{"shard", "state", "records", "nodes", "job", "why"}
 	if groups {

@@ -24,7 +24,7 @@ The folder of submissions must be shared by all nodes. Without --gres, a shard h
 to itself, since other jobs would disturb it.
 
 A job gets SIGTERM a minute before its time limit, and keeps all finished records. A job
-that was preempted, or whose node was lost, is requeued and goes on where it was.`,
+that was preempted, or whose node was lost, is requeued and continues from its finished records.`,
 		Example: `  rnnbench submit slurm --shards 16 --partition gpu --gres gpu:1 --time 2h -- sweep --preset deepbench-infer --device cuda:0
   rnnbench submit slurm --shards 8 --sbatch=--qos=high --sbatch=--reservation=night -- tune -H 256:1024:x2
   rnnbench submit slurm --group h100=8:gpu:h100:1 --group a100=16:gpu:a100:1 --copy -- sweep --preset quick --device cuda:0`,
@@ -88,7 +88,7 @@ other shard.`,
 		fs.StringVar(&binary, "program", binary, "`PATH` of rnnbench in the image")
 		fs.StringVar(&k.Namespace, "namespace", "", "`NAMESPACE` of the jobs")
 		fs.StringVar(&k.Claim, "claim", "", "`NAME` of the PersistentVolumeClaim for the results")
-		fs.StringVar(&k.Storage, "storage", "", "make the claim, of this `SIZE`, such as 1Gi")
+		fs.StringVar(&k.Storage, "storage", "", "create the claim with this `SIZE`, such as 1Gi")
 		fs.StringArrayVar(&k.Limits, "limit", nil, "`RESOURCE=AMOUNT` of a shard, such as nvidia.com/gpu=1; repeatable")
 		fs.StringArrayVar(&k.Selectors, "node-selector", nil, "`LABEL=VALUE` that nodes must have; repeatable")
 	})
@@ -109,13 +109,13 @@ other shard.`,
 	})
 }
 
-// checkKubernetes finds what the flags lack.
+// checkKubernetes checks the flags, and names the claim that --storage creates.
 func checkKubernetes(k *cluster.Kubernetes, s *cluster.Submission) error {
 	switch {
 	case k.Image == "":
-		return errors.New("--image names the container image that holds rnnbench: give it")
+		return errors.New("the container image is missing: add --image IMAGE, which must hold rnnbench")
 	case k.Claim == "" && k.Storage == "":
-		return errors.New("--claim names a volume for the results that is there, and --storage makes one: give either")
+		return errors.New("a volume for the results is missing: add --claim NAME for an existing one, or --storage SIZE to create one")
 	case k.Claim == "":
 		k.Claim = s.Name
 	}

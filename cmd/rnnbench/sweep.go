@@ -27,10 +27,10 @@ type sweepFlags struct {
 	resume, format, baseline                                          string
 
 	shard string         // --shard
-	part  *results.Shard // that it stands for; nil: the whole plan
-	share string         // what that is, for a dry run
+	part  *results.Shard // the shard to measure; nil: the whole plan
+	share string         // describes part, for a dry run
 
-	submitted, required string // version and device, of the one who submitted the job
+	submitted, required string // --submitted-version and --submitted-device
 }
 
 func sweepCommand(p *program) *cobra.Command {
@@ -81,11 +81,11 @@ func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 		"order", "seed", "cache", "data", "on-error", "isolate")
 	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.noVerify, "no-verify", false, "skip the check of answers; wrong answers are timed too")
-		fs.BoolVar(&f.energy, "energy", false, "count the energy of each technique as well, which takes 10 s more for each")
+		fs.BoolVar(&f.energy, "energy", false, "also count the energy of each technique, which takes 10 s more for each")
 	})
 }
 
-// runOnce sets what --profile stands for, unless a flag says otherwise.
+// runOnce sets the settings that --profile implies, unless a flag sets them.
 func (f *sweepFlags) runOnce() {
 	for name, value := range map[string]string{
 		"rounds": "1", "max-rounds": "1", "warmup": "0s", "min-time": "0s", "min-iters": "1", "verify": "off",
@@ -96,7 +96,7 @@ func (f *sweepFlags) runOnce() {
 	}
 }
 
-// runFlags adds the flags of the run that is made.
+// runFlags adds the flags of the run that the command creates.
 func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
@@ -115,7 +115,7 @@ func (f *sweepFlags) resumeFlag(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, retry points that failed, timed out or gave a wrong answer")
 }
 
-// checkResume refuses what makes sense with an earlier run alone.
+// checkResume returns an error for --retry-failed without an earlier run.
 func (f *sweepFlags) checkResume() error {
 	if f.retryFailed && f.resume == "" && f.shard == "" {
 		return errors.New("--retry-failed needs --resume RUN")
@@ -123,8 +123,8 @@ func (f *sweepFlags) checkResume() error {
 	return nil
 }
 
-// settled are the settings that the flags come to, with those of the run to resume below them.
-// before is the manifest of that run; nil: there is none.
+// settled returns the settings: flags override those of the run to resume. before is that run's
+// manifest; nil: there is none.
 func (f *sweepFlags) settled(p *program) (c config.Config, before *results.Manifest, err error) {
 	if c, err = f.resolve(p); err != nil {
 		return c, nil, err
@@ -141,7 +141,7 @@ func (f *sweepFlags) settled(p *program) (c config.Config, before *results.Manif
 	return f.resumed(p, c.Dir)
 }
 
-// sweep measures what the flags name, or says what it would.
+// sweep measures the grid that the flags name. A dry run prints what it would measure.
 func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) error {
 	f.switches()
 	if f.profile {
@@ -154,7 +154,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 	if f.print {
 		return config.Print(p.out, c)
 	}
-	if f.dryRun { // which measures nothing
+	if f.dryRun { // it must not measure
 		f.auto = autoPredict
 	}
 	env := environment(f.hideHost)
@@ -209,8 +209,8 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 	return carryOut(ctx, p, f, c, run, look, job{bench: b, plan: q, measure: c.Measure})
 }
 
-// atLeast raises the peaks to those of an earlier run: the machine may have been busy just
-// now, or then.
+// atLeast raises the peaks to those of the run to resume, if they were higher: the machine may
+// have been busy in either measurement.
 func (b *bench) atLeast(before *results.Manifest) {
 	if before == nil {
 		return
@@ -227,7 +227,7 @@ func (b *bench) atLeast(before *results.Manifest) {
 	}
 }
 
-// dryRun says what would be measured.
+// dryRun prints what would be measured, with estimates of time and memory.
 func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, b *bench, q plan.Plan, m config.Measure) error {
 	look, err := forecastAll(ctx, p, b, q, m)
 	if err != nil {
@@ -265,16 +265,16 @@ func carryOut(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 	return conclude(p, e, c, "rnnbench sweep --resume "+run.Dir())
 }
 
-// An ending is what became of a run.
+// An ending is the outcome of a run.
 type ending struct {
-	records []results.Record // all that the run has
+	records []results.Record // all records of the run
 	planned int              // records and networks
-	missing int              // of these
-	lacks   string           // what missing counts
-	spent   bool             // the budget, before the run was complete
+	missing int              // of those planned
+	lacks   string           // the words for missing
+	spent   bool             // the budget was spent before the run was complete
 	format  string           // in which the records were printed; "": they were not
-	code    int              // to exit with
-	outcome error            // that says why it is not 0
+	code    int              // exit code
+	outcome error            // why code is not 0
 }
 
 // complete measures what the run lacks and closes it.
@@ -307,14 +307,14 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 		if e.outcome == nil {
 			return nil, err
 		}
-		p.warn("%v", err) // of what ended the run, at most a consequence
+		p.warn("%v", err) // probably a consequence of what ended the run
 	}
 	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), took.Round(100*time.Millisecond))
 	logCosts(p, recs, start, took)
 	return e, nil
 }
 
-// swept counts the records that are not of training.
+// swept counts the records of sweeps, which are not of training.
 func swept(recs []results.Record) (n int) {
 	for i := range recs {
 		if recs[i].Training == nil {
@@ -324,7 +324,7 @@ func swept(recs []results.Record) (n int) {
 	return n
 }
 
-// logCosts says what the time since start went into, in seconds.
+// logCosts logs how the time since start was spent, in seconds.
 func logCosts(p *program, recs []results.Record, start time.Time, took time.Duration) {
 	var sum results.Cost
 	n, rest := 0, took.Seconds()
@@ -338,7 +338,7 @@ func logCosts(p *program, recs []results.Record, start time.Time, took time.Dura
 	p.log.Debug("time", "records", n, "setup", sum.Setup, "verify", sum.Verify, "warmup", sum.Warmup, "measure", sum.Measure, "rest", rest)
 }
 
-// conclude tells what is missing, and that the command again goes on.
+// conclude prints what is missing and that the command again resumes the run. It returns the outcome.
 func conclude(p *program, e *ending, c config.Config, again string) error {
 	tellNoise(p, e.records)
 	hint := ""
@@ -362,7 +362,7 @@ func conclude(p *program, e *ending, c config.Config, again string) error {
 	return &failure{e.code, e.outcome, hint}
 }
 
-// counts says how many records have which status.
+// counts formats how many records have each status.
 func counts(recs []results.Record) string {
 	var parts []string
 	for _, s := range results.Statuses() {
@@ -384,7 +384,7 @@ func counts(recs []results.Record) string {
 
 func plural(n int, noun string) string { return quantity.Plural(n, noun) }
 
-// recordFormats are those in which records can be printed.
+// recordFormats lists the formats in which records can be printed.
 func recordFormats() []string { return append(table.Formats(), "jsonl", "benchfmt") }
 
 // formatFlags adds the flags of commands that print records.
@@ -396,7 +396,7 @@ func formatFlags(p *program, cmd *cobra.Command, format, baseline *string) {
 	})
 }
 
-// records prints records.
+// records prints records in a format, with speed-ups over baseline.
 func records(p *program, recs []results.Record, format, baseline string) error {
 	switch format {
 	case "jsonl":

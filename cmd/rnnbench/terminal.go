@@ -11,7 +11,7 @@ import (
 	"rnnbench/plots/table"
 )
 
-// globalFlags are those of every command.
+// globalFlags returns the flags of every command.
 func (p *program) globalFlags() *pflag.FlagSet {
 	return grouped("Output", func(f *pflag.FlagSet) {
 		p.color = "auto"
@@ -29,7 +29,7 @@ func terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// width is how many columns w has. What is no terminal has those of a page.
+// width returns how many columns w has; pageWidth if w is not a terminal.
 func (p *program) width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -39,7 +39,7 @@ func (p *program) width(w io.Writer) int {
 	return columns(size, os.Getenv("COLUMNS"))
 }
 
-// columns is how wide a terminal is: as it says, else as COLUMNS says.
+// columns returns a terminal's width by its size, else by the variable COLUMNS, else 80; at least 40.
 func columns(size func() (int, error), variable string) int {
 	const usual, least = 80, 40
 	n, err := size()
@@ -51,7 +51,7 @@ func columns(size func() (int, error), variable string) int {
 	return max(n, least)
 }
 
-// fits is the width that tables on w are to fit; 0: there is no limit.
+// fits returns the width that tables on w must fit; 0: no limit.
 func fits(p *program, w io.Writer) int {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return p.width(w)
@@ -59,14 +59,14 @@ func fits(p *program, w io.Writer) int {
 	return 0
 }
 
-// pageStyle is the style of tables of sentences, which fit a page where stdout is no terminal.
+// pageStyle returns the style of tables of sentences. They fit a page if stdout is not a terminal.
 func pageStyle(p *program) table.Options {
 	o := p.style()
 	o.Width = p.width(p.out)
 	return o
 }
 
-// style says how tables on stdout look.
+// style returns the style of tables on stdout.
 func (p *program) style() table.Options {
 	o := table.Options{TTY: terminal(p.out), ASCII: p.ascii, Width: fits(p, p.out)}
 	switch p.color {

@@ -38,13 +38,13 @@ func trainCommand(p *program) *cobra.Command {
 		Short:   "Train networks and record how the loss falls",
 		GroupID: "measure",
 		Long: `Train trains a network by each technique on a task, from the same first weights
-and on the same minibatches. It records the loss, and that on held-out data, against
-iterations and time. A checkpoint is kept with each record. Ctrl-C loses nothing;
---resume goes on from the checkpoint bit for bit. The column time is the median of an
-iteration: forward pass, backward pass and update.
+and on the same minibatches. It records the loss on training and held-out data against
+iterations and time. It saves a checkpoint with each record. Ctrl-C loses nothing;
+--resume continues from the checkpoint, bit for bit. The column time is the median time
+of an iteration: forward pass, backward pass and update.
 
-text and words carry states from minibatch to minibatch. With --history, errors flow back
-through so many steps of earlier minibatches as well; technique scc alone keeps them.
+text and words carry states from minibatch to minibatch. With --history, errors also flow
+back through that many steps of earlier minibatches; only technique scc can do so.
 
 Tasks:
 ` + indented(data.Names()) + `
@@ -52,7 +52,7 @@ Tasks:
 Optimisers, with their usual settings:
 ` + indented(train.OptimizerHelp()) + `
 clip limits the norm of all gradients; 0 is no limit. scale multiplies the loss, so that
-small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
+small gradients do not underflow in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		Example: `  rnnbench train --data copy:delay=20 -H 128 -B 32 -T 60 --iterations 2000
   rnnbench train --data text:novel.txt --cell lstm,sru -H 256 --optimizer adam:lr=2e-3:clip=1
   rnnbench train --impl naive,persistent --precision bf16 --device cuda:0 --time 2m
@@ -71,7 +71,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		fs.DurationVar(&f.time, "time", 0, "stop after this `TIME` of training; 0: no limit")
 		fs.Float64Var(&f.want.Loss, "loss", 0, "stop at this `LOSS`, in nats, on held-out data if that is evaluated")
 		fs.IntVar(&f.want.Every, "every", 0, "write a record and a checkpoint every `N` iterations (default: 20 records)")
-		fs.IntVar(&f.want.Replicas, "replicas", 0, "train by `N` processes that share each minibatch: on a CPU each on its part of the cores, on GPUs one on each from --device on; 0: by one device")
+		fs.IntVar(&f.want.Replicas, "replicas", 0, "train by `N` processes that share each minibatch: on a CPU they divide the cores, on GPUs each has its own, from --device on; 0: one device")
 		fs.IntVar(&f.want.Batches, "held-out", 4, "evaluate `N` held-out minibatches with each record; 0: none")
 		fs.BoolVar(&f.want.Beside, "beside", false, "time forward and backward alone, in turns with the training")
 	})
@@ -103,7 +103,7 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return trainAll(ctx, p, cmd, f) })
 }
 
-// trainRunFlags adds the flags of the run that is made.
+// trainRunFlags adds the flags of the run that train creates.
 func (f *trainFlags) trainRunFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.print, "print-config", false, "print the effective settings as a configuration file")
@@ -115,10 +115,10 @@ func (f *trainFlags) trainRunFlags(cmd *cobra.Command) {
 	})
 }
 
-// indented are lines of a help text.
+// indented joins lines of a help text, each indented by two spaces.
 func indented(lines []string) string { return "  " + strings.Join(lines, "\n  ") }
 
-// stops takes the limits of the command line, on top of those of the run that is resumed.
+// stops sets f.want from the command line, which overrides the limits of the run to resume.
 func (f *trainFlags) stops(cmd *cobra.Command, was *results.TrainingPlan) error {
 	given := cmd.Flags().Changed
 	f.want.Time = f.time.Seconds()
@@ -239,8 +239,8 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	return f.carryOutTraining(ctx, p, b.newTraining(p, q.Networks(), c.Measure.Seed, run, had), control)
 }
 
-// divideTraining makes q the networks that are to be trained until the limits that are wanted:
-// those of a shard, if one is asked for. A shard goes on by the division that it began with.
+// divideTraining returns q with its networks, or the shard's, to be trained until the wanted
+// limits. A resumed shard keeps the division that it began with.
 func (f *trainFlags) divideTraining(c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
 	limits, asked := f.want, before != nil
 	if asked && before.Plan.Shard != nil && before.Plan.Shard.Limits != nil {
@@ -256,14 +256,14 @@ func (f *trainFlags) divideTraining(c config.Config, b *bench, q plan.Plan, befo
 			return q, before, usage(fmt.Errorf("shard %v in %s was begun with %s, not with %s", q.Shard, f.resume, was.Options(), limits.Options()),
 				"rnnbench train --resume "+f.resume+" takes other limits; --label WORD or --out DIR begins another run of the shard")
 		}
-		if before.Training != nil { // which --resume may have raised
+		if before.Training != nil { // --resume may have raised them
 			f.want = *before.Training
 		}
 	}
 	return q.Until(f.want), before, nil
 }
 
-// askedBy sets the axes that a task decides.
+// askedBy sets the axes that a task determines, such as input and output.
 func askedBy(spec string, r grid.Request, b *bench) error {
 	g, err := grid.New(r, b.vocabulary())
 	if err != nil {
@@ -287,7 +287,7 @@ func askedBy(spec string, r grid.Request, b *bench) error {
 	return nil
 }
 
-// checkWords reads the optimiser and the task without a device and without files.
+// checkWords checks the optimiser and the task without a device and without files.
 func (f *trainFlags) checkWords() error {
 	if _, err := train.ParseOptimizer(f.want.Optimizer, rnn.FP32); err != nil {
 		return fmt.Errorf("--optimizer: %w", err)
@@ -298,7 +298,7 @@ func (f *trainFlags) checkWords() error {
 	return nil
 }
 
-// checkPoints reads the optimiser and the task for each point, before anything begins.
+// checkPoints checks the optimiser and the task at each point, before anything is trained.
 func (f *trainFlags) checkPoints(q plan.Plan) error {
 	return q.Each(func(at results.Point, _ []grid.Spec) error {
 		_, err := train.ParseOptimizer(f.want.Optimizer, rnn.Precision(slices.Index(rnn.Precisions(), at.Precision)))
@@ -310,24 +310,25 @@ func (f *trainFlags) checkPoints(q plan.Plan) error {
 			return fmt.Errorf("--data: %w", err)
 		}
 		if at.History > 0 && !source.Shape().Continues {
-			return fmt.Errorf("--history %d: minibatches of %s do not go on where those before ended: use --data text or words, or omit --history", at.History, f.want.Data)
+			return fmt.Errorf("--history %d: minibatches of %s do not continue the ones before: use --data text or words, or omit --history", at.History, f.want.Data)
 		}
 		return sharable(at, f.want.Replicas)
 	})
 }
 
-// sharable reports whether so many replicas can train a point together.
+// sharable returns an error if that many replicas cannot train a point together.
 func sharable(at results.Point, replicas int) error {
 	switch {
 	case replicas > at.Batch:
 		return fmt.Errorf("--replicas: %d replicas cannot share a minibatch of %d: each needs at least one sequence", replicas, at.Batch)
 	case replicas > 0 && at.History > 0:
-		return errors.New("--replicas: replicas keep no steps of the minibatch before: omit --history")
+		return errors.New("--replicas: replicas keep no steps of earlier minibatches: omit --history")
 	}
 	return nil
 }
 
-// carryOutTraining measures the control point of a shard, trains all, closes the run and prints the last record of each.
+// carryOutTraining measures the control point of a shard and trains all networks. It closes the
+// run and prints the last record of each network.
 func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j *training.Job, control job) error {
 	show := progress.New(p.progressOptions(control.plan.Records()), nil)
 	ctx, stop := interruptible(ctx, show)
@@ -363,7 +364,7 @@ func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j *traini
 	return &failure{code, outcome, hint}
 }
 
-// printLast prints how far each network came, and the time of an iteration of its whole training.
+// printLast prints each network's last record, with iteration times of its whole training.
 func (f *trainFlags) printLast(p *program, run *results.Run, last []results.Record) error {
 	if f.format == "jsonl" || f.format == "benchfmt" {
 		return records(p, last, f.format, "")

@@ -12,7 +12,7 @@ import (
 	"rnnbench/tuner/plan"
 )
 
-// newTraining trains networks into a run that has the records of before.
+// newTraining returns the job that trains networks into run, which already has the records before.
 func (b *bench) newTraining(p *program, networks []plan.Network, seed uint64, run *results.Run, before []results.Record) *training.Job {
 	return &training.Job{
 		Device: b.Device, LayOut: b.layOut, Networks: networks, Seed: seed, Run: run, Before: before,
@@ -20,7 +20,7 @@ func (b *bench) newTraining(p *program, networks []plan.Network, seed uint64, ru
 	}
 }
 
-// sweepAndTrain measures and trains what the run lacks, within the budget.
+// sweepAndTrain measures and trains what the run lacks, and divides the budget between both.
 func (j *job) sweepAndTrain(ctx context.Context, p *program, networks []plan.Network, run *results.Run) error {
 	_, before, _, err := results.Read(run.Dir())
 	if err != nil {
@@ -42,7 +42,7 @@ func (j *job) sweepAndTrain(ctx context.Context, p *program, networks []plan.Net
 	return training.Divide(j.measure.Budget, time.Now, sweep, train)
 }
 
-// unfinished counts the networks that are still to be trained.
+// unfinished counts the networks that still need training.
 func unfinished(networks []plan.Network, recs []results.Record) (n int) {
 	for _, x := range networks {
 		if last := x.Latest(recs); last == nil || last.Status == results.OK && !x.Finished(last) {
@@ -52,7 +52,7 @@ func unfinished(networks []plan.Network, recs []results.Record) (n int) {
 	return n
 }
 
-// trainingLine is a line on how far a network is, by name unless it is alone.
+// trainingLine formats a network's progress, with its name unless it is alone.
 func trainingLine(r *results.Record, alone bool) string {
 	line := ""
 	if !alone {
@@ -73,7 +73,7 @@ func trainingLine(r *results.Record, alone bool) string {
 	return line
 }
 
-// rate spells a rate by three digits, and by all before the point.
+// rate formats a rate with three digits, or all digits before the point.
 func rate(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)

@@ -111,7 +111,7 @@ func TestTrainRefuses(t *testing.T) {
 		"--iterations -1":            "cannot be negative",
 		"--every -1":                 "cannot be negative",
 		"--resume nothing":           "nothing",
-		"--history 4":                "do not go on where those before ended",
+		"--history 4":                "do not continue the ones before",
 		"--history -4":               "history",
 	} {
 		o := rnnbench(t, "train --threads 1 "+flags)

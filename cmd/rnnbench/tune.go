@@ -23,7 +23,7 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// tuneFlags are the flags of tune: those of sweep and the search's.
+// tuneFlags are the flags of tune: those of sweep, and those of the search.
 type tuneFlags struct {
 	sweepFlags
 	from        []string
@@ -54,12 +54,12 @@ replaces an entry only if it is faster by --margin. Tune saves records in a run,
 sweep does, and does not measure them again. The same command resumes an interrupted
 tune. If a technique or knob is new, tune races only that against the old winner.
 
-With --objective energy, the winner takes the least joules of a run. Each sample is as long
-as the device's counter needs to tell 2 %. Such winners are wisdom of their own: --impl auto
-follows them only with --objective energy.
+With --objective energy, the winner takes the fewest joules per run. Each sample lasts until
+the device's counter can resolve 2 %. Such wisdom is kept apart: --impl auto follows it only
+with --objective energy.
 
---check says how good the search is: it also measures every candidate, and then runs both
-winners in turns. It saves no wisdom.
+--check tests the search: it also measures every candidate, and then runs both winners in
+turns. It saves no wisdom.
 
 --from searches recorded runs and needs no device. It reports how much time the search
 would have taken, and its regret.`,
@@ -80,9 +80,9 @@ would have taken, and its regret.`,
 	f.grid(cmd)
 	f.rivalFlag(cmd)
 	addGroup(cmd, "Techniques", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.race, "with-rival", false, "race the rivals too; a rival that wins is no wisdom")
+		fs.BoolVar(&f.race, "with-rival", false, "race the rivals too; a rival that wins is not saved as wisdom")
 	})
-	cmd.Flags().Lookup("objective").Usage = "what the winner has least of: time, or energy, which is the joules of a run by the device's counter"
+	cmd.Flags().Lookup("objective").Usage = "what the winner minimises: time, or energy, the joules of a run by the device's counter"
 	f.searchFlags(cmd)
 	f.measure(cmd, "effort", "max-rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
 	f.device(cmd)
@@ -110,7 +110,7 @@ would have taken, and its regret.`,
 	})
 }
 
-// searchFlags are the flags that say how to search.
+// searchFlags adds the flags that say how to search.
 func (f *tuneFlags) searchFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Search", func(fs *pflag.FlagSet) {
 		f.search, f.depth, f.tie, f.margin = search.Strategies()[0], "2", "1%", "2%"
@@ -126,12 +126,12 @@ func (f *tuneFlags) searchFlags(cmd *cobra.Command) {
 	})
 }
 
-// addWisdomFlag adds the flag that names the book.
+// addWisdomFlag adds --wisdom, which names the wisdom file.
 func addWisdomFlag(fs *pflag.FlagSet, file *string) {
 	fs.StringVar(file, "wisdom", "", "`FILE` with wisdom (default: $RNNBENCH_WISDOM, or rnnbench/wisdom.toml in the user's configuration folder)")
 }
 
-// options are the options of the search, without its seed and rounds.
+// options returns the options of the search, without its seed and rounds.
 func (f *tuneFlags) options() (search.Options, error) {
 	o := search.Options{Strategy: f.search, MaxEvals: f.maxEvals}
 	if f.maxEvals < 0 {
@@ -157,25 +157,25 @@ func (f *tuneFlags) options() (search.Options, error) {
 	return o, err
 }
 
-// checkable refuses what --check has no use for.
+// checkable returns an error for a flag that excludes --check.
 func (f *tuneFlags) checkable() error {
 	switch {
 	case !f.check:
 	case f.regret:
 		return errors.New("--check and --regret exclude each other: omit one")
 	case f.from != nil:
-		return errors.New("--check measures, but --from searches recorded runs, and says how good the search is anyway: omit --check")
+		return errors.New("--check measures, but --from searches recorded runs and reports the search's regret anyway: omit --check")
 	case f.objective() != "":
 		return errors.New("--check compares times: omit --objective energy")
 	case f.resume != "":
-		return errors.New("--check measures all anew: omit --resume")
+		return errors.New("--check measures every candidate again: omit --resume")
 	case f.search == "exhaustive":
 		return errors.New("--check compares a search with --search exhaustive: name another search, or omit --check")
 	}
 	return nil
 }
 
-// knobs is --depth as a number.
+// knobs returns --depth as a number.
 func (f *tuneFlags) knobs() (int, error) {
 	const all = 1 << 30
 	if f.depth == "all" {
@@ -188,7 +188,7 @@ func (f *tuneFlags) knobs() (int, error) {
 	return n, nil
 }
 
-// candidates has the request name techniques that may win.
+// candidates leaves in the request only techniques that may win. Naming another one is an error.
 func (f *tuneFlags) candidates(c *config.Config) error {
 	if f.objective() != "" && c.Measure.Cache == "cold" {
 		return errors.New("energy is counted while runs follow each other, so caches are hot: omit --cache cold or --objective energy")
@@ -221,12 +221,12 @@ func (f *tuneFlags) candidates(c *config.Config) error {
 	return nil
 }
 
-// book reads the wisdom, an empty one where there is to be none.
+// book reads the wisdom and returns it with its path. Without wisdom, it returns an empty book and "".
 func (f *tuneFlags) book() (*wisdom.Book, string, error) {
 	if f.noWisdom || f.check {
 		return &wisdom.Book{}, "", nil
 	}
-	if f.regret { // reads it and writes none
+	if f.regret { // it reads wisdom and writes none
 		if err := missingBook(f.wisdom); err != nil {
 			return nil, "", err
 		}
@@ -242,8 +242,7 @@ func (f *tuneFlags) book() (*wisdom.Book, string, error) {
 	return b, path, nil
 }
 
-// fewest makes --max-rounds, which is all that tune has of rounds, stand for the
-// fewest as well.
+// fewest makes --max-rounds also set the minimum of rounds, for which tune has no flag.
 func (f *tuneFlags) fewest() {
 	if t := f.values["max-rounds"]; t.list != nil {
 		f.values["rounds"] = t
@@ -329,7 +328,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 	return t.run(ctx)
 }
 
-// newSession is the session of plan q by search o.
+// newSession returns a session that tunes plan q by search o.
 func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, error) {
 	depth, err := t.flags.knobs()
 	if err != nil {
@@ -342,7 +341,7 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 		Search: o, Objective: t.flags.objective(),
 	}
 	tune.Settings.Verify = true // nothing wins that was not checked
-	// The device is warm from the candidate before.
+	// The device is still warm from the previous candidate.
 	tune.Settings.Warmup = min(m.Warmup, m.MinTime/2)
 	s := &tuning.Session{Tune: tune, Plan: q.Own(), Budget: m.Budget, Cache: m.Cache}
 	s.Tool, s.Libraries = b.versions()

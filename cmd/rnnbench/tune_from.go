@@ -80,7 +80,7 @@ func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags,
 	return nil
 }
 
-// given is the first of these flags that was given; "": none was.
+// given returns the first of these flags that was given; "": none was.
 func given(cmd *cobra.Command, names []string) string {
 	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
 		return names[i]
@@ -88,14 +88,14 @@ func given(cmd *cobra.Command, names []string) string {
 	return ""
 }
 
-// dryReplay says how many recorded candidates each point has.
+// dryReplay prints how many recorded candidates each point has.
 func dryReplay(p *program, recs []results.Record, format string) error {
 	list, candidates := tuning.Recorded(recs)
 	p.note("%s: %s in %s", plural(list.Points(), "point"), plural(candidates, "candidate"), plural(len(recs), "record"))
 	return writeWinners(p, list, nil, format)
 }
 
-// noWinner says why none of n records can win, unchecked of which are unverified.
+// noWinner explains why none of n records can win, of which unchecked are unverified.
 func noWinner(n, unchecked int) error {
 	const hint = "tune accepts only verified records: measure again without --no-verify"
 	switch unchecked {

@@ -21,21 +21,21 @@ import (
 	"rnnbench/tuner/tuning"
 )
 
-// A tuneRun is a tune that is under way.
+// A tuneRun is one run of the command tune.
 type tuneRun struct {
 	*program
 	flags   *tuneFlags
 	config  config.Config
 	bench   *bench
 	env     results.Environment
-	resume  string // run to go on with
+	resume  string // folder of the run to resume; "": a new run
 	session *tuning.Session
-	control plan.Plan     // of a shard: what is measured to compare nodes
-	far     *regret.List  // nil: regret is not asked for
-	checked *regret.Check // nil: the search is not checked
+	control plan.Plan     // of a shard: the control point, to compare nodes
+	far     *regret.List  // of --regret; nil: not asked for
+	checked *regret.Check // of --check; nil: not asked for
 }
 
-// dryRun says how many candidates each point has.
+// dryRun prints how many candidates each point has.
 func (t *tuneRun) dryRun(ctx context.Context) error {
 	show := t.newProgress(nil, t.session.Plan.Points())
 	list, err := t.session.Candidates(ctx, show.LaidOut)
@@ -50,7 +50,7 @@ func (t *tuneRun) dryRun(ctx context.Context) error {
 	return writeWinners(t.program, list, nil, t.flags.format)
 }
 
-// summary says what is tuned, in one line.
+// summary describes the tune in one line.
 func (t *tuneRun) summary() string {
 	depth := "any number of knobs changed"
 	if t.flags.depth != "all" {
@@ -62,7 +62,7 @@ func (t *tuneRun) summary() string {
 	return fmt.Sprintf("%s: %s, %s", plural(t.session.Plan.Points(), "point"), strings.Join(t.session.Plan.Labels(), ", "), depth)
 }
 
-// run tunes every point, keeps what was measured and prints the winners.
+// run tunes every point, saves the records and prints the winners.
 func (t *tuneRun) run(ctx context.Context) error {
 	done := busy(t.program, late, "reading earlier runs in "+t.config.Dir)
 	err := t.recall()
@@ -103,7 +103,7 @@ func (t *tuneRun) compareNodes(ctx context.Context, show *progress.Progress) err
 	return j.run(ctx)
 }
 
-// regret measures how far auto is from the fastest at a point.
+// regret measures how much slower auto is than the fastest at a point.
 func (t *tuneRun) regret(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
 	choice, err := t.bench.decide(at, grid.Spec{Name: autoName, Label: autoName})
 	if err != nil {
@@ -116,7 +116,7 @@ func (t *tuneRun) regret(ctx context.Context, at results.Point, specs []grid.Spe
 	return t.far.Measure(ctx, t.session.Tune, at, specs, choice, l)
 }
 
-// instead is the table that is asked for in place of that of winners; nil: none is.
+// instead returns the table of --regret or --check, printed instead of winners; nil: neither is set.
 func (t *tuneRun) instead() *table.Table {
 	switch {
 	case t.far != nil:
@@ -127,8 +127,8 @@ func (t *tuneRun) instead() *table.Table {
 	return nil
 }
 
-// versions are those that wisdom depends on: of the program, and of what the
-// device computes with.
+// versions returns the versions on which wisdom depends: the program's, and those of the device's
+// libraries, with its number of workers.
 func (b *bench) versions() (tool string, libraries map[string]string) {
 	libraries = maps.Clone(b.info.Libraries)
 	if libraries == nil {
@@ -138,9 +138,8 @@ func (b *bench) versions() (tool string, libraries map[string]string) {
 	return version(), libraries
 }
 
-// recall reads what earlier runs in the same folder measured in the same
-// environment and in the same way. Where nothing is to be remembered, it is what the
-// run to resume holds.
+// recall reads the records of earlier runs in the same folder that were measured in the same way
+// and environment. With --fresh, --regret or --check, it reads only the run to resume.
 func (t *tuneRun) recall() error {
 	m := &tuning.Memory{
 		Measure: t.config.Measure, RetryFailed: t.flags.retryFailed, Objective: t.flags.objective(),
@@ -151,7 +150,7 @@ func (t *tuneRun) recall() error {
 			return &failure{exitError, err, ""}
 		}
 	}
-	if !t.flags.fresh && !t.flags.regret && !t.flags.check { // auto and its rivals are to run side by side
+	if !t.flags.fresh && !t.flags.regret && !t.flags.check { // auto must run beside its rivals, not against old records
 		m.ReadAll(t.config.Dir)
 	}
 	t.session.Known = m.Records()
@@ -159,7 +158,7 @@ func (t *tuneRun) recall() error {
 	return nil
 }
 
-// finish closes the run, prints the winners and says how it went.
+// finish closes the run and prints the winners. err is what ended the tune; nil: nothing.
 func (t *tuneRun) finish(err error, took time.Duration) error {
 	s := t.session
 	list, recs, points := &s.Winners, s.Records, s.Plan.Points()

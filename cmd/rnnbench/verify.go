@@ -107,7 +107,7 @@ func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 	return nil
 }
 
-// verdictCode is exitCode, but that a wrong answer is one also where none is right.
+// verdictCode is exitCode, but returns exitFailures also if every answer is wrong.
 func verdictCode(recs []results.Record, err error, stopped, allow bool) (int, error) {
 	code, outcome := exitCode(recs, err, stopped, allow)
 	if code == exitError && slices.ContainsFunc(recs, func(r results.Record) bool { return r.Status == results.Incorrect }) {
@@ -116,7 +116,7 @@ func verdictCode(recs []results.Record, err error, stopped, allow bool) (int, er
 	return code, outcome
 }
 
-// verdicts prints what became of each check.
+// verdicts prints the outcome of each check.
 func (p *program) verdicts(recs []results.Record, format string) error {
 	for i := range recs {
 		recs[i].Untime()

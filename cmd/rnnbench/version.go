@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// version is the version of the module that this program was built from.
+// version returns the version of the module that this program was built from.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -71,7 +71,7 @@ func versionCommand(p *program) *cobra.Command {
 	})
 }
 
-// json prints v, indented.
+// json prints v as indented JSON.
 func (p *program) json(v any) error {
 	e := json.NewEncoder(p.out)
 	e.SetEscapeHTML(false)

@@ -7,8 +7,7 @@ import (
 	"rnnbench/tuner/tuning"
 )
 
-// winnerFormats are those in which winners are printed; the last prints their
-// records.
+// winnerFormats lists the formats in which winners can be printed; jsonl prints their records.
 func winnerFormats() []string { return append(table.Formats(), "jsonl") }
 
 // writeWinners prints a table of winners, or another one instead.
@@ -22,7 +21,7 @@ func writeWinners(p *program, w *tuning.Winners, instead *table.Table, format st
 	return w.Table().Write(p.out, format, p.style())
 }
 
-// tellNoise says that most records are noisy, where they are.
+// tellNoise prints a note if most records are noisy.
 func tellNoise(p *program, recs []results.Record) {
 	if noise := quantity.StandingOf(quantity.Latest(recs)).Headline(); noise != "" {
 		p.note("%s", noise)

@@ -31,7 +31,7 @@ func wisdomCommand(p *program) *cobra.Command {
 point and device. Its TOML file is --wisdom FILE, or else $RNNBENCH_WISDOM, or else
 rnnbench/wisdom.toml in the user's configuration folder.
 
---impl auto chooses a technique by the first of these that it has:
+--impl auto chooses a technique by the first of these that applies:
 
   exact      the entry of this point
   nearest    the entry of the nearest shape, at most two doublings away, with the
@@ -60,7 +60,7 @@ Only --with-vendor allows the vendor library. Each record has the choice and its
 	return cmd
 }
 
-// missingBook refuses a --wisdom that names no file, for commands that read it.
+// missingBook returns an error if --wisdom names a missing file, for commands that only read it.
 func missingBook(file string) error {
 	if file == "" || exists(file) {
 		return nil
@@ -68,7 +68,7 @@ func missingBook(file string) error {
 	return usage(fmt.Errorf("--wisdom: file %s does not exist", file), "create it with rnnbench tune --wisdom FILE, or omit --wisdom to use the default file")
 }
 
-// knownBook is readBook for commands that make no book.
+// knownBook is readBook for commands that do not create a file.
 func knownBook(file string) (*wisdom.Book, string, error) {
 	if err := missingBook(file); err != nil {
 		return nil, "", err
@@ -76,7 +76,7 @@ func knownBook(file string) (*wisdom.Book, string, error) {
 	return readBook(file)
 }
 
-// readBook reads the book that a flag names.
+// readBook reads the wisdom file of --wisdom, or the default one, and returns it with its path.
 func readBook(file string) (*wisdom.Book, string, error) {
 	path, err := wisdom.Path(file)
 	if err != nil {
@@ -118,7 +118,7 @@ func wisdomShow(p *program) *cobra.Command {
 	})
 }
 
-// entries is a number of entries in words.
+// entries formats a number of entries.
 func entries(n int) string {
 	if n == 1 {
 		return "1 entry"
@@ -126,7 +126,7 @@ func entries(n int) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// entryTable lists entries.
+// entryTable returns a table of entries.
 func entryTable(list []wisdom.Entry) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "device", Key: "device"}, {Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true},
@@ -159,7 +159,7 @@ func entryTable(list []wisdom.Entry) *table.Table {
 	return t
 }
 
-// fullSpec is an entry's technique with all its settings, as --impl takes it.
+// fullSpec formats an entry's technique with all its settings for --impl.
 func fullSpec(e wisdom.Entry) string {
 	return grid.Spec{Name: e.Impl, Knobs: knob.Params(e.Knobs)}.String()
 }
@@ -230,7 +230,7 @@ func wisdomMerge(p *program) *cobra.Command {
 	}
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) { addWisdomFlag(fs, &file) })
 	return p.verb(cmd, func(_ context.Context, _ *cobra.Command, args []string) error {
-		_, path, err := readBook(file) // before standard input, which may take its time
+		_, path, err := readBook(file) // first, since standard input may take long
 		if err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func (p *program) bytes(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// An age is a flag that takes a time from now on backwards.
+// An age is a flag's value: how long ago something was.
 type age time.Duration
 
 func (a *age) String() string {

@@ -16,8 +16,7 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// workerVerb is the command by which this program is the worker of its own
-// processor. People have no use for it.
+// workerVerb is the hidden command that makes this program the worker of its own processor.
 const workerVerb = "worker"
 
 func workerCommand(p *program) *cobra.Command {
@@ -58,7 +57,7 @@ func workerCommand(p *program) *cobra.Command {
 	})
 }
 
-// openIsolated opens the CPU in a process of its own, as s.openCPU would here.
+// openIsolated opens the CPU in a process of its own, with the same settings as openCPU.
 func (s *settings) openIsolated(c config.Config) (device.Device, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -75,8 +74,8 @@ func (s *settings) openIsolated(c config.Config) (device.Device, error) {
 	return d, nil
 }
 
-// openWorker starts a program as the worker of the device of that name. It is
-// taken for hung when it has been silent for much longer than a point may take.
+// openWorker starts a program as the worker of the named device. A worker that is silent for much
+// longer than a point may take counts as hung.
 func openWorker(name string, m config.Measure, program string, args ...string) (*worker.Device, error) {
 	return worker.Open(worker.Options{
 		Command: func() *exec.Cmd { return exec.Command(program, args...) }, Device: name,
