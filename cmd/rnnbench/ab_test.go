@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// beProgram, as a variable of the environment, makes the test binary the program
-// whatever its arguments.
+// beProgram is an environment variable that makes the test binary act as rnnbench, whatever its
+// arguments.
 const beProgram = "BE_RNNBENCH"
 
 // abSweep is a sweep that takes hardly any time.
 const abSweep = " -- sweep -H 4,8 -B 1 -T 2 --impl naive,cudnnstyle --rounds 1 --max-rounds 1 --warmup 0s --min-time 0s --no-verify"
 
-// TestTurns runs the program against itself and looks at what is kept.
+// TestTurns compares the program with itself and checks the saved runs.
 func TestTurns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(beProgram, "1")
@@ -29,7 +29,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsFail has one side fail, and the command interrupted.
+// TestTurnsFail: one side fails, and the command is interrupted.
 func TestTurnsFail(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(beProgram, "1")

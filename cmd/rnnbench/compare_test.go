@@ -92,7 +92,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestRunsByLabel: the label of a run names it, and of several the latest, unless a path or an id does.
+// TestRunsByLabel: a label names the latest run that has it, unless the word is a path or an id.
 func TestRunsByLabel(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, hidden := range []string{"5", "6", "7"} {

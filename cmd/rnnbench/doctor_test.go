@@ -29,7 +29,7 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestDoctorGPU says of a GPU nothing that was not measured on it.
+// TestDoctorGPU: doctor prints only what was measured on the GPU.
 func TestDoctorGPU(t *testing.T) {
 	m, err := model.Find("NVIDIA H200")
 	if err != nil || m == nil {
@@ -53,7 +53,7 @@ func TestDoctorGPU(t *testing.T) {
 	}
 }
 
-// TestNoiseAdvice checks that what doctor proposes can be done.
+// TestNoiseAdvice: the commands that doctor proposes are valid.
 func TestNoiseAdvice(t *testing.T) {
 	for _, c := range []struct {
 		half float64
@@ -73,8 +73,8 @@ func TestNoiseAdvice(t *testing.T) {
 	}
 }
 
-// TestExchangeUnknown says of an exchange too short to be told from a barrier
-// that it was not told, and not that nothing is exchanged.
+// TestExchangeUnknown: an exchange too short to be distinguished from a barrier is called hidden
+// by noise, not zero.
 func TestExchangeUnknown(t *testing.T) {
 	m := &model.Machine{Levels: []model.Level{{Name: "L3", P: 2, B: 1, C: 1e-7}}}
 	for _, c := range []struct {
@@ -90,7 +90,8 @@ func TestExchangeUnknown(t *testing.T) {
 	}
 }
 
-// TestDoctorTopology prints the topology on a line, and barriers of fewer workers than all where there are some.
+// TestDoctorTopology: doctor prints the topology on a line, and barriers of fewer workers if some
+// were measured.
 func TestDoctorTopology(t *testing.T) {
 	m := &model.Machine{Levels: []model.Level{{Name: "L2", P: 1, B: 1}, {Name: "L3", P: 16, B: 1, C: 2e-6, X: 1e9}},
 		Meetings: []model.Meeting{{Parts: 2, Seconds: 2e-7}, {Parts: 8, Seconds: 9e-7}, {Parts: 16, Seconds: 2e-6}}}

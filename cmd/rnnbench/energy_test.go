@@ -19,8 +19,8 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// meterVariable has the worker of the test binary, which --isolate on starts, count energy: a
-// run takes the less, the more operations its schedule has. What is slow is therefore thrifty.
+// meterVariable makes the worker that --isolate on starts count energy. A run takes less energy
+// the more operations its schedule has, so that slow techniques are thrifty.
 const meterVariable = "RUNS_TAKE_JOULES"
 
 // A metered device is the CPU with a counter that ticks every 2 ms.
@@ -61,7 +61,7 @@ func (p meteredProgram) Run(n int) (device.Sample, error) {
 	return s, err
 }
 
-// serveMetered is the worker.
+// serveMetered runs the worker with a metered device.
 func serveMetered() int {
 	err := worker.Serve(os.Stdin, os.Stdout, func(string) (device.Device, error) {
 		c, err := cpu.Open(cpu.Options{Threads: 1})
@@ -74,8 +74,8 @@ func serveMetered() int {
 	return exitDone
 }
 
-// TestTuneEnergy tunes for energy and for time. Each has its own wisdom, and auto follows the one
-// that is asked for.
+// TestTuneEnergy tunes for energy and for time. Each has its own wisdom, and auto follows the
+// wisdom of --objective.
 func TestTuneEnergy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for a counter; the suite without -short runs it")
@@ -102,7 +102,7 @@ func TestTuneEnergy(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	const sweep = "sweep --impl auto,cudnnstyle " + at + quicklyIsolated
-	rnnbench(t, sweep).want(t, exitDone, nil, []string{"auto uses "}) // what is known of energy says nothing of time
+	rnnbench(t, sweep).want(t, exitDone, nil, []string{"auto uses "}) // wisdom for energy does not count for time
 
 	rnnbench(t, tune).want(t, exitDone, []string{"fastest", "slower by"}, []string{"wisdom saved"})
 	b, err := wisdom.Read("w.toml")
@@ -131,7 +131,7 @@ const (
 	explained       = " -H 16 -B 2 -T 12 --threads 1 --wisdom w.toml"
 )
 
-// shardName is the folder of the only shard.
+// shardName returns the folder of the only shard.
 func shardName(t *testing.T) string {
 	t.Helper()
 	entries, err := os.ReadDir("out")
@@ -147,8 +147,8 @@ func shardName(t *testing.T) string {
 	return ""
 }
 
-// TestTuneEnergyWithoutCounter: a device that has no counter is refused before anything is
-// measured. A processor may have one.
+// TestTuneEnergyWithoutCounter: a device without a counter is refused before anything is
+// measured. Some processors have one.
 func TestTuneEnergyWithoutCounter(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const line = "tune -H 8 -B 1 -T 2 --impl naive --depth 0 --threads 1 --no-wisdom --objective energy"
@@ -174,7 +174,7 @@ func TestTuneEnergyWithoutCounter(t *testing.T) {
 	}
 }
 
-// TestEnergyTakesNoTimeUncounted: an estimate has no time for energy that no counter counts.
+// TestEnergyTakesNoTimeUncounted: without a counter, an estimate leaves out the time for energy.
 func TestEnergyTakesNoTimeUncounted(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {

@@ -243,8 +243,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestEmptyRuns: what an unset variable of the shell's leaves names no run, least
-// of all the latest.
+// TestEmptyRuns: an empty argument, as an unset shell variable leaves it, is an error. It does
+// not name the latest run.
 func TestEmptyRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tiny).want(t, exitDone, nil, nil)
@@ -262,8 +262,8 @@ func TestEmptyRuns(t *testing.T) {
 	}
 }
 
-// TestEmptyFlags: what an unset variable of the shell's leaves is no value, and least of all one that
-// has a comparison fail on nothing.
+// TestEmptyFlags: an empty value, as an unset shell variable leaves it, is an error. An empty
+// --fail-on must not pass every comparison.
 func TestEmptyFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tiny).want(t, exitDone, nil, nil)

@@ -11,8 +11,8 @@ import (
 
 const onH200 = "explain --machine h200 --point cell=lstm,H=512,B=16,T=100 --precision bf16"
 
-// TestExplainMachine: without a GPU, a reader learns which kernel runs a layer on one, what
-// else could have run, and why it did not.
+// TestExplainMachine: without a GPU, explain says which kernel runs a layer on one, which others
+// could run, and why they do not.
 func TestExplainMachine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, onH200+" --impl persistent").want(t, exitDone, []string{
@@ -31,7 +31,7 @@ func TestExplainMachine(t *testing.T) {
 	rnnbench(t, "explain --machine h200 --point cell=gilr,H=64,B=2,T=3 --impl scan -o dump").want(t, exitDone, []string{"matrix"}, nil)
 }
 
-// TestExplainJSON has the same for programs.
+// TestExplainJSON: the JSON output says the same.
 func TestExplainJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, onH200+" --pass train --impl persistent -o json")
@@ -64,7 +64,7 @@ func TestExplainJSON(t *testing.T) {
 	}
 }
 
-// TestExplainRefuses says what is wrong with flags.
+// TestExplainRefuses: invalid combinations of flags are errors.
 func TestExplainRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ line, why string }{
@@ -76,7 +76,7 @@ func TestExplainRefuses(t *testing.T) {
 	}
 }
 
-// TestExplainBeside: several techniques are also set side by side; one is not, nor are passes.
+// TestExplainBeside: a last table compares several techniques, but not one, and not passes.
 func TestExplainBeside(t *testing.T) {
 	const at = "explain --no-limits --point H=8,B=2,T=3 --impl "
 	o := rnnbench(t, at+"naive,cudnnstyle:fused=0,scan")

@@ -28,7 +28,8 @@ func TestLookInside(t *testing.T) {
 	rnnbench(t, "export -H 512 -B 1 -T 3 -f d.npz --max-memory 1MiB").want(t, exitError, nil, []string{"needs"})
 }
 
-// TestExportInterrupted: an export that is asked to end leaves no part of a file, and the one before as it was.
+// TestExportInterrupted: an interrupted export leaves no partial file, and an existing file as it
+// was.
 func TestExportInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("a.npz", []byte("before"), 0o666); err != nil {

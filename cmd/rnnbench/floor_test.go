@@ -10,8 +10,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestFloor: once doctor has kept what it measured of a processor, records of persistent layers
-// say their floor, and show and plot have it. Before that, it is null.
+// TestFloor: after doctor has saved the machine, records of persistent layers have a floor, which
+// show and plot print. Before that, the floor is null.
 func TestFloor(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir, was := t.TempDir(), machinesFolder

@@ -9,7 +9,7 @@ import (
 	"rnnbench/tuner/progress"
 )
 
-// FuzzProgress: whatever is told, progress is one object on a line of its own.
+// FuzzProgress: any message becomes one JSON object on its own line.
 func FuzzProgress(f *testing.F) {
 	f.Add("warning: \x1b[2J\nx", "na\u202eive", 1.5)
 	f.Fuzz(func(t *testing.T, text, impl string, seconds float64) {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commands are those that people use.
+// commands returns the commands that are not hidden.
 func commands() []*cobra.Command {
 	p := &program{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 	return slices.DeleteFunc(p.root().Commands(), func(c *cobra.Command) bool { return c.Hidden })

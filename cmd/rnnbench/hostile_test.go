@@ -9,9 +9,8 @@ import (
 	"rnnbench/internal/safe"
 )
 
-// TestHostileRecords shows records whose technique has a name and a label from an enemy:
-// every format is printed, and no terminal, spreadsheet or page takes them for more than
-// text.
+// TestHostileRecords shows records whose technique has a hostile name and label. Every format
+// prints them so that terminals, spreadsheets and pages treat them as text.
 func TestHostileRecords(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "sweep --impl naive -H 4 -B 1 -T 2 --rounds 1 --max-rounds 1 --warmup 0s --min-time 0s --out out -q").want(t, exitDone, nil, nil)

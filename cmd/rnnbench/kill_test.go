@@ -16,15 +16,14 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// asProgram, as the first argument, makes the test binary the program.
+// asProgram, as the first argument, makes the test binary act as rnnbench.
 const asProgram = "as-program"
 
 var kills = flag.Int("kills", 6, "how often TestKill kills a sweep and a tune together")
 
-// TestKill kills sweep and tune at random moments and resumes them until they
-// are done. Whatever the moment, every record that was there stays, none is there
-// twice, every file can be read, and in the end there is the same set as without
-// a kill.
+// TestKill kills sweep and tune at random moments and resumes them until they are done. No record
+// is lost or written twice, and every file stays readable. The final records are those of an
+// unkilled run.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: takes a second for each kill")
@@ -49,7 +48,7 @@ func TestKill(t *testing.T) {
 				start := time.Now()
 				k, w := killAndResume(t, strings.Fields(c.line), whole, rng, keys(all))
 				killed, within = killed+k, within+w
-				if k == 0 { // it may have been slow the first time, and no kill would ever come early enough
+				if k == 0 { // the first run may have been slow, so that no kill comes early enough
 					whole = min(whole, time.Since(start))
 				}
 			}
@@ -58,9 +57,9 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killAndResume makes a run of args, which takes about so long on its own, and kills it
-// again and again, at moments that come later each time, until it is complete. It returns
-// the number of kills, and of those which left a run that had begun.
+// killAndResume runs args and kills it repeatedly, each time later, until the run is complete.
+// whole is about how long the run takes without kills. killed counts the kills, and within those
+// that left a run which had begun.
 func killAndResume(t *testing.T, args []string, whole time.Duration, rng *rand.Rand, want []string) (killed, within int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,8 +99,8 @@ func killAndResume(t *testing.T, args []string, whole time.Duration, rng *rand.R
 	}
 }
 
-// runFor runs the program for that long at most and reports whether it came to
-// its end, with what it said if that was no success.
+// runFor runs the program for at most the time most. It reports whether the program finished, and
+// what it printed if it failed.
 func runFor(t *testing.T, args []string, most time.Duration) (finished bool, message string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{asProgram}, args...)...)
@@ -123,8 +122,8 @@ func runFor(t *testing.T, args []string, most time.Duration) (finished bool, mes
 	return true, said.String()
 }
 
-// intact reads a run that was killed and holds it to what it had before: no line
-// but the last is unreadable, no record is lost and none is there twice.
+// intact reads a killed run and returns its records. It fails if a line before the last is
+// unreadable, or if a record of before is lost or present twice.
 func intact(t *testing.T, dir string, before []results.Record) []results.Record {
 	t.Helper()
 	id, err := os.ReadFile(filepath.Join(dir, "latest"))
@@ -155,7 +154,7 @@ func intact(t *testing.T, dir string, before []results.Record) []results.Record 
 	return recs
 }
 
-// keys are those of records, sorted.
+// keys returns the sorted keys of records.
 func keys(recs []results.Record) []string {
 	var list []string
 	for i := range recs {

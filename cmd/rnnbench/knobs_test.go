@@ -14,9 +14,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestKnobsMeanTheSameEverywhere: a knob of the CPU's is a mistake on no
-// instruction set and with no number of workers. What a device does not offer is
-// skipped for that reason.
+// TestKnobsMeanTheSameEverywhere: a CPU knob is valid on every instruction set and with any
+// number of workers. A value that the device does not offer is skipped, with that reason.
 func TestKnobsMeanTheSameEverywhere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const grid = "sweep -H 8 -B 2 -T 5 --cell lstm,gilr --streams 1,2 --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s --allow-failures"
@@ -63,7 +62,7 @@ func TestKnobsMeanTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestKnobsBeforePeaks: a wrong knob is told before the peaks of the machine are measured.
+// TestKnobsBeforePeaks: a wrong knob is reported before the machine's peaks are measured.
 func TestKnobsBeforePeaks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	usual := limitsOf
@@ -82,8 +81,8 @@ func TestKnobsBeforePeaks(t *testing.T) {
 	}
 }
 
-// TestSIMDVariable: the variable caps the instruction set of whole commands, and a
-// word that is none is a mistake.
+// TestSIMDVariable: the variable caps the instruction set of whole commands, and an unknown word
+// is an error.
 func TestSIMDVariable(t *testing.T) {
 	t.Chdir(t.TempDir())
 	self, err := os.Executable()

@@ -13,7 +13,7 @@ import (
 	"rnnbench/tuner"
 )
 
-// TestModel predicts for machines that are built in, from a file and this one.
+// TestModel predicts for built-in machines, one from a file, and this one.
 func TestModel(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "model titanx -H 1152 -B 4 --variant all").want(t, exitDone, []string{"24×1", "registers", "latency", "fp16"}, nil)

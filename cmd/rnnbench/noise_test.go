@@ -9,7 +9,7 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// noisyRecords are two techniques at two points, of which nothing can be told.
+// noisyRecords returns records of two techniques at two points that are too noisy to compare.
 func noisyRecords() []results.Record {
 	var recs []results.Record
 	for hidden := 8; hidden <= 16; hidden += 8 {
@@ -24,7 +24,7 @@ func noisyRecords() []results.Record {
 	return recs
 }
 
-// TestNoiseIsTold holds that a sweep and a tune of noisy records end with saying so.
+// TestNoiseIsTold: a sweep or a tune of noisy records ends with a note about the noise.
 func TestNoiseIsTold(t *testing.T) {
 	var said bytes.Buffer
 	p := &program{out: &bytes.Buffer{}, err: &said}

@@ -36,9 +36,8 @@ var (
 	targets = regexp.MustCompile(`(?m)^([a-z][\w-]*):`)
 )
 
-// TestPageCommands parses every command that a page shows: targets of make exist,
-// scripts exist, and commands of rnnbench are those of the program. What measures
-// is planned as well, by --dry-run.
+// TestPageCommands parses every command that a page shows: make targets, scripts and commands of
+// rnnbench exist. It also plans commands that measure, by --dry-run.
 func TestPageCommands(t *testing.T) {
 	makefile := page(t, "Makefile")
 	made := map[string]bool{}
@@ -83,8 +82,8 @@ func TestPageCommands(t *testing.T) {
 	}
 }
 
-// tried parses a command as the program would, and plans what measures. did is 1
-// where it was planned.
+// tried parses a command as the program would, and plans it if it measures. did is 1 if it was
+// planned.
 func tried(t *testing.T, args []string) (did int, err error) {
 	if slices.Contains(args, "COMMAND") {
 		args = slices.DeleteFunc(slices.Clone(args), func(w string) bool { return w == "COMMAND" })
@@ -114,12 +113,12 @@ func tried(t *testing.T, args []string) (did int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if cmd.Name() == "compare" { // what it runs is a command as well
+	if cmd.Name() == "compare" { // it runs another command
 		if i := slices.Index(args, "--"); i >= 0 {
 			return tried(t, args[i+1:])
 		}
 	}
-	if i := slices.Index(args, "--"); i >= 0 && args[0] == "submit" { // so is what it submits
+	if i := slices.Index(args, "--"); i >= 0 && args[0] == "submit" { // it submits another command
 		o := rnnbenchWith(t.Context(), "", dryly(args)...)
 		if o.code != exitDone {
 			return 0, fmt.Errorf("exit code %d with --dry-run: %s", o.code, o.errors)
@@ -139,7 +138,7 @@ func tried(t *testing.T, args []string) (did int, err error) {
 	return 1, nil
 }
 
-// unplanned is why a command that measures is parsed alone.
+// unplanned returns why a command that measures is only parsed; "": it is planned.
 func unplanned(args []string) string {
 	for _, x := range []struct{ word, why string }{
 		{"--resume", "it needs a run to go on with"},
@@ -206,7 +205,7 @@ func TestGuideRuns(t *testing.T) {
 	}
 }
 
-// notRun is why a command of the guide is not run.
+// notRun returns why a command of the guide is not run; "": it is run.
 func notRun(args []string) string {
 	for _, x := range []struct{ word, why string }{
 		{"--ab", "it needs two programs"},

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestPageExplains holds the output that kernels.md shows of explain to what the program
-// prints, row by row. The page leaves out
-// rows and the lines between columns.
+// TestPageExplains compares explain's output in kernels.md with what the program prints, row by
+// row. The page leaves out some rows, and the lines between columns.
 func TestPageExplains(t *testing.T) {
 	_, text, ok := strings.Cut(page(t, "docs/kernels.md"), "    $ rnnbench explain ")
 	line, text, _ := strings.Cut(text, "\n")

@@ -10,8 +10,8 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// TestRivalsPage: what docs/rivals.md shows is the example that TestRival runs, a table
-// that config reads, and messages that are JSON.
+// TestRivalsPage: docs/rivals.md shows the example that TestRival runs, a table that config can
+// read, and messages in valid JSON.
 func TestRivalsPage(t *testing.T) {
 	text := page(t, "docs/rivals.md")
 	source, err := os.ReadFile(filepath.Join(root, "rival/testdata/example/main.go"))

@@ -14,12 +14,11 @@ import (
 	"rnnbench/report"
 )
 
-// recordedPage has a table for each machine with recorded experiments, between two
-// comments that name it. make figures writes them again.
+// recordedPage has a table for each machine with recorded experiments, between two comments that
+// name the machine. make figures rewrites the tables.
 const recordedPage = "../../results/README.md"
 
-// claimsOf is the table of what the papers found and what records of a machine
-// say, in Markdown.
+// claimsOf returns the Markdown table of the papers' findings beside the records of a machine.
 func claimsOf(t *testing.T, machine string) string {
 	t.Helper()
 	var list []report.Reproduction
@@ -43,7 +42,7 @@ func claimsOf(t *testing.T, machine string) string {
 	return text
 }
 
-// recordedAt is what a machine has of an experiment; nil: nothing.
+// recordedAt returns what a machine recorded of an experiment; nil: nothing.
 func recordedAt(t *testing.T, machine string, e experiments.Experiment) *report.Reproduction {
 	t.Helper()
 	dir := filepath.Join("../../results", machine, e.ID)
@@ -58,7 +57,7 @@ func recordedAt(t *testing.T, machine string, e experiments.Experiment) *report.
 	return r
 }
 
-// narrow is a table in Markdown without what aligns its columns.
+// narrow returns a table in Markdown without the padding of its columns.
 func narrow(t *testing.T, of *table.Table) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -74,7 +73,7 @@ const everything = "every experiment"
 // secondRuns is the folder of a machine that has second runs, of another day.
 const secondRuns = "again"
 
-// coverage is the table of all experiments in Markdown.
+// coverage returns the Markdown table of all experiments.
 func coverage(t *testing.T) string {
 	t.Helper()
 	machines, err := filepath.Glob("../../results/*-*")
@@ -101,7 +100,7 @@ func coverage(t *testing.T) string {
 	return narrow(t, report.Coverage(list))
 }
 
-// TestRecordedTables holds the page's tables to the records that they are made from.
+// TestRecordedTables compares the page's tables with the records from which they are made.
 func TestRecordedTables(t *testing.T) {
 	old, err := os.ReadFile(recordedPage)
 	if err != nil {
@@ -142,8 +141,7 @@ func TestRecordedTables(t *testing.T) {
 	}
 }
 
-// TestYardsticks holds that the page on performance has each ratio over cuDNN that the
-// recorded tables have.
+// TestYardsticks: the page on performance has each ratio over cuDNN of the recorded tables.
 func TestYardsticks(t *testing.T) {
 	recorded, err := os.ReadFile(recordedPage)
 	if err != nil {

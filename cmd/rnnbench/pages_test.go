@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// pages are those that the project shows, with the most words that each may have.
-// The notebook is history and is not held to anything but its links.
+// pages maps each page of documentation to the most words that it may have. The notebook is
+// history; only its links are checked.
 var pages = map[string]int{
 	"README.md": 900, "CONTRIBUTING.md": 800,
 	"docs/architecture.md": 1500, "docs/cluster.md": 600, "docs/glossary.md": 600, "docs/guide.md": 1500, "docs/kernels.md": 2500, "docs/performance.md": 2000, "docs/rivals.md": 450, "docs/training.md": 500,
@@ -31,7 +31,7 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestPagesAreAll holds that no page escapes the tests of this file.
+// TestPagesAreAll: the tests of this file see every page.
 func TestPagesAreAll(t *testing.T) {
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
@@ -50,7 +50,7 @@ func TestPagesAreAll(t *testing.T) {
 	}
 }
 
-// TestPageLengths holds every page, and all of them, to their words.
+// TestPageLengths: no page has too many words, nor have all together.
 func TestPageLengths(t *testing.T) {
 	all := 0
 	for name, most := range pages {
@@ -90,7 +90,7 @@ var (
 	spans = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`) // a link reads as its text
 )
 
-// TestSentences holds sentences of the pages to a length that is read once.
+// TestSentences: no sentence of the pages is too long.
 func TestSentences(t *testing.T) {
 	count := 0
 	for name := range pages {
@@ -106,7 +106,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestSentencesAreSeen holds that the test above sees what it is for.
+// TestSentencesAreSeen: TestSentences finds long sentences.
 func TestSentencesAreSeen(t *testing.T) {
 	long := strings.Repeat("word ", sentenceWords+1)
 	for _, text := range []string{long, "* " + long, "Short.\n" + long + ". Short.", "[" + long + "](x.md)"} {
@@ -128,7 +128,7 @@ var (
 	marks = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// anchors are the headings of a page as links name them.
+// anchors returns the headings of a page as links name them.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(text) {
@@ -140,7 +140,7 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// broken tells what a page's links and named files lead to nowhere.
+// broken lists a page's links and file names that lead nowhere.
 func broken(name, text string) []string {
 	var wrong []string
 	for _, m := range links.FindAllStringSubmatch(text, -1) {
@@ -164,7 +164,7 @@ func broken(name, text string) []string {
 		}
 	}
 	if strings.HasPrefix(name, "docs/notebook/") {
-		return wrong // which names files of its day
+		return wrong // the notebook names files of its day
 	}
 	for _, m := range code.FindAllStringSubmatch(text, -1) {
 		word := m[1]
@@ -172,7 +172,7 @@ func broken(name, text string) []string {
 			continue
 		}
 		if first, _, _ := strings.Cut(word, "/"); first == "bin" || first == "out" {
-			continue // what is made
+			continue // a build makes it
 		}
 		if path := strings.ReplaceAll(word, "NAME", "gru"); !exists(filepath.Join(root, path)) {
 			wrong = append(wrong, "no file is at "+word)
@@ -181,10 +181,10 @@ func broken(name, text string) []string {
 	return wrong
 }
 
-// notFiles are words with a slash that are no paths.
+// notFiles are words with a slash that are not paths.
 var notFiles = []string{"impl/PACKAGE"}
 
-// TestLinks holds links between pages, and the files that they name.
+// TestLinks: links between pages work, and the files that pages name exist.
 func TestLinks(t *testing.T) {
 	names := []string{"results/README.md"}
 	for name := range pages {

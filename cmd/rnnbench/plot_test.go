@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPlotNothing refuses a figure without a single value.
+// TestPlotNothing: a figure without a single value is refused.
 func TestPlotNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "sweep --max-memory 1KiB -H 8 -B 1 -T 5 --impl naive,cudnnstyle --effort quick").want(t, exitError, nil, []string{"2 skipped"})
@@ -16,7 +16,7 @@ func TestPlotNothing(t *testing.T) {
 	if exists("x.svg") {
 		t.Error("a figure of nothing was written")
 	}
-	rnnbench(t, "plot -f x.svg --y memory").want(t, exitDone, nil, []string{"wrote x.svg"}) // which is known of what was skipped
+	rnnbench(t, "plot -f x.svg --y memory").want(t, exitDone, nil, []string{"wrote x.svg"}) // skipped points have a memory, too
 	rnnbench(t, "sweep -H 8 -B 1 -T 5 --impl naive --profile --out profile").want(t, exitDone, nil, nil)
 	runs, err := filepath.Glob("profile/*") // none of them is the latest
 	if err != nil || len(runs) != 1 {
@@ -25,7 +25,7 @@ func TestPlotNothing(t *testing.T) {
 	rnnbench(t, "plot --y percent "+runs[0]).want(t, exitUsage, nil, []string{"none of the 1 record has a value to draw: share of peak"})
 }
 
-// TestPlotMaps: what a map cannot show ends with the flags that help.
+// TestPlotMaps: the error for records that a map cannot show names the flags that help.
 func TestPlotMaps(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "sweep -H 4,8 -B 1,2 -T 2,3 --impl naive"+quickly).want(t, exitDone, nil, nil)

@@ -65,8 +65,8 @@ func TestProgressForPrograms(t *testing.T) {
 	messages(t, o.errors)
 }
 
-// TestTuneTellsOfPoints checks that a tune writes a line per point where there
-// is no terminal, however many candidates there are.
+// TestTuneTellsOfPoints: without a terminal, a tune writes a line per point, however many
+// candidates it has.
 func TestTuneTellsOfPoints(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, strings.Replace(tinyTune, "-H 8", "-H 8,16", 1))

@@ -54,8 +54,8 @@ func twoReplicas(t *testing.T) (*replicas, *train.Trainer) {
 	return r, tr
 }
 
-// TestReplicaKilled: a replica that is killed ends the training with one sentence, and the
-// checkpoint before is what the next replicas go on from.
+// TestReplicaKilled: killing a replica ends the training with one sentence. New replicas continue
+// from the last checkpoint.
 func TestReplicaKilled(t *testing.T) {
 	r, tr := twoReplicas(t)
 	if err := tr.Step(context.Background(), 5); err != nil {
@@ -112,8 +112,8 @@ func TestReplicasLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestTrainReplicas: a run by replicas has the losses of one device, says that it was theirs,
-// and resumes with another number of them.
+// TestTrainReplicas: training by replicas gives the losses of one device, and its records name
+// the replicas. The run resumes with another number of them.
 func TestTrainReplicas(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("replicas need Linux")

@@ -13,9 +13,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestReproduceAll: several experiments end with one table and one page, and what an
-// interruption left over is measured by --resume: finished ones are kept, and the
-// one under way goes on in its own run.
+// TestReproduceAll: several experiments end with one table and one page. After an interruption,
+// --resume keeps finished experiments and continues the unfinished one in its own run.
 func TestReproduceAll(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -62,8 +61,8 @@ func TestReproduceAll(t *testing.T) {
 	rnnbench(t, "reproduce all --resume nowhere").want(t, exitError, nil, []string{"no reproduction of several experiments", "hint: "})
 }
 
-// TestReproduceAllBudget: several experiments share one budget, and those that it is not enough
-// for are begun by --resume.
+// TestReproduceAllBudget: several experiments share one budget. --resume begins those for which
+// it was not enough.
 func TestReproduceAllBudget(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := "reproduce hwang-graph diamos-barrier --quick --no-verify --no-hostname" + strings.Replace(quickly, "2", "1", 2)
@@ -76,7 +75,7 @@ func TestReproduceAllBudget(t *testing.T) {
 	rnnbench(t, "reproduce all --resume --budget 0s").want(t, exitDone, []string{"The paper found"}, []string{"hwang-graph: already finished"})
 }
 
-// TestPurse: what one experiment leaves, others get.
+// TestPurse: the time that one experiment does not use goes to the others.
 func TestPurse(t *testing.T) {
 	s := session.New([]string{"a", "b", "c", "d"}, true)
 	w := newPurse(s, 4*time.Hour)

@@ -11,7 +11,7 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// TestReproduceAuto: an experiment with auto follows the wisdom that is named, and no other.
+// TestReproduceAuto: an experiment with auto follows named wisdom only.
 func TestReproduceAuto(t *testing.T) {
 	t.Chdir(t.TempDir())
 	defer func(was time.Duration) { patience = was }(patience)
@@ -64,7 +64,7 @@ func TestReproduceAuto(t *testing.T) {
 	rnnbench(t, "reproduce random-layers --from named").want(t, exitDone, []string{"drawn from seed 6", "exact at 1"}, nil)
 }
 
-// TestReproduceWisdom: wisdom is refused where nothing follows it, or where there is none.
+// TestReproduceWisdom: --wisdom is refused if no technique follows it, or if the file is missing.
 func TestReproduceWisdom(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("book.toml", nil, 0o666); err != nil {

@@ -57,7 +57,7 @@ func TestReproduce(t *testing.T) {
 	}
 	rnnbench(t, "reproduce hwang-graph --from swept").want(t, exitUsage, nil, []string{"none of the 4 records in swept belongs to hwang-graph"})
 
-	// What there was no time for is measured later, into the same folder.
+	// Points for which there was no time are measured later, into the same folder.
 	line := "reproduce diamos-barrier --quick --no-verify --out sittings" + strings.Replace(quickly, "2", "1", 2)
 	rnnbench(t, line+" --budget 1ns").want(t, exitDone, nil, []string{"budget of 1ns exhausted", "hint: rnnbench reproduce diamos-barrier --resume sittings"})
 	first, some, _, err := results.Read("sittings")
@@ -78,8 +78,8 @@ func TestReproduce(t *testing.T) {
 	rnnbench(t, "reproduce hwang-graph --from counted").want(t, exitDone, []string{"peepholes"}, []string{figure2})
 }
 
-// TestReproduceShards: the shards of an experiment make one run of one machine, which reports on all
-// of it, names nobody's machine, and can be gone on with.
+// TestReproduceShards: the shards of an experiment merge into one run. Its report covers all
+// points and hides host names, and the run can be resumed.
 func TestReproduceShards(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds; TestShards of experiments divides every plan")
@@ -102,7 +102,7 @@ func TestReproduceShards(t *testing.T) {
 	rnnbench(t, "reproduce diamos-barrier --resume out/"+m.Run).want(t, exitDone, nil, []string{"report.md"})
 }
 
-// TestReproduceAgain: a report says how far a second run is from the first.
+// TestReproduceAgain: a report says how far a second run differs from the first.
 func TestReproduceAgain(t *testing.T) {
 	const ladder, passes = "../../results/testdata/runs/appleyard-table1", "../../results/testdata/runs/appleyard-fig2"
 	dir := t.TempDir()
@@ -139,7 +139,7 @@ func TestReproduceAgain(t *testing.T) {
 	rnnbench(t, "reproduce appleyard-table1 --from one --again other").want(t, exitUsage, nil, []string{"is from experiment appleyard-fig2, not appleyard-table1"})
 }
 
-// TestReproduceNeedsGPU has a processor asked for what only a GPU can show.
+// TestReproduceNeedsGPU: a processor declines an experiment that needs a GPU.
 func TestReproduceNeedsGPU(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, "reproduce cudnn-fp32")

@@ -20,7 +20,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// toLearn sweeps a point, and trains two techniques at it.
+// toLearn returns an experiment that sweeps a point and trains two techniques at it.
 func toLearn() experiments.Experiment {
 	p := results.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
 	part := experiments.Part{Points: []results.Point{p}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "persistent", Label: "persistent"}}}
@@ -44,7 +44,7 @@ func toLearn() experiments.Experiment {
 	}
 }
 
-// reproduceLearning runs toLearn as reproduce runs an experiment.
+// reproduceLearning runs toLearn as the command reproduce would.
 func reproduceLearning(ctx context.Context, t *testing.T, stderr io.Writer, args ...string) error {
 	t.Helper()
 	p := &program{in: strings.NewReader(""), out: &bytes.Buffer{}, err: stderr, log: slog.New(slog.DiscardHandler)}
@@ -71,8 +71,8 @@ func reproduceLearning(ctx context.Context, t *testing.T, stderr io.Writer, args
 	return reproduce(ctx, p, cmd, f, c, toLearn(), experiments.Quick, before, nil)
 }
 
-// TestReproduceTrains: an experiment that trains goes on after an interruption, and after a
-// budget, as if there had been neither.
+// TestReproduceTrains: an experiment that trains continues after an interruption, or after its
+// budget is spent, with the same results as without.
 func TestReproduceTrains(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var quiet bytes.Buffer
@@ -134,7 +134,7 @@ func TestReproduceTrains(t *testing.T) {
 	}
 }
 
-// TestUnreadableData: data that cannot be read is told once, before anything is measured.
+// TestUnreadableData: unreadable data is reported once, before anything is measured.
 func TestUnreadableData(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GOROOT", t.TempDir())

@@ -24,7 +24,7 @@ func TestResumeLabel(t *testing.T) {
 	rnnbench(t, "sweep --resume out --label weekly").want(t, exitUsage, nil, []string{`cannot be resumed with another label: its label is "nightly", not "weekly"`})
 }
 
-// A terminal that is closed, as when ssh breaks down, is an interrupt.
+// TestHangUp: closing the terminal, as when ssh breaks down, interrupts the run.
 func TestHangUp(t *testing.T) {
 	mine := make(chan os.Signal, 1)
 	signal.Notify(mine, syscall.SIGHUP) // or it would end the tests once nobody waits for it
@@ -42,7 +42,7 @@ func TestHangUp(t *testing.T) {
 	<-ctx.Done()
 }
 
-// TestInterruptMessageComesFirst: nothing of it is written behind the command's own last words.
+// TestInterruptMessageComesFirst: the message of Ctrl-C is never written after the command's last message.
 func TestInterruptMessageComesFirst(t *testing.T) {
 	for range 200 {
 		stderr := &trigger{}

@@ -11,8 +11,8 @@ import (
 	"rnnbench/results"
 )
 
-// breakRecords ends the records of a run that change names with another status. It
-// returns the keys of all records that are not ok then.
+// breakRecords gives each record of a run the status and reason that change returns. It returns
+// the keys of all records that are then not ok.
 func breakRecords(t *testing.T, dir string, change func(r *results.Record) (results.Status, string)) map[string]bool {
 	t.Helper()
 	m, recs, _, err := results.Read(dir)
@@ -39,7 +39,7 @@ func breakRecords(t *testing.T, dir string, change func(r *results.Record) (resu
 	return broken
 }
 
-// wantResults holds that a run has a result for every record but those of keys.
+// wantResults fails unless a run has a result for every record except those in without.
 func wantResults(t *testing.T, dir string, without map[string]bool) {
 	t.Helper()
 	_, recs, _, err := results.Read(dir)
@@ -53,8 +53,8 @@ func wantResults(t *testing.T, dir string, without map[string]bool) {
 	}
 }
 
-// TestRetryFailed: --resume alone keeps what failed, timed out or was wrong. With
-// --retry-failed, it measures these again and keeps what was declined.
+// TestRetryFailed: --resume alone keeps records that failed, timed out or were wrong. With
+// --retry-failed, it measures these again and keeps declined ones.
 func TestRetryFailed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "sweep --retry-failed").want(t, exitUsage, nil, []string{"--retry-failed needs --resume RUN"})

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// exampleRival builds the rival that docs/rivals.md shows, and writes the file that names it,
-// and one that names a command that is not there.
+// exampleRival builds the rival of docs/rivals.md. It writes a file that names it, and a file
+// that names a missing command.
 func exampleRival(t *testing.T) (file, absent string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,8 +46,8 @@ func exampleRival(t *testing.T) (file, absent string) {
 	return write("example", program), write("absent", filepath.Join(dir, "nobody"))
 }
 
-// TestRival: the rival of the documentation is verified, measured, resumed and raced by
-// the commands that take techniques.
+// TestRival verifies, measures, resumes and races the rival of the documentation by all commands
+// that take techniques.
 func TestRival(t *testing.T) {
 	file, absent := exampleRival(t)
 	t.Chdir(t.TempDir())
@@ -95,7 +95,7 @@ func TestRival(t *testing.T) {
 	rnnbench(t, tinyGrid+" --rival taken.toml").want(t, exitUsage, nil, []string{"rival naive has the name of a technique: give it another name"})
 }
 
-// TestListRivals: each rival is listed with its file and with what it lacks, and none is an error.
+// TestListRivals: list shows each rival's file and what it lacks. A rival that cannot run is no error.
 func TestListRivals(t *testing.T) {
 	file, absent := exampleRival(t)
 	t.Chdir(t.TempDir())
@@ -132,8 +132,8 @@ func TestListRivals(t *testing.T) {
 	rnnbench(t, "list cells --rival "+file).want(t, exitUsage, nil, []string{"--rival works only with list rivals"})
 }
 
-// TestCompareRivals: runs with a rival are compared as others are, also in turns, and a new
-// version of the rival is told.
+// TestCompareRivals: runs with a rival can be compared, also in turns. A new version of the rival
+// is reported.
 func TestCompareRivals(t *testing.T) {
 	file, _ := exampleRival(t)
 	t.Chdir(t.TempDir())
@@ -166,7 +166,7 @@ func TestCompareRivals(t *testing.T) {
 		[]string{"new against old: ", "example"}, []string{"run 6 of 6: ", ", 2 records; took "})
 }
 
-// TestVaryOfRival: a misspelled knob in vary is told; one that another device may offer is not.
+// TestVaryOfRival: a misspelled knob in vary gives a warning; a knob of another device does not.
 func TestVaryOfRival(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the rival of this test is a script, for which there is no shell here")

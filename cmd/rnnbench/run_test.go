@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestMain keeps the user's environment out of the tests, but for the cap of the
-// instruction set, and has the test binary be the worker that --isolate starts.
+// TestMain clears the user's environment, except for the cap of the instruction set. It also
+// makes the test binary the worker that --isolate starts.
 func TestMain(m *testing.M) {
 	if each := os.Getenv(sleepVariable); each != "" && len(os.Args) > 1 && os.Args[1] == workerVerb {
 		os.Exit(serveSleeper(each))
@@ -56,8 +56,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tiny is a sweep that takes a moment: two points, two techniques. tinyGrid
-// leaves the techniques open.
+// tiny is a short sweep of two points and two techniques. tinyGrid leaves the techniques open.
 const (
 	tinyGrid = "sweep -H 8,16 -B 2 -T 3 --effort quick --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s"
 	tiny     = tinyGrid + " --impl naive,cudnnstyle"
@@ -71,7 +70,7 @@ type outcomeOf struct {
 	out, errors string
 }
 
-// rnnbench runs a command line, whose words hold no spaces.
+// rnnbench runs a command line, which is split at spaces.
 func rnnbench(t *testing.T, line string) outcomeOf {
 	t.Helper()
 	return rnnbenchWith(t.Context(), "", strings.Fields(line)...)
@@ -126,7 +125,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// A trigger calls f once it has been written a word.
+// A trigger is a writer that calls f once word has been written to it.
 type trigger struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -7,8 +7,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestTuneShardIsKilled kills a shard of a tune twice. It goes on where it was, no record is lost
-// or measured twice, and in the end every point has a winner.
+// TestTuneShardIsKilled kills a shard of a tune twice. The shard resumes, no record is lost or
+// measured twice, and in the end every point has a winner.
 func TestTuneShardIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for processes; the suite without -short runs it")
@@ -36,8 +36,8 @@ func TestTuneShardIsKilled(t *testing.T) {
 	}
 }
 
-// TestShardIsStartedTwice starts two processes with one index at the same moment: one measures,
-// the other is refused and changes nothing.
+// TestShardIsStartedTwice starts two processes with the same index at once: one measures, the
+// other is refused and changes nothing.
 func TestShardIsStartedTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for processes; the suite without -short runs it")

@@ -19,17 +19,17 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// shardGrid is 16 points of two techniques. Slowly, a point takes a quarter of a second,
-// so that there is time to disturb it.
+// shardGrid is 16 points of two techniques. With slowly, a point takes a quarter of a second, so
+// that a test can disturb it.
 const (
 	shardGrid = "sweep -H 8:128:8 -B 2 -T 3 --impl naive,cudnnstyle --rounds 6 --max-rounds 6 --warmup 0s"
 	slowly    = " --min-time 20ms"
 	fast      = " --min-time 0s"
 )
 
-// TestShards measures two shards in processes that are killed, asked to end, started twice
-// and left without disk. Nothing is lost, nothing is measured twice, and in the end the
-// merged run has the records of a run that was never divided.
+// TestShards measures two shards in processes that are killed, asked to end, started twice and
+// left without disk space. No record is lost or measured twice. The merged run has the records of
+// an undivided run.
 func TestShards(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for processes; the suite without -short runs it")
@@ -73,7 +73,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestNode: a machine has the name that its scheduler gives it, or one that tells nothing.
+// TestNode: node returns the scheduler's name of the machine, or an anonymous one.
 func TestNode(t *testing.T) {
 	t.Setenv("SLURMD_NODENAME", "v1")
 	if name := node(false); name != "v1" {
@@ -90,7 +90,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// starts runs a command in a process of its own.
+// starts starts a command in a process of its own, and returns it with its output.
 func starts(t *testing.T, line string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{asProgram}, strings.Fields(line)...)...)
@@ -103,7 +103,7 @@ func starts(t *testing.T, line string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, &said
 }
 
-// measured waits until a shard has so many records, and returns all lines of its file.
+// measured waits until a shard has at least n records, and returns all lines of its file.
 func measured(t *testing.T, shard string, n int) []results.Record {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(5 * time.Millisecond) {
@@ -127,7 +127,7 @@ func measured(t *testing.T, shard string, n int) []results.Record {
 	return nil
 }
 
-// kept holds that records of before are still there, and none twice.
+// kept fails unless now has all records of before, each once. It returns now.
 func kept(t *testing.T, before, now []results.Record) []results.Record {
 	t.Helper()
 	for i, r := range before {
@@ -141,7 +141,7 @@ func kept(t *testing.T, before, now []results.Record) []results.Record {
 	return now
 }
 
-// terminate asks a process to end as a scheduler does, which then kills it.
+// terminate asks a process to end, as a scheduler does, and kills it if it does not.
 func terminate(t *testing.T, cmd *exec.Cmd, said *bytes.Buffer) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -160,7 +160,7 @@ func terminate(t *testing.T, cmd *exec.Cmd, said *bytes.Buffer) {
 	}
 }
 
-// fullDisk runs a command in a process that can write so many bytes to a file.
+// fullDisk runs a command in a process that can write at most bytes to a file.
 func fullDisk(t *testing.T, line string, bytes int) {
 	t.Helper()
 	sh, err := exec.LookPath("sh")
@@ -192,7 +192,7 @@ func manifestSize(t *testing.T, shard string) int {
 	return int(info.Size())
 }
 
-// alike holds that two runs have the same records but for times.
+// alike fails unless two runs have the same records except for times.
 func alike(t *testing.T, a, b string) {
 	t.Helper()
 	text := func(run string) []string {
@@ -227,8 +227,8 @@ func TestShardOfScheduler(t *testing.T) {
 	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"SLURM_ARRAY_TASK_COUNT is not set", "hint: use --shard I/N to name the shard, or --shard off"})
 }
 
-// TestTuneShards: winners of all shards come into one file, and the control point is tuned
-// by one shard alone.
+// TestTuneShards: merge collects the winners of all shards in one file. Only one shard tunes the
+// control point.
 func TestTuneShards(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const line = "tune -H 8,16,24 -B 2 -T 3 --impl cudnnstyle --depth 0 --max-rounds 2 --min-time 0s --wisdom w.toml --label mine --shard "

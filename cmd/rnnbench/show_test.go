@@ -11,7 +11,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestLabelOfWords selects by a label that is no technique's name, as experiments have them.
+// TestLabelOfWords selects by a label that is not a technique's name, as experiments use them.
 func TestLabelOfWords(t *testing.T) {
 	run := filepath.Join("..", "..", "results", "testdata", "runs", "appleyard-table1")
 	for where, want := range map[string]int{"impl=3 fused": 2, "impl!=3 fused": 12} {
@@ -23,7 +23,7 @@ func TestLabelOfWords(t *testing.T) {
 	o.want(t, exitUsage, nil, []string{"did you mean 3 fused?"})
 }
 
-// TestSpoiled holds what becomes of runs whose files are not what they were.
+// TestSpoiled: commands report runs whose files are damaged.
 func TestSpoiled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tiny).want(t, exitDone, nil, nil)

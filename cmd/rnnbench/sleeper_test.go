@@ -12,13 +12,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// sleepVariable has the worker of the test binary, which --isolate on starts, sleep for this
-// time after each run. Points then take a known time on any number of processors, so that
-// several nodes can be played by one machine.
+// sleepVariable makes the worker that --isolate on starts sleep for this time after each run.
+// Points then take a known time on any number of processors, so one machine can act as several
+// nodes.
 const sleepVariable = "RUNS_SLEEP"
 
-// A sleeper is the CPU, but each run of a program takes longer by a sleep. It measures no
-// limits of its own, which would be those of a machine that plays several.
+// A sleeper is the CPU, but each run of a program sleeps afterwards. It measures no limits, since
+// several sleepers share one machine.
 type sleeper struct {
 	device.Device
 	each time.Duration
@@ -45,7 +45,7 @@ func (p sleepingProgram) Run(n int) (device.Sample, error) {
 	return s, err
 }
 
-// serveSleeper is the worker.
+// serveSleeper runs the worker with a sleeper.
 func serveSleeper(each string) int {
 	err := worker.Serve(os.Stdin, os.Stdout, func(string) (device.Device, error) {
 		d, err := time.ParseDuration(each)

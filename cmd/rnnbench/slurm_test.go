@@ -20,10 +20,10 @@ import (
 	"rnnbench/results/merge"
 )
 
-// A nap is what a run sleeps; a point has three runs, one of them to check the answer.
+// nap is how long a run sleeps. A point has three runs, one of them to check the answer.
 const nap = 200 * time.Millisecond
 
-// sleepyGrid is so many points of one technique, each of which sleeps 0.6 s.
+// sleepyGrid returns a sweep of n points of one technique, each of which sleeps 0.6 s.
 func sleepyGrid(points int) string {
 	return fmt.Sprintf("sweep -H 1:%d:1 -B 1 -T 1 --impl naive --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s --min-iters 1 --threads 1 --isolate on", points)
 }
@@ -71,8 +71,8 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// lose kills a node, which has its job requeued, and asks the job of another shard to end, which
-// a retry continues.
+// lose kills a node, whose job Slurm requeues. It also asks the job of another shard to end, and a
+// retry continues that shard.
 func lose(t *testing.T) {
 	const points = 48
 	grid := sleepyGrid(points)
@@ -121,9 +121,9 @@ func lose(t *testing.T) {
 	}
 }
 
-// limit has a job near its time limit of a minute. Slurm looks for such jobs every 30 seconds and
-// may warn up to 30 seconds too early. A warning asked for 10 seconds before the limit therefore
-// comes 20 to 50 seconds after the start.
+// limit lets a job come near its time limit of a minute. Slurm looks for such jobs every 30
+// seconds and may warn up to 30 seconds too early. A warning requested 10 seconds before the limit
+// therefore comes 20 to 50 seconds after the start.
 func limit(t *testing.T) {
 	const points = 110 // 66 seconds
 	rnnbench(t, "submit slurm --shards 1 --time 1m --name late --sbatch=--exclude=v5 --sbatch=--signal=B:TERM@10 -- "+sleepyGrid(points)).want(t, exitDone, nil, nil)
@@ -139,7 +139,7 @@ func limit(t *testing.T) {
 	})
 }
 
-// done is how many records the shards of a submission have.
+// done returns how many records the shards of a submission have.
 func done(t *testing.T, name string) (n int) {
 	t.Helper()
 	for _, p := range partsOf(t, name) {
@@ -148,7 +148,7 @@ func done(t *testing.T, name string) (n int) {
 	return n
 }
 
-// ended reports whether so many shards are done.
+// ended reports whether all shards of a submission are done.
 func ended(t *testing.T, name string, shards int) bool {
 	t.Helper()
 	n := 0
@@ -160,7 +160,7 @@ func ended(t *testing.T, name string, shards int) bool {
 	return n == shards
 }
 
-// partsOf says how far the shards of a submission are, by index.
+// partsOf returns the progress of a submission's shards, by index.
 func partsOf(t *testing.T, name string) map[int]results.Part {
 	t.Helper()
 	parts, err := merge.Parts(filepath.Join("out", name))
@@ -174,7 +174,7 @@ func partsOf(t *testing.T, name string) map[int]results.Part {
 	return byIndex
 }
 
-// lines are all lines of records of a shard.
+// lines returns all lines of a shard's records.
 func lines(t *testing.T, name string, shard int) []results.Record {
 	t.Helper()
 	found, err := filepath.Glob(fmt.Sprintf("out/%s/*-%d-of-*/records.jsonl", name, shard))
@@ -192,7 +192,7 @@ func lines(t *testing.T, name string, shard int) []results.Record {
 	return recs
 }
 
-// mergedBy waits for the job that merges, and holds that the run has every point.
+// mergedBy waits for the job that merges, and fails unless the run has every point.
 func mergedBy(t *testing.T, name string, points int) {
 	t.Helper()
 	waitFor(t, "the merge of "+name, func() bool {
@@ -201,7 +201,7 @@ func mergedBy(t *testing.T, name string, points int) {
 	})
 }
 
-// waitFor waits until something is so.
+// waitFor waits until so returns true; what names the condition.
 func waitFor(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	start := time.Now()
@@ -214,7 +214,7 @@ func waitFor(t *testing.T, what string, so func() bool) {
 	t.Logf("%s: after %.1f s", what, time.Since(start).Seconds())
 }
 
-// submitted is the number of the array that was submitted.
+// submitted returns the number of the submitted job array.
 func submitted(t *testing.T, o outcomeOf) string {
 	t.Helper()
 	o.want(t, exitDone, nil, []string{"job "})
@@ -235,8 +235,8 @@ func slurm(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// killNode kills the daemon of a node and all that it started, as a loss of power would. The
-// processes are those of this cluster, by their environment.
+// killNode kills the daemon of a node and all processes that it started, as a loss of power
+// would. It kills only processes whose environment is of this cluster.
 func killNode(t *testing.T, node string) {
 	t.Helper()
 	found, err := filepath.Glob("/proc/[0-9]*")

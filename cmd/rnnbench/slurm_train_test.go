@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSlurmTrains submits a training to the Slurm of scripts/slurm-test, and has one of its jobs
-// end early. After a retry the merged run has the curves of a run that was never divided.
+// TestSlurmTrains submits a training to the Slurm of scripts/slurm-test and ends one of its jobs
+// early. After a retry the merged run has the curves of an undivided run.
 func TestSlurmTrains(t *testing.T) {
 	if os.Getenv("SLURM_TEST") == "" {
 		t.Skip("scripts/slurm-test starts a cluster and runs it")
@@ -23,7 +23,7 @@ func TestSlurmTrains(t *testing.T) {
 
 	job := submitted(t, rnnbench(t, "submit slurm --shards 3 --name learn -- "+grid))
 	waitFor(t, "records of the first shard", func() bool { p, ok := partsOf(t, "learn")[1]; return ok && len(p.Nodes) > 0 })
-	slurm(t, "scancel", "--batch", "--signal=TERM", job+"_1") // which may have ended just now
+	slurm(t, "scancel", "--batch", "--signal=TERM", job+"_1") // it may have ended just now
 	waitFor(t, "the end of all shards", func() bool {
 		parts := partsOf(t, "learn")
 		for i := 1; i <= 3; i++ {

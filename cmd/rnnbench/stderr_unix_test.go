@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestClosedStderr sweeps with a standard error that nobody reads: everything is measured.
+// TestClosedStderr: a sweep whose standard error nobody reads measures everything.
 func TestClosedStderr(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

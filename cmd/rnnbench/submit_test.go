@@ -12,7 +12,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestSubmitExamples has every example of the help print what the scheduler would be given.
+// TestSubmitExamples dry-runs every example of the help.
 func TestSubmitExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	all := submitCommand(&program{})
@@ -41,7 +41,7 @@ func TestSubmitExamples(t *testing.T) {
 	}
 }
 
-// dryly has a submit print what it would submit.
+// dryly adds --dry-run to the arguments of a submit.
 func dryly(args []string) []string {
 	i := slices.Index(args, "--")
 	if i < 0 || slices.Contains(args[:i], "--dry-run") {
@@ -50,7 +50,7 @@ func dryly(args []string) []string {
 	return slices.Insert(slices.Clone(args), i, "--dry-run")
 }
 
-// TestSubmitDry holds that flags reach the scripts.
+// TestSubmitDry: flags reach the scripts.
 func TestSubmitDry(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "submit slurm --shards 3 --name night --gres gpu:1 --partition p --time 2h --account a --constraint c --sbatch --qos=high --copy --require-device cuda-x --dry-run -- sweep -H 8 --label two").want(t, exitDone, []string{
@@ -67,7 +67,7 @@ func TestSubmitDry(t *testing.T) {
 	}, nil)
 }
 
-// TestSchedulerIsMissing: a scheduler whose command is not there is named, and nothing is made.
+// TestSchedulerIsMissing: submit names the missing command of a scheduler, and creates nothing.
 func TestSchedulerIsMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("PATH", t.TempDir())
@@ -78,7 +78,7 @@ func TestSchedulerIsMissing(t *testing.T) {
 	}
 }
 
-// sbatch is a scheduler that runs jobs at once, but for the shards that $SKIPPED names.
+// sbatch is a scheduler that runs jobs immediately, except for the shards in $SKIPPED.
 const sbatch = `#!/bin/sh
 for script; do :; done
 n=$(cat "$COUNTER" 2>/dev/null || echo 100)
@@ -91,8 +91,7 @@ done
 echo $((n + 1))
 `
 
-// TestSubmitted submits to a scheduler that loses a shard, and retries. Jobs run the scripts as
-// they stand.
+// TestSubmitted submits to a scheduler that loses a shard, and retries. Jobs run the real scripts.
 func TestSubmitted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for processes; the suite without -short runs it")

@@ -37,8 +37,8 @@ func TestDryRun(t *testing.T) {
 	rnnbench(t, "reproduce appleyard-table1 --quick --dry-run").want(t, exitDone, []string{"7 records"}, nil)
 }
 
-// TestHuge holds that sizes far beyond any machine are declined at once, with
-// numbers, however they are made: before anything is laid out step by step.
+// TestHuge: sizes far beyond any machine are declined immediately, with numbers, before anything
+// is laid out step by step.
 func TestHuge(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, line := range []string{
@@ -132,7 +132,7 @@ func TestSweep(t *testing.T) {
 	if err := json.Unmarshal([]byte(show("show -o json")), &rows); err != nil || len(rows) != 4 {
 		t.Errorf("-o json: %v", err)
 	}
-	// Two runs that measured the same do not hide each other.
+	// Two runs of the same points do not hide each other.
 	show("show a=out/"+m.Run+" out", "a: naive", "20")
 	rnnbench(t, "show --pivot hidden,hiden").want(t, exitUsage, nil, []string{"hiden"})
 
@@ -149,7 +149,7 @@ func TestSweep(t *testing.T) {
 	rnnbench(t, "plot -f nowhere/a.svg").want(t, exitError, nil, []string{"nowhere"})
 }
 
-// TestLabel holds that knobs which were asked for show wherever a technique is named.
+// TestLabel: requested knobs show wherever a technique is named.
 func TestLabel(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const line = tinyGrid + " --impl naive,cudnnstyle:fused=0"
@@ -161,7 +161,7 @@ func TestLabel(t *testing.T) {
 		t.Errorf("--where impl=cudnnstyle:fused=0: %s%s", o.out, o.errors)
 	}
 
-	// A run of before knobs were in labels goes on, and is comparable.
+	// A run from before labels had knobs can be resumed and compared.
 	rnnbench(t, line+" --out new").want(t, exitDone, nil, nil)
 	m, _, _, err := results.Read(usualDir)
 	if err != nil {
@@ -276,7 +276,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestReasonsOnce: where nothing succeeds, what the table says of skipped points is not said again.
+// TestReasonsOnce: if nothing succeeds, the hint does not repeat the table's reasons for skipped points.
 func TestReasonsOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const why = "lstm is not a linear recurrence"

@@ -16,8 +16,7 @@ import (
 	"rnnbench/tuner/progress"
 )
 
-// withoutBusy is what a command said but what it was busy with, which depends on
-// the machine's speed.
+// withoutBusy returns stderr without the lines of busy, which depend on the machine's speed.
 func withoutBusy(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
@@ -48,16 +47,15 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestPipe checks that nothing is fitted to a terminal where there is none: tables of numbers keep
-// a row a line, and lists of sentences fit a page.
+// TestPipe: without a terminal, tables of numbers keep one row per line, and lists of sentences
+// fit a page.
 func TestPipe(t *testing.T) {
 	t.Setenv("COLUMNS", "40")
 	rnnbench(t, "model titanx -H 512 -B 4").want(t, exitDone, []string{"| base    | rnn-tanh | fp32      | 512 | 4 | 24×1, 8×32 | registers  | 192 B |"}, nil)
 	rnnbench(t, "list techniques").want(t, exitDone, []string{"\nnaive       each product and each point-wise operation run separately on one\n            stream (Appleyard 2016, 2.1)\n"}, nil)
 }
 
-// TestBusy checks that a command says what it does once it takes a moment, and not
-// before.
+// TestBusy: a command prints what it does once it has taken progress.Moment, and not before.
 func TestBusy(t *testing.T) {
 	said := func(took time.Duration) string {
 		var b bytes.Buffer
@@ -82,7 +80,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestWisdomMissing checks that a book which is named and read has to be there.
+// TestWisdomMissing: a command that reads a named wisdom file reports that it is missing.
 func TestWisdomMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, line := range []string{
@@ -98,8 +96,7 @@ func TestWisdomMissing(t *testing.T) {
 	}
 }
 
-// TestAutoShows checks that the table, the progress and the data say what auto
-// chose, by which match and why.
+// TestAutoShows: the table, the progress and the data say what auto chose, by which match and why.
 func TestAutoShows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("RNNBENCH_WISDOM", "none.toml")
@@ -148,8 +145,7 @@ func TestSpelledOut(t *testing.T) {
 	}
 }
 
-// TestMemCondition checks that a condition goes by the number that a dry run
-// prints.
+// TestMemCondition: the condition mem compares the number that a dry run prints.
 func TestMemCondition(t *testing.T) {
 	needs := func(args ...string) (list []int64) {
 		o := rnnbenchWith(t.Context(), "", append(strings.Fields("sweep --dry-run -o csv -H 64,128,256 -B 1 -T 10 --impl naive"), args...)...)
@@ -181,7 +177,7 @@ func TestBudgetForecast(t *testing.T) {
 	o.want(t, exitDone, []string{"1 skipped (1 cell)", "budget: 10h0m0s covers all 2 records\n", "scan: 1 skipped: lstm is not a linear recurrence"}, nil)
 }
 
-// TestFoldedProgress checks that a log has one line for what was skipped.
+// TestFoldedProgress: a log has one line for all skipped points.
 func TestFoldedProgress(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, tinyGrid+" --impl naive,scan")
@@ -192,7 +188,7 @@ func TestFoldedProgress(t *testing.T) {
 	rnnbench(t, "show -o csv").want(t, exitDone, []string{results.ReasonCell}, nil)
 }
 
-// TestDoctorFits checks that what doctor says fits a terminal.
+// TestDoctorFits: the output of doctor fits a terminal.
 func TestDoctorFits(t *testing.T) {
 	long := strings.Repeat("a long word ", 20)
 	d := diagnosis{
@@ -209,13 +205,12 @@ func TestDoctorFits(t *testing.T) {
 	}
 }
 
-// TestListKnobs checks that the knobs of devices of every kind are there, whatever
-// machine it runs on.
+// TestListKnobs: the list has the knobs of every kind of device, whatever machine it runs on.
 func TestListKnobs(t *testing.T) {
 	rnnbench(t, "list knobs -o csv").want(t, exitDone, []string{"\ncpu,bands,0,", "\ncpu,ahead,0,", "\ncuda,graph,0,", "\ncuda,resident,0,", "\npersistent,inputbatch,"}, nil)
 }
 
-// TestReportSettings checks that a page shows no default as a setting.
+// TestReportSettings: a page shows no default as a setting.
 func TestReportSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tinyGrid+" --impl naive,scan,cudnnstyle:grouped=0:teams=2 --max-memory 1KiB").want(t, exitError, nil, nil)

@@ -14,9 +14,9 @@ import (
 // trainGrid is three points of two techniques on a task that takes milliseconds.
 const trainGrid = "train --data copy:delay=2:length=2:symbols=3 -H 8,12,16 -B 4 -T 8 --cell gru --threads 1 --held-out 1 --impl naive,persistent --every 10 --optimizer sgd:lr=0.5"
 
-// TestTrainShards: each network is trained by one shard, all of them by the merged run, which
-// has the curves of a run that was never divided, bit for bit. It goes on from the shards'
-// checkpoints. The control point tells how far the machines differ.
+// TestTrainShards: each shard trains its own networks. The merged run has the curves of an
+// undivided run, bit for bit, and resumes from the shards' checkpoints. The control point shows how
+// far the machines differ.
 func TestTrainShards(t *testing.T) {
 	t.Chdir(t.TempDir())
 	brief(t)
@@ -45,7 +45,7 @@ func TestTrainShards(t *testing.T) {
 	sameCurves(t, "whole", "out")
 }
 
-// brief has control points measured in no time.
+// brief shortens the measurement of control points.
 func brief(t *testing.T) {
 	t.Helper()
 	for name, value := range map[string]string{"ROUNDS": "6", "MAX_ROUNDS": "6", "WARMUP": "0s", "MIN_TIME": "0s"} {
@@ -53,7 +53,7 @@ func brief(t *testing.T) {
 	}
 }
 
-// mergedRun is the text of a merged run's records, and its manifest.
+// mergedRun holds the text of a merged run's records, and its manifest.
 type mergedRun struct {
 	Records  string
 	Manifest results.Manifest
@@ -72,7 +72,7 @@ func merged(t *testing.T) mergedRun {
 	return mergedRun{string(text), m}
 }
 
-// sameCurves holds that two runs trained the same networks to the same losses.
+// sameCurves fails unless two runs trained the same networks to the same losses.
 func sameCurves(t *testing.T, a, b string) {
 	t.Helper()
 	text := func(run string) []string {
@@ -124,8 +124,8 @@ func TestTrainShardsOfOther(t *testing.T) {
 	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged", "18 records"})
 }
 
-// TestTrainShardIsKilled kills a shard of a train twice, on machines of other names. It goes on
-// from its checkpoints, and in the end the merged run has the curves of an undivided run.
+// TestTrainShardIsKilled kills a shard of a train twice, on machines with different names. The
+// shard resumes from its checkpoints, and the merged run has the curves of an undivided run.
 func TestTrainShardIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for processes; the suite without -short runs it")

@@ -9,11 +9,10 @@ import (
 	"rnnbench/results"
 )
 
-// little is a network and a task that take milliseconds.
+// little is a training of a network and a task that take milliseconds.
 const little = "train --data copy:delay=2:length=2:symbols=3 -H 12 -B 4 -T 8 --cell gru --threads 1 --no-hostname --held-out 1"
 
-// TestTrain: networks of two techniques learn alike, and records, table and figure tell how the
-// loss falls.
+// TestTrain: networks of two techniques learn alike, and records, table and figure show the loss.
 func TestTrain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, little+" --impl naive,persistent --precision fp32,bf16 --iterations 60 --every 20 --optimizer adam:lr=0.02:clip=1").want(t, exitDone,
@@ -41,7 +40,7 @@ func TestTrain(t *testing.T) {
 	rnnbench(t, "show -o csv").want(t, exitDone, []string{"held_out_loss", "iterations"}, nil)
 }
 
-// TestTrainResumes: a run goes on where it ended, as if it had not.
+// TestTrainResumes: a resumed run has the losses of an uninterrupted one.
 func TestTrainResumes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := little + " --impl persistent --every 10 --optimizer sgd:lr=0.5:momentum=0.9"
@@ -68,8 +67,8 @@ func TestTrainResumes(t *testing.T) {
 	rnnbench(t, "train --resume parts --iterations 50 --threads 1").want(t, exitError, nil, []string{"checkpoint", "cannot be read"})
 }
 
-// TestTrainHistory: errors flow back through steps of earlier minibatches, also after a run is
-// resumed; a technique that keeps no steps is skipped.
+// TestTrainHistory: errors flow back through steps of earlier minibatches, also in a resumed run.
+// A technique that keeps no steps is skipped.
 func TestTrainHistory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("book.txt", bytes.Repeat([]byte("a text that goes on and on; "), 100), 0o666); err != nil {
@@ -99,7 +98,7 @@ func TestTrainHistory(t *testing.T) {
 	}
 }
 
-// TestTrainRefuses: mistakes are told before anything is trained.
+// TestTrainRefuses: mistakes are reported before anything is trained.
 func TestTrainRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for flags, want := range map[string]string{
@@ -124,7 +123,7 @@ func TestTrainRefuses(t *testing.T) {
 	rnnbench(t, "train --resume out").want(t, exitUsage, nil, []string{"not a run of train"})
 }
 
-// TestTrainBeside: the pass is timed where it is asked for, also when the run goes on.
+// TestTrainBeside: --beside times the pass, also in a resumed run.
 func TestTrainBeside(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, little+" --impl persistent --every 300 --iterations 300 --beside").want(t, exitDone, nil, []string{"iteration 300", "% over the pass"})
@@ -136,7 +135,7 @@ func TestTrainBeside(t *testing.T) {
 	}
 }
 
-// TestTrainingLine: a line on a network names it, unless it is the only one.
+// TestTrainingLine: a line of progress names its network, unless it is the only one.
 func TestTrainingLine(t *testing.T) {
 	r := &results.Record{
 		Point: results.Point{Cell: "gru", Pass: "train", Hidden: 8, Input: 8, Batch: 2, Steps: 3, Layers: 1, Precision: "fp32"},

@@ -43,7 +43,7 @@ func TestTune(t *testing.T) {
 		t.Fatalf("%+v, %v", b, err)
 	}
 
-	// Nothing is measured twice, and what is known makes no run.
+	// Nothing is measured twice. A tune that knows all records creates no run.
 	o = rnnbench(t, tinyTune)
 	o.want(t, exitDone, []string{"known before", rows[0].Impl}, []string{"0 samples", "all records were known already"})
 	if runs, _ := filepath.Glob("out/*/manifest.json"); len(runs) != 1 {
@@ -52,7 +52,7 @@ func TestTune(t *testing.T) {
 	rnnbench(t, tinyTune+" --fresh").want(t, exitDone, nil, []string{"records in out"})
 	rnnbench(t, tinyTune+" --impl naive,cudnnstyle,scc").want(t, exitDone, []string{"known before"}, []string{"records in out"})
 
-	// A sweep cannot go on with a tune, and the tune of another depth neither.
+	// Neither a sweep nor a tune of another depth can resume a tune.
 	for _, line := range []string{"sweep", strings.Replace(tinyTune, "--depth 1", "--depth 0", 1)} {
 		rnnbench(t, line+" --resume out/"+m.Run).want(t, exitUsage, nil, []string{"cannot be resumed: its plan"})
 	}
@@ -66,8 +66,8 @@ func pointers(recs []results.Record) (list []*results.Record) {
 	return list
 }
 
-// TestTuneAside: what measures beside a tune or a sweep does not become the run that
-// report takes, and the report of a tune names its winner.
+// TestTuneAside: runs of --regret, --check and --profile do not become the latest run. The report
+// of a tune names its winner.
 func TestTuneAside(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tinyTune).want(t, exitDone, nil, nil)
@@ -89,8 +89,8 @@ func TestTuneAside(t *testing.T) {
 	rnnbench(t, tinyTune+" --dry-run -o csv").want(t, exitDone, []string{fmt.Sprintf(",%d,", candidatesOf(t, "out"))}, nil)
 }
 
-// TestTuneKeepsSamples: an interrupted tune has the samples of its point in the run,
-// and the same command ends with whole records.
+// TestTuneKeepsSamples: an interrupted tune saves the samples of its point, and the same command
+// completes the records.
 func TestTuneKeepsSamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -121,7 +121,7 @@ func TestTuneKeepsSamples(t *testing.T) {
 	}
 }
 
-// candidatesOf counts those of a run of one point.
+// candidatesOf counts the candidates of a run of one point.
 func candidatesOf(t *testing.T, dir string) int {
 	m, recs, _, err := results.Read(dir)
 	if err != nil || len(m.Winners) != 1 {
@@ -157,8 +157,8 @@ func TestTuneFrom(t *testing.T) {
 	rnnbench(t, "tune --from out --wisdom bad.toml").want(t, exitError, nil, []string{"bad.toml is not a wisdom file"})
 }
 
-// TestTuneFromHeedsItsFlags: what selects points to measure is refused, and what asks
-// for no search has none.
+// TestTuneFromHeedsItsFlags: --from refuses flags that select points to measure, and does not
+// search if a flag asks for something else.
 func TestTuneFromHeedsItsFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tinyGrid+" --impl naive,cudnnstyle,scan").want(t, exitDone, nil, nil)
@@ -183,7 +183,7 @@ func TestTuneFromHeedsItsFlags(t *testing.T) {
 	}
 }
 
-// TestTuneStops interrupts a tune by its budget and by a signal's context.
+// TestTuneStops ends a tune by --max-evals and by --budget.
 func TestTuneStops(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tinyTune+" --max-evals 3").want(t, exitDone, []string{"budget exhausted"}, []string{"budget exhausted: 1 point not fully tuned", "run the same command to tune the rest"})
@@ -199,8 +199,8 @@ func TestTuneStops(t *testing.T) {
 	}
 }
 
-// TestTuneTimesNothing tells a budget that is spent before a candidate was timed
-// from candidates that cannot run, everywhere alike.
+// TestTuneTimesNothing: a tune distinguishes a budget that was spent before a candidate was timed
+// from candidates that cannot run, in all its messages.
 func TestTuneTimesNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := strings.Replace(tinyTune, "-H 8", "-H 8,9", 1)
@@ -214,8 +214,8 @@ func TestTuneTimesNothing(t *testing.T) {
 	}
 }
 
-// TestRegret says how far auto is from the fastest: where it was tuned, near that
-// and far from it; among records and by measuring.
+// TestRegret reports how much slower auto is than the fastest at a tuned point, near it and far
+// from it; among records and by measuring.
 func TestRegret(t *testing.T) {
 	tinyBook(t, nil)
 	before, err := os.ReadFile("w.toml")
@@ -227,15 +227,15 @@ func TestRegret(t *testing.T) {
 	if after, err := os.ReadFile("w.toml"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the wisdom has changed, %v", err)
 	}
-	// A sweep measures everything everywhere, which a tune does not.
+	// A sweep measures every candidate at every point, unlike a tune.
 	sweep := strings.Replace(tinyGrid, "-H 8,16", "-H 8,16,512", 1)
 	rnnbench(t, sweep+" --impl naive,persistent,cudnnstyle,cudnnstyle:fused=0 --out all").want(t, exitDone, nil, nil)
 	rnnbench(t, "tune --from all --where hidden=8 --wisdom y.toml").want(t, exitDone, nil, nil)
 	rnnbench(t, "tune --from all --regret --wisdom y.toml").want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret"}, nil)
 	rnnbench(t, sweep+" --impl naive --out part").want(t, exitDone, nil, nil)
-	t.Setenv("RNNBENCH_WISDOM", "none.toml") // which need not be there, as what --wisdom names
+	t.Setenv("RNNBENCH_WISDOM", "none.toml") // unlike the file of --wisdom, it may be missing
 	rnnbench(t, "tune --from part --regret").want(t, exitDone, []string{"3 points omitted: auto's choice was not measured"}, nil)
-	// Nor is it what is tried after what it would be, unless that was declined.
+	// The choice does not fall to the next technique, unless auto's own was declined.
 	for _, c := range []struct{ name, args, want string }{
 		{"without", "--impl naive,cudnnstyle", "1 point omitted: auto's choice was not measured"},
 		{"declined", "--impl scan,cudnnstyle --cell gilr --streams 2", "default: regret"},
@@ -245,7 +245,7 @@ func TestRegret(t *testing.T) {
 	}
 }
 
-// TestTuneCheck sets what a search finds beside the fastest of all candidates, and leaves the wisdom as it was.
+// TestTuneCheck compares the winner of a search with the fastest of all candidates. Wisdom does not change.
 func TestTuneCheck(t *testing.T) {
 	tinyBook(t, nil)
 	before, err := os.ReadFile("w.toml")
@@ -270,14 +270,14 @@ func TestTuneCheck(t *testing.T) {
 	if err := json.Unmarshal([]byte(rnnbench(t, line+" --search random --max-evals 4 -o json").out), &rows); err != nil || len(rows) != 2 {
 		t.Fatalf("%v: %d rows", err, len(rows))
 	}
-	for _, r := range rows { // a limit of the search does not hold for what it is compared with
+	for _, r := range rows { // limits of the search do not apply to the exhaustive one
 		if r.Timed < 1 || r.Timed > 4 || r.AllTimed <= r.Timed || r.Took <= 0 || r.Slower <= -1 {
 			t.Errorf("%+v", r)
 		}
 	}
 }
 
-// TestTuneTrustsWhatWasChecked measures anew what a sweep did not check.
+// TestTuneTrustsWhatWasChecked: tune measures again what a sweep did not check.
 func TestTuneTrustsWhatWasChecked(t *testing.T) {
 	t.Chdir(t.TempDir())
 	sweep := strings.Replace(tinyGrid, "-H 8,16", "-H 8", 1) + " --impl naive"
@@ -311,10 +311,10 @@ func TestUnverifiedIsMarked(t *testing.T) {
 	}
 }
 
-// TestTuneNeedsItsBook measures nothing where the winners could not be kept.
+// TestTuneNeedsItsBook: tune measures nothing if it could not save the winners.
 func TestTuneNeedsItsBook(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Symlink("nowhere", "link"); err != nil { // no book can be read from it, and none made
+	if err := os.Symlink("nowhere", "link"); err != nil { // it can be neither read nor created
 		t.Fatal(err)
 	}
 	line := "tune -H 8 -B 2 -T 3 --impl naive --max-rounds 2 --min-time 0s --wisdom link/w.toml"
@@ -326,7 +326,7 @@ func TestTuneNeedsItsBook(t *testing.T) {
 	rnnbench(t, line+" --dry-run").want(t, exitDone, nil, nil)
 }
 
-// TestTuneWithoutWinner does not say that there is one to follow.
+// TestTuneWithoutWinner: a tune without a winner does not claim to save wisdom.
 func TestTuneWithoutWinner(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, "tune -H 8 -B 2 -T 3 --impl scan --wisdom w.toml")
@@ -336,8 +336,8 @@ func TestTuneWithoutWinner(t *testing.T) {
 	}
 }
 
-// TestTuneBesideAnother keeps what another process puts into the book between its
-// reading and its writing.
+// TestTuneBesideAnother: tune keeps entries that another process writes to the wisdom file
+// between its own reading and writing.
 func TestTuneBesideAnother(t *testing.T) {
 	tinyBook(t, func(b *wisdom.Book) { b.Entries[0].Point.Hidden = 99 })
 	if err := os.Rename("w.toml", "other.toml"); err != nil {
@@ -357,7 +357,7 @@ func TestTuneBesideAnother(t *testing.T) {
 	}
 }
 
-// TestTuneLosesItsBook does not say that winners are kept which could not be.
+// TestTuneLosesItsBook: tune does not claim to have saved winners if it could not.
 func TestTuneLosesItsBook(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var stdout bytes.Buffer

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestResumeVersion1: a run whose records have the older form is shown and compared, and
-// no command resumes it. Nothing changes on disk.
+// TestResumeVersion1: a run with records of schema version 1 can be shown and compared, but not
+// resumed. Nothing changes on disk.
 func TestResumeVersion1(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "sweep -H 8 -B 1 -T 2 --impl naive --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s --out out").want(t, exitDone, nil, nil)
@@ -47,7 +47,7 @@ func TestResumeVersion1(t *testing.T) {
 	}
 }
 
-// tree is all that a folder holds.
+// tree returns the names and contents of all files in a folder.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	list, err := os.ReadDir(dir)

@@ -13,7 +13,7 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// tinyBook is what tuning one tiny point found, edited for the test's purpose.
+// tinyBook writes the wisdom of one tiny point, changed by edit.
 func tinyBook(t *testing.T, edit func(b *wisdom.Book)) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -31,7 +31,7 @@ func tinyBook(t *testing.T, edit func(b *wisdom.Book)) {
 	}
 }
 
-// TestUntuned: what auto is on a processor where no wisdom speaks of a point.
+// TestUntuned: the choices of auto on a processor without wisdom for a point.
 func TestUntuned(t *testing.T) {
 	t.Setenv("RNNBENCH_WISDOM", "none.toml")
 	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8,300 -B 2,16 -T 8").want(t, exitDone, nil,
@@ -77,8 +77,8 @@ func TestAuto(t *testing.T) {
 	rnnbench(t, "wisdom lookup -o csv"+grid).want(t, exitDone, []string{",exact,0,", ",nearest,1,", ",predicted,0,"}, nil)
 }
 
-// TestAutoAdapts checks what auto makes of settings that do not fit the point,
-// of techniques that cannot run and of a vendor's library.
+// TestAutoAdapts: the choices of auto for settings that do not fit the point, techniques that
+// cannot run, and a vendor's library.
 func TestAutoAdapts(t *testing.T) {
 	far := func(b *wisdom.Book, hidden int, impl string, knobs map[string]int) {
 		e := b.Entries[0]
@@ -87,7 +87,7 @@ func TestAutoAdapts(t *testing.T) {
 	}
 	tinyBook(t, func(b *wisdom.Book) {
 		b.Entries[0].Impl = "cudnn" // at 8 units
-		far(b, 12, "scan", nil)     // which declines an LSTM
+		far(b, 12, "scan", nil)     // scan declines an LSTM
 		far(b, 14, "cudnnstyle", map[string]int{"fused": 0, "nonsense": 3})
 		far(b, 16, "cudnnstyle", map[string]int{"inputbatch": 64, "streams": 1, "fused": 0})
 		b.Entries[3].Tool = "v0.0.1"
@@ -107,7 +107,7 @@ func TestAutoAdapts(t *testing.T) {
 	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"auto uses ", " at 1 point: predicted to take "})
 }
 
-// predictedPoints is at how many points auto says that it uses what is predicted.
+// predictedPoints returns at how many points auto says that it follows a prediction.
 func predictedPoints(text string) (sum int) {
 	_, said, _ := strings.Cut(text, "auto uses ")
 	said, _, _ = strings.Cut(said, ": predicted")
@@ -118,8 +118,8 @@ func predictedPoints(text string) (sum int) {
 	return sum
 }
 
-// TestAutoPassesOverWhatIsUnknown: entries whose technique or knobs this program
-// does not have are told of once, and the next choice is taken.
+// TestAutoPassesOverWhatIsUnknown: auto warns once about entries whose technique or knobs this
+// program does not have, and takes the next choice.
 func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
 	const (
 		line    = "sweep --dry-run -H 8,9 -B 2 -T 3 --impl auto --wisdom w.toml"
@@ -151,7 +151,7 @@ func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
 		})
 		rnnbench(t, line).want(t, exitDone, nil, []string{warning + c.why, "auto: nearest tuned entries for 2 points"})
 	}
-	// A knob that its own point alone has is known.
+	// A knob that exists only at the entry's own point is known.
 	tinyBook(t, func(b *wisdom.Book) {
 		b.Entries[0].Impl, b.Entries[0].Knobs = "persistent", map[string]int{"sequences": 1}
 	})
@@ -190,7 +190,7 @@ func TestWisdom(t *testing.T) {
 	}
 }
 
-// TestWritesThroughLinks: a link stays one whichever command writes to it.
+// TestWritesThroughLinks: a link stays a link when a command writes to it.
 func TestWritesThroughLinks(t *testing.T) {
 	tinyBook(t, nil)
 	for _, c := range []struct{ file, line string }{
@@ -207,7 +207,7 @@ func TestWritesThroughLinks(t *testing.T) {
 	}
 }
 
-// TestAutoWithoutHome: where the user has no home folder, auto knows no wisdom and goes on.
+// TestAutoWithoutHome: without a home folder, auto has no wisdom and still chooses.
 func TestAutoWithoutHome(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
@@ -228,7 +228,7 @@ func TestRace(t *testing.T) {
 	rnnbench(t, line+quickly).want(t, exitDone, nil, nil)
 }
 
-// TestWisdomHelpNamesMatches: what a record says a choice rests on is explained.
+// TestWisdomHelpNamesMatches: the help explains every match that a record can name.
 func TestWisdomHelpNamesMatches(t *testing.T) {
 	o := rnnbench(t, "wisdom --help")
 	for _, match := range []string{string(wisdom.Exact), string(wisdom.Nearest), auto.Predicted, auto.Raced, auto.Default} {

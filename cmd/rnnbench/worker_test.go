@@ -7,7 +7,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestOtherBuild: a worker of another commit than the program is told, where both are known.
+// TestOtherBuild: different commits of worker and program are reported if both are known.
 func TestOtherBuild(t *testing.T) {
 	for _, x := range []struct {
 		worker, own string
@@ -19,8 +19,8 @@ func TestOtherBuild(t *testing.T) {
 	}
 }
 
-// TestIsolate measures in a worker process what is measured in this one, on the
-// same device in every record's eyes.
+// TestIsolate: a worker process measures what this process measures, and records name the same
+// device.
 func TestIsolate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var keys [2][]string
@@ -44,5 +44,5 @@ func TestIsolate(t *testing.T) {
 		t.Errorf("device %+v, isolated %+v", here, there)
 	}
 	rnnbench(t, tiny+" --device cuda:0 --isolate off").want(t, exitUsage, nil, []string{"always needs a worker process"})
-	rnnbench(t, "worker --threads none").want(t, exitDone, []string{"rnnbench worker"}, nil) // its caller is told
+	rnnbench(t, "worker --threads none").want(t, exitDone, []string{"rnnbench worker"}, nil) // the error goes to its caller
 }
