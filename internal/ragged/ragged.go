@@ -1,4 +1,4 @@
-// Package ragged spells and draws the lengths of the sequences of a batch.
+// Package ragged parses and draws random lengths for the sequences of a batch.
 package ragged
 
 import (
@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// Uniform begins the words of drawn lengths.
+// Uniform is the prefix of the word for random lengths.
 const Uniform = "uniform:"
 
-// ParseUniform reads "uniform:50%@7": the mean, a percentage of the steps, and the seed, which is 1 if none is said.
+// ParseUniform parses a word such as "uniform:50%@7". It returns the mean as a percentage of the
+// steps, 50 to 99, and the seed; 1 if there is none.
 func ParseUniform(text string) (mean int, seed uint64, err error) {
 	percent, number, seeded := strings.Cut(strings.TrimPrefix(text, Uniform), "@")
 	digits, ok := strings.CutSuffix(percent, "%")
@@ -30,8 +31,9 @@ func ParseUniform(text string) (mean int, seed uint64, err error) {
 	return mean, seed, nil
 }
 
-// Draw draws lengths uniform between two bounds: all steps, and as far below the mean, a percentage of the steps.
-// The longest sequence, which comes last, has all steps and the shortest, of several, the lower bound.
+// Draw returns batch random lengths, sorted. They are uniform between the number of steps and a
+// lower bound, so that their mean is the percentage mean of steps. The shortest of several has
+// the lower bound, and the longest has all steps.
 func Draw(mean int, seed uint64, batch, steps int) []int {
 	low := max(1, int(math.Round(float64(steps)*float64(2*mean-100)/100)))
 	rng := rand.New(rand.NewPCG(seed, 0x6c656e67746873))

@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// Hidden reports whether c acts on text instead of showing: control characters, line
-// ends included, and all that formats, such as marks of the direction of writing.
+// Hidden reports whether c is invisible and changes how text is shown: a control character, also
+// a line end, or a format character, such as a mark of the writing direction.
 func Hidden(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029'
 }
 
-// Text spells what is hidden in s as Go does, but for line ends and tabs.
+// Text escapes hidden characters and invalid bytes of s as Go does, except line ends and tabs.
 func Text(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return Hidden(c) && c != '\n' && c != '\t' }) {
 		return s
@@ -38,8 +38,8 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Cell is s as a cell of a CSV file. A spreadsheet takes what begins with = + - @ or a tab
-// for a formula, unless an apostrophe is ahead of it; numbers stay as they are.
+// Cell returns s as a cell of a CSV file. It puts an apostrophe before text that begins with
+// = + - @ or a tab, which a spreadsheet would run as a formula; numbers stay as they are.
 func Cell(s string) string {
 	s = Text(s)
 	if s == "" || !strings.ContainsRune("=+-@\t\r", rune(s[0])) {
@@ -51,7 +51,7 @@ func Cell(s string) string {
 	return "'" + s
 }
 
-// Markdown is s as text of a Markdown page, in a table or out of one.
+// Markdown returns s escaped for a Markdown page, inside and outside tables.
 func Markdown(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", `\|`).Replace(s)
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// A survey is what a text holds, as far as it was looked over. What it counts bounds the
-// decoder's work: to find a key that compares it with all that it has seen.
+// A survey estimates the decoder's work from the text scanned so far. To find a key, the decoder
+// compares it with all keys that it has seen.
 type survey struct {
 	parser  unstable.Parser
 	lines   Lines
 	fields  fields
 	unknown []Unknown
 
-	words [][]byte       // the path of the key at hand
-	path  []byte         // the same as one word
-	live  map[string]int // paths of keys, and how many keys the inline tables there have
-	sum   int            // of these, and paths
-	cost  int
+	words [][]byte       // path of the current key
+	path  []byte         // words, joined by zero bytes
+	live  map[string]int // keys in the inline tables at each path; holds every path so far
+	sum   int            // keys that the decoder holds, at most
+	cost  int            // comparisons of keys so far
 }
 
-// look goes over text and adds up what decoding will cost. A syntax error ends it: the
-// decoder will come as far and no further, and has better words.
+// look scans text and adds up the cost of decoding it into v. It stops at a syntax error without
+// an error of its own: the decoder will stop there, too, with a better message.
 func look(text []byte, v any) ([]Unknown, error) {
 	if len(text) > MaxBytes {
 		return nil, errSize
@@ -34,7 +34,7 @@ func look(text []byte, v any) ([]Unknown, error) {
 	if v != nil {
 		root = reflect.TypeOf(v).Elem()
 	}
-	table := root // what the table at hand is read into; nil: unknown, or anything
+	table := root // type into which the current table is decoded; nil: unknown, or any
 	s.parser.Reset(text)
 	for s.parser.NextExpression() {
 		e := s.parser.Expression()
@@ -43,7 +43,7 @@ func look(text []byte, v any) ([]Unknown, error) {
 		case unstable.Table, unstable.ArrayTable:
 			s.words, s.path = s.words[:0], s.path[:0]
 			table, err = s.key(e, root)
-			if err == nil { // what is below an earlier table of that name is forgotten, which takes longer
+			if err == nil { // the decoder also clears what an earlier table of that name holds
 				err = s.count(e, 4*len(s.words))
 			}
 		case unstable.KeyValue:
@@ -56,7 +56,7 @@ func look(text []byte, v any) ([]Unknown, error) {
 	return s.unknown, nil
 }
 
-// pair counts a key with its value.
+// pair counts the cost of a key with its value.
 func (s *survey) pair(e *unstable.Node, table reflect.Type) error {
 	words, path := len(s.words), len(s.path)
 	defer func() { s.words, s.path = s.words[:words], s.path[:path] }()
@@ -78,7 +78,7 @@ func (s *survey) pair(e *unstable.Node, table reflect.Type) error {
 	return s.spend(e, inline*inline)
 }
 
-// key takes the words of an expression's key and finds the type that it is read into.
+// key appends an expression's key to the path, and returns the type into which it is decoded.
 func (s *survey) key(e *unstable.Node, into reflect.Type) (reflect.Type, error) {
 	known := true
 	var first, last unstable.Range
@@ -108,8 +108,7 @@ func (s *survey) key(e *unstable.Node, into reflect.Type) (reflect.Type, error) 
 	return into, nil
 }
 
-// count takes into account that the decoder looks for a key, of so many parts, and keeps
-// it.
+// count adds the cost of finding and storing a key of so many parts.
 func (s *survey) count(e *unstable.Node, parts int) error {
 	if _, ok := s.live[string(s.path)]; !ok {
 		s.live[string(s.path)] = 0
@@ -118,7 +117,7 @@ func (s *survey) count(e *unstable.Node, parts int) error {
 	return s.spend(e, parts*s.sum)
 }
 
-// value goes over a value that is read into a type, and counts the keys in it.
+// value scans a value that is decoded into a type, and returns how many keys its tables have.
 func (s *survey) value(n *unstable.Node, into reflect.Type) (keys int, err error) {
 	switch n.Kind {
 	case unstable.Array:
@@ -147,7 +146,7 @@ func (s *survey) value(n *unstable.Node, into reflect.Type) (keys int, err error
 	return keys, nil
 }
 
-// spend counts what an expression costs.
+// spend adds n to the cost. Beyond maxCost it returns an error at the expression e.
 func (s *survey) spend(e *unstable.Node, n int) error {
 	if s.cost += n; s.cost <= maxCost {
 		return nil
@@ -162,7 +161,7 @@ func (s *survey) refuse(at unstable.Range, text string) error {
 	return &LimitError{line, text}
 }
 
-// element is what the elements of a list are read into.
+// element returns the type of a list's elements; nil: t is not a list.
 func element(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -173,11 +172,11 @@ func element(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// fields are those of structs, by type and by name in lower case.
+// fields caches the field types of structs, by type and by name in lower case.
 type fields map[reflect.Type]map[string]reflect.Type
 
-// of is what a key of something of type t is read into: nil for anything. It is not ok
-// where t is a struct without such a field.
+// of returns the type into which a key of a value of type t is decoded; nil: any. It returns
+// false if t is a struct without such a field.
 func (f fields) of(t reflect.Type, key []byte) (reflect.Type, bool) {
 	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
 		t = t.Elem()
@@ -188,7 +187,7 @@ func (f fields) of(t reflect.Type, key []byte) (reflect.Type, bool) {
 	case t.Kind() == reflect.Map:
 		return t.Elem(), true
 	case t.Kind() != reflect.Struct:
-		return nil, true // of a type that does not fit, as the decoder will say
+		return nil, true // the type does not fit, as the decoder will report
 	}
 	known, ok := f[t]
 	if !ok {

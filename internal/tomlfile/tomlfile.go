@@ -14,7 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// MaxBytes is the size of the largest file that is read.
+// MaxBytes is the largest size of a file, in bytes.
 const MaxBytes = 4 << 20
 
 // Bounds of what a file may hold.
@@ -45,21 +45,21 @@ func ReadFile(path string) ([]byte, error) {
 
 var errSize = fmt.Errorf("the file is larger than the limit of %d MiB", MaxBytes>>20)
 
-// An Unknown is a key that the file has and nobody asked for.
+// An Unknown is a key of the file for which the struct has no field.
 type Unknown struct {
 	Line, Column int
 	Width        int // in bytes, of all parts
 	Key          []string
 }
 
-// An UnknownError lists the first keys that nobody asked for, at least one.
+// An UnknownError lists the first unknown keys, at least one.
 type UnknownError []Unknown
 
 func (e UnknownError) Error() string {
 	return fmt.Sprintf("line %d: unknown key %q", e[0].Line, strings.Join(e[0].Key, "."))
 }
 
-// A LimitError says where a file goes beyond what is read of one.
+// A LimitError says where a file exceeds a limit of this package.
 type LimitError struct {
 	Line int
 	Text string
@@ -67,8 +67,8 @@ type LimitError struct {
 
 func (e *LimitError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
 
-// Decode reads text into v, a pointer to a struct. It returns the decoder's errors, a
-// LimitError, or an UnknownError once v is read.
+// Decode reads text into v, a pointer to a struct. It returns the decoder's errors or a
+// LimitError. If it returns an UnknownError, v has been read.
 func Decode(text []byte, v any) error {
 	unknown, err := look(text, v)
 	if err != nil {
@@ -83,14 +83,14 @@ func Decode(text []byte, v any) error {
 	return nil
 }
 
-// Check refuses text that Decode would refuse to look at.
+// Check returns the LimitError that Decode would return before decoding.
 func Check(text []byte) error {
 	_, err := look(text, nil)
 	return err
 }
 
-// Lines finds the line and column of a place in a text, both from 1.
-type Lines []int // where each begins
+// Lines holds where the lines of a text begin, to find the line and column of an offset.
+type Lines []int
 
 // NewLines finds where the lines of text begin.
 func NewLines(text []byte) Lines {
@@ -103,7 +103,7 @@ func NewLines(text []byte) Lines {
 	return l
 }
 
-// At is the place of the byte at offset.
+// At returns the line and column of the byte at offset, both from 1.
 func (l Lines) At(offset int) (line, column int) {
 	i, found := slices.BinarySearch(l, offset)
 	if !found {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clock is the processor time of this process: others may have the processor, too.
+// clock returns the processor time of this process, which other processes do not lengthen.
 func clock() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

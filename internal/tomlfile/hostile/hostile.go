@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// whole is the size of a file, and with -short a file has a sixteenth of it. A reader has
-// patience of processor time for a whole file. A slow processor or the race detector may
-// need more. So a test fails beyond patience only where the time also grows much faster
-// than the size, and beyond most in any case.
+// whole is the size of a file in bytes; with -short, a file has a sixteenth of it. A reader should
+// read it within patience of processor time. A slow processor or the race detector may need more.
+// So a test fails beyond patience only if the time also grows much faster than the size. It always
+// fails beyond most.
 const (
 	whole    = 4<<20 - 1<<10
 	patience = 4 * time.Second
 	most     = 10 * patience
-	growth   = 8 // at four times the size; time that grows with its square makes it sixteen
+	growth   = 8 // of the time at four times the size; quadratic time grows 16-fold
 )
 
-// part is what files are made a fraction of: one in part.
+// part divides the size of files.
 var part = 1
 
 func size() int {
@@ -31,7 +31,7 @@ func size() int {
 	return whole / part
 }
 
-// repeat appends f(0), f(1), … to head as far as there is room.
+// repeat appends f(0), f(1), … to head as long as the result fits the size of a file.
 func repeat(head string, f func(i int) string) string {
 	size := size()
 	var b strings.Builder
@@ -45,7 +45,7 @@ func repeat(head string, f func(i int) string) string {
 	}
 }
 
-// texts are files of one shape each, which begin with head.
+// texts returns hostile files that begin with head, by the name of their shape.
 func texts(head string) map[string]string {
 	size := size()
 	return map[string]string{
@@ -68,8 +68,8 @@ func texts(head string) map[string]string {
 	}
 }
 
-// Try has parse read hostile files which begin with head, and more that the test knows
-// of, made by Repeat. Whatever it returns, it has to return soon, and an error is short.
+// Try calls parse with hostile files that begin with head, and with the files of more, which the
+// caller makes by Repeat. parse may return anything, but soon, and its errors must be short.
 func Try(t *testing.T, head string, more func() map[string]string, parse func(text []byte) error) {
 	t.Helper()
 	files := func() map[string]string {
@@ -103,12 +103,12 @@ func Try(t *testing.T, head string, more func() map[string]string, parse func(te
 	}
 }
 
-// timed is the processor time that parse takes, and its error.
+// timed returns the processor time that parse takes, and its error.
 func timed(parse func(text []byte) error, text string) (time.Duration, error) {
 	start := clock()
 	err := parse([]byte(text))
 	return clock() - start, err
 }
 
-// Repeat is f(0), f(1), … behind head, as many as fit into a file that is read.
+// Repeat appends f(0), f(1), … to head, as many as fit the largest file that is read.
 func Repeat(head string, f func(i int) string) string { return repeat(head, f) }
