@@ -15,14 +15,14 @@ import (
 	"rnnbench/results"
 )
 
-// Bars draws groups of bars to the right, with their values written out.
+// Bars is a figure of groups of horizontal bars with their values beside them.
 type Bars struct {
 	Title    string
 	Subtitle string
 	Notes    []string
 	X        Axis // of the values; always linear, from 0
 	Groups   []Group
-	Guides   []Guide // at X0 = X1
+	Guides   []Guide // vertical lines, at X0
 	Value    func(float64) string
 }
 
@@ -39,7 +39,7 @@ type Bar struct {
 	Value   float64
 	Lo, Hi  float64 // interval; both 0: none
 	Missing string  // why there is no value
-	Pale    bool    // what somebody else measured, such as a paper
+	Pale    bool    // measured by somebody else, such as a paper
 }
 
 func (b Bar) drawable() bool { return b.Missing == "" && finite(b.Value) && b.Value >= 0 }
@@ -67,7 +67,7 @@ func (b *Bars) frame() *frame {
 		}
 	}
 	look := looks(all)
-	// Bars have no dashes: those that share a colour differ by its strength.
+	// Bars have no dashes: bars that share a colour differ by its strength.
 	strength := map[color.NRGBA]float64{}
 	for _, s := range order {
 		l := look[s]
@@ -78,7 +78,7 @@ func (b *Bars) frame() *frame {
 			strength[l.color]++
 			l.color = mix(l.color, rgb(0xffffff), min(0.75, 0.25*n))
 		}
-		if l.glyph == nil { // what somebody else measured
+		if l.glyph == nil { // a pale series
 			l.glyph = plank{}
 		}
 		look[s] = l
@@ -104,10 +104,10 @@ func (b *Bars) frame() *frame {
 	return f
 }
 
-// stampInset is how far from the base of a bar its mark is.
+// stampInset is the distance of a bar's mark from the bar's base.
 const stampInset = 7 * vg.Length(1)
 
-// stamp puts the mark of a series onto its bar, so that not colour alone tells it.
+// stamp draws the mark of a series on its bar, so that series differ not by colour alone.
 func (l look) stamp(c *draw.Canvas, at vg.Point) {
 	c.DrawGlyphNoClip(draw.GlyphStyle{Color: onto(l.color), Radius: 2.6, Shape: solid(l.glyph)}, at)
 	if l.hollow {
@@ -115,8 +115,8 @@ func (l look) stamp(c *draw.Canvas, at vg.Point) {
 	}
 }
 
-// otherFonts is how much wider names are, as a share, by a viewer that lacks our font and does not
-// keep to the widths that texts were laid out with, as librsvg.
+// otherFonts is how much wider names may become, as a share, in a viewer that lacks our font and
+// ignores the widths in the file, such as librsvg.
 const otherFonts = 0.15
 
 func (b *Bars) draw(c draw.Canvas, look map[string]look) {
@@ -138,7 +138,7 @@ func (b *Bars) draw(c draw.Canvas, look map[string]look) {
 	}
 	axis := b.X
 	axis.Scale, axis.Zero = Linear, true
-	x := axis.fit(values, 0, 0.16) // room for the values to be written
+	x := axis.fit(values, 0, 0.16) // leaves room for the texts of values
 	width := (c.Max.X - c.Min.X) * 0.7
 	ticks := axis.ticks(x, func(s string) float64 { return float64((tickStyle().Width(s) + 8) / width) })
 
@@ -153,7 +153,7 @@ func (b *Bars) draw(c draw.Canvas, look map[string]look) {
 	for i, g := range b.Groups {
 		y -= float64(groupGap/barHeight) / 2
 		tops[i] = y
-		// A name that is too long for one line is cut nowhere: it takes more lines.
+		// A name that is too long for one line takes more lines, and is never cut.
 		lines := wrap(quantity.OneLine(g.Label), tickStyle(), 190)
 		for _, line := range lines {
 			widest = max(widest, tickStyle().Width(line))
@@ -227,7 +227,7 @@ func (p *barPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 			}
 			text = quantity.OneLine(text)
 			say(&c, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: bottom}, Max: vg.Point{X: max(end, c.Min.X+20), Y: top}}, "%s · %s · %s", g.Label, bar.Series, text)
-			// Lines of the grid end where the text is.
+			// Grid lines are interrupted behind the text.
 			c.SetColor(rgb(0xffffff))
 			c.Fill(vg.Rectangle{Min: vg.Point{X: end + 3, Y: middle - 5.5}, Max: vg.Point{X: end + 7 + sty.Width(text), Y: middle + 5.5}}.Path())
 			c.FillText(sty, vg.Point{X: end + 5, Y: middle - 3.4}, text)
@@ -235,8 +235,8 @@ func (p *barPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 	}
 }
 
-// Speedup draws how many times faster techniques are than a baseline: lines
-// where the horizontal axis is a number with several places, else bars.
+// Speedup draws how many times faster techniques are than a baseline. It draws lines if the
+// horizontal axis is numeric with several values, else bars.
 func Speedup(recs []results.Record, s Spec) (Figure, error) {
 	s.Y = "speedup"
 	v, err := s.resolve(recs, "speedup")
@@ -317,15 +317,15 @@ func (v *view) barPanels() ([]Group, []string, error) {
 	return groups, notes, nil
 }
 
-// A Stage is one step of a ladder of optimisations: how much faster a paper
-// found it than the first one.
+// A Stage is one step of a ladder of optimisations. Paper is its speed-up over the first stage, as
+// the paper reports it.
 type Stage struct {
 	Label string  // of the records that measure it
 	Paper float64 // 0: the paper gives no number
 }
 
-// Ladder sets the speed-up that a paper reports for each stage beside the one
-// that the records show, both over the first stage. The records are of one point.
+// Ladder draws, for each stage, a paper's speed-up over the first stage beside the measured one.
+// All records must be of one point.
 func Ladder(recs []results.Record, stages []Stage, s Spec) (*Bars, error) {
 	if len(stages) == 0 {
 		return nil, fmt.Errorf("plots: a ladder needs at least one stage")

@@ -13,8 +13,7 @@ import (
 	"rnnbench/plots/quantity"
 )
 
-// A Chart draws values against a number, in one panel or several with the same
-// axes.
+// A Chart is a figure of values against a numeric axis, in one panel or several with the same axes.
 type Chart struct {
 	Title    string
 	Subtitle string
@@ -30,20 +29,20 @@ type Panel struct {
 	Guides []Guide
 }
 
-// A Series is a line, or with Scatter just its marks. The same label has the
-// same look in every panel.
+// A Series is a line with marks, or with Scatter only marks. Series with the same label look the
+// same in every panel.
 type Series struct {
 	Label     string
 	Like      string // label whose colour to share; empty: its own
 	Scatter   bool
-	Reference bool // what somebody else measured, such as a paper: dotted and hollow
+	Reference bool // measured by somebody else, such as a paper: dotted and hollow
 	Points    []Point
 }
 
 func (s Series) head() string { return or(s.Like, s.Label) }
 
-// A Point of a series. Missing says that there is no value: the line has a gap
-// there, and a mark below.
+// A Point is one value of a series. If it is Missing, the line has a gap there, and the strip
+// below has a cross.
 type Point struct {
 	X, Y    float64
 	Lo, Hi  float64   // interval; both 0: none
@@ -51,7 +50,7 @@ type Point struct {
 	Missing bool
 }
 
-// A Guide is a line that is no data, such as the peak of the machine.
+// A Guide is a line that is not data, such as the peak of the machine.
 type Guide struct {
 	Label  string
 	X0, Y0 float64
@@ -60,7 +59,7 @@ type Guide struct {
 
 const (
 	markRadius = 3.2 * vg.Length(1)
-	stripRow   = 9 * vg.Length(1) // height of a row of marks of what is missing
+	stripRow   = 9 * vg.Length(1) // height of a row of crosses for missing values
 	edge       = 0.05             // share of the horizontal axis beyond the data, at each end
 )
 
@@ -80,8 +79,8 @@ func (ch *Chart) series() []Series {
 	return all
 }
 
-// missing lists, per place, which series have nothing there, and gives the
-// largest number of them in one place of one panel.
+// missing returns, for each X, the labels of series without a value there. most is the largest
+// number of such series at one X.
 func (p Panel) missing() (at map[float64][]string, most int) {
 	at = map[float64][]string{}
 	for _, s := range p.Series {
@@ -179,7 +178,7 @@ func (ch *Chart) draw(c draw.Canvas, columns int, panelWidth vg.Length, look map
 	}
 }
 
-// panelPlotter draws all of a panel: grid, guides, intervals, lines, marks.
+// A panelPlotter draws a panel: grid, guides, intervals, lines and marks.
 type panelPlotter struct {
 	Panel
 	chart  *Chart
@@ -282,11 +281,11 @@ func drawGuide(c *draw.Canvas, g Guide, tx, ty func(float64) vg.Length) {
 	if label == "" {
 		return
 	}
-	// At the left, where throughput that grows to the right leaves room; along a
-	// slope likewise.
+	// At the left, where throughput that grows to the right leaves room, also along a
+	// slope.
 	along := vg.Length(6)
 	if sty.Rotation == 0 {
-		// Grid lines end where the label is.
+		// Grid lines are interrupted behind the label.
 		c.SetColor(rgb(0xffffff))
 		c.Fill(vg.Rectangle{Min: vg.Point{X: from.X + along - 2, Y: from.Y + 1.5}, Max: vg.Point{X: from.X + along + sty.Width(label) + 2, Y: from.Y + 13}}.Path())
 	}

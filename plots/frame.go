@@ -16,9 +16,8 @@ type Figure interface {
 	frame() *frame
 }
 
-// A frame is what surrounds the data of a figure: title, subtitle, notes below
-// and a legend to the right, where it hides nothing. It makes the figure large
-// enough for all of them.
+// A frame surrounds the body of a figure with a title, a subtitle, notes below, and a legend to
+// the right, where it hides no data. The figure grows to hold all of them.
 type frame struct {
 	title    string
 	subtitle string
@@ -45,8 +44,8 @@ type sidebar struct {
 const (
 	margin     = 16 * vg.Length(1)
 	thumbWidth = 34 * vg.Length(1)
-	legendMax  = 210 * vg.Length(1) // of a label, before it takes another line
-	leastWidth = 480 * vg.Length(1) // so that a title need not take many lines
+	legendMax  = 210 * vg.Length(1) // widest line of a label
+	leastWidth = 480 * vg.Length(1) // of a figure, so that titles take few lines
 	lineSpace  = 1.25
 )
 
@@ -57,7 +56,7 @@ func legendStyle() text.Style   { return write(11, ink()) }
 func labelStyle() text.Style    { return write(12, ink()) }
 func tickStyle() text.Style     { return write(10.5, ink()) }
 
-// layout is a frame with its words broken into lines.
+// A layout is a frame whose texts are broken into lines.
 type layout struct {
 	*frame
 	titleLines, subtitleLines, noteLines []string
@@ -130,7 +129,7 @@ func linesHeight(lines []string, sty text.Style) vg.Length {
 	return vg.Length(len(lines)) * sty.Font.Size * lineSpace
 }
 
-// fillLines writes lines downwards from y and returns where they end.
+// fillLines writes lines downwards from y, and returns the y below the last.
 func fillLines(c *draw.Canvas, lines []string, sty text.Style, x, y vg.Length) vg.Length {
 	for _, s := range lines {
 		c.FillText(sty, vg.Point{X: x, Y: y - 0.98*sty.Font.Size}, s)
@@ -139,8 +138,8 @@ func fillLines(c *draw.Canvas, lines []string, sty text.Style, x, y vg.Length) v
 	return y
 }
 
-// wrap breaks s into lines no wider than width, within words only where a word
-// alone is wider.
+// wrap breaks s into lines no wider than width. It breaks within a word only if the word alone is
+// wider.
 func wrap(s string, sty text.Style, width vg.Length) []string {
 	var lines []string
 	line := ""
@@ -170,14 +169,14 @@ func wrap(s string, sty text.Style, width vg.Length) []string {
 	return lines
 }
 
-// longest is how many runes of a word that is too wide fit, at least one. It measures
-// few beginnings of the word: each takes as long as the word is.
+// longest returns how many runes of a too wide word fit width, at least one. It searches by
+// bisection, since measuring a text takes time in proportion to its length.
 func longest(r []rune, sty text.Style, width vg.Length) int {
-	few := 1 // that fit
+	few := 1 // this many fit
 	for many := 2; many < len(r) && sty.Width(string(r[:many])) <= width; many *= 2 {
 		few = many
 	}
-	more := min(2*few, len(r)) // that do not
+	more := min(2*few, len(r)) // this many do not fit
 	for few+1 < more {
 		if n := (few + more) / 2; sty.Width(string(r[:n])) <= width {
 			few = n
@@ -188,7 +187,7 @@ func longest(r []rune, sty text.Style, width vg.Length) int {
 	return few
 }
 
-// newPlot is a gonum plot in the style of this package.
+// newPlot returns an empty gonum plot in the style of this package.
 func newPlot(title string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -212,8 +211,8 @@ func newPlot(title string) *plot.Plot {
 	return p
 }
 
-// tile draws plots in rows so that their data areas are of one size and in line,
-// with so much room below each. It returns where they are.
+// tile draws plots in rows, with data areas of one size and aligned, and with room below each for
+// a legend. It returns their canvases.
 func tile(c draw.Canvas, plots []*plot.Plot, columns int, below vg.Length) (at []draw.Canvas) {
 	rows := (len(plots) + columns - 1) / columns
 	grid := make([][]*plot.Plot, rows)
@@ -229,7 +228,7 @@ func tile(c draw.Canvas, plots []*plot.Plot, columns int, below vg.Length) (at [
 	return at
 }
 
-// columnsFor arranges n panels.
+// columnsFor returns the number of columns for n panels.
 func columnsFor(n int) int {
 	switch {
 	case n <= 3:

@@ -2,8 +2,8 @@ package plots
 
 import "math"
 
-// A Grid is a map over two axes: of values, coloured by size, or of categories,
-// coloured as their series are in charts.
+// A Grid is a figure that colours cells over two axes. Cells hold values, coloured by size, or
+// categories, coloured like their series in charts.
 type Grid struct {
 	Title    string
 	Subtitle string
@@ -14,30 +14,30 @@ type Grid struct {
 	Panels   []GridPanel
 
 	Values     string               // title of the colour bar; empty: no values
-	Format     func(float64) string // spells a value in its cell
-	Tick       func(float64) string // spells a round value at the colour bar
-	Less       bool                 // less is better: then small values are bright
-	Center     float64              // the value that is neither; 0: none
+	Format     func(float64) string // formats a value in its cell
+	Tick       func(float64) string // formats a round value at the colour bar
+	Less       bool                 // less is better, so small values are bright
+	Center     float64              // neutral value, drawn white; 0: none
 	Categories []string             // in the order of the legend
 }
 
-// A GridPanel is one of the maps of a grid.
+// A GridPanel is one panel of a grid.
 type GridPanel struct {
 	Title string
 	Cells [][]GridCell // rows from the bottom up
 }
 
-// A GridCell is one place of a map. The zero cell was not measured.
+// A GridCell is one cell of a panel. The zero cell was not measured.
 type GridCell struct {
 	Value    float64
 	Category string
 	Text     string // below the category
-	Close    bool   // the category is ahead by less than can be told
-	Missing  string // why there is nothing
+	Close    bool   // the category's lead is not clear
+	Missing  string // why there is no value
 	Filled   bool
 }
 
-// span is how the values of a grid become shares of the colour bar.
+// A span maps the values of a grid to shares of the colour bar.
 type span struct {
 	lo, hi float64
 	log    bool
@@ -72,7 +72,7 @@ func (g *Grid) span() span {
 	}
 	s.log = s.lo > 0 && s.hi/s.lo > 12
 	if g.Center > 0 && s.lo > 0 {
-		// As far on either side, so that the middle of the colours is the centre.
+		// Both sides are equally long, so that the middle of the colours is the centre.
 		far := math.Max(s.hi/g.Center, g.Center/s.lo)
 		far = math.Max(far, 1.1)
 		s = span{g.Center / far, g.Center * far, true}

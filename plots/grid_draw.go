@@ -14,8 +14,8 @@ import (
 	"rnnbench/plots/quantity"
 )
 
-// colorAt is the colour of a value at that share of the bar: from dark to bright
-// as it gets better, or away from white where there is a centre.
+// colorAt returns the colour at a share of the colour bar. Colours brighten from worse to better
+// or, with a centre, change away from white on both sides.
 func (g *Grid) colorAt(share float64) color.NRGBA {
 	if g.Less {
 		share = 1 - share
@@ -31,11 +31,11 @@ func (g *Grid) colorBar(s span) *sidebar {
 	axis := Axis{Format: g.Tick}
 	scale := scaling{min: s.lo, max: s.hi, log: s.log}
 	if s.lo == s.hi {
-		return nil // no value, or one that its cells spell
+		return nil // no value, or a single one, which its cells show
 	}
 	ticks := axis.ticks(scale, func(string) float64 { return 0.06 })
 	if s.log {
-		// Between the powers of two of a ratio there is nothing to see.
+		// A ratio needs no ticks between powers of two.
 		ticks = slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.IsMinor() })
 	}
 	width := vg.Length(0)
@@ -89,8 +89,8 @@ func (g *Grid) frame() *frame {
 		title:    quantity.OneLine(g.Title),
 		subtitle: quantity.OneLine(g.Subtitle),
 		notes:    g.Notes,
-		// The maps are no smaller than the titles of their axes, which gonum would
-		// make room for at the cost of the alignment.
+		// A panel is at least as large as the titles of its axes. Otherwise gonum would make
+		// room for them and break the alignment.
 		width:  vg.Length(columns)*(max(vg.Length(len(g.Columns))*cellW, labelStyle().Width(g.X)+12)+14+widest) + 30,
 		height: vg.Length(rows)*(max(vg.Length(len(g.Rows))*cellH, labelStyle().Width(g.Y)+12)+66) + 10,
 	}
@@ -135,7 +135,7 @@ func swatch(c draw.Canvas, col color.NRGBA) {
 }
 
 func (g *Grid) draw(c draw.Canvas, columns int, s span, look map[string]look) {
-	// Names that do not fit side by side are turned.
+	// Names that do not fit side by side are rotated.
 	cell := float64(c.Max.X-c.Min.X) / float64(columns) / float64(max(1, len(g.Columns)))
 	crowded := false
 	for _, n := range g.Columns {
@@ -199,7 +199,7 @@ func (p *cellPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 	}
 }
 
-// says spells a cell, or is empty where there is none.
+// says returns the text of a cell for readers who point at it; "": not measured.
 func (p *cellPlotter) says(cell GridCell) string {
 	switch {
 	case !cell.Filled:
@@ -221,7 +221,7 @@ func (p *cellPlotter) cell(c *draw.Canvas, cell GridCell, r vg.Rectangle) {
 	}
 	switch {
 	case !cell.Filled && cell.Missing == "":
-		// Not measured: the paper shows.
+		// Not measured: the cell stays white.
 	case !cell.Filled || cell.Category == "" && !cell.valued():
 		fill(rgb(0xececec))
 		fitLines(c, r, faint(), or(cell.Missing, "n/a"))
@@ -244,8 +244,8 @@ func (p *cellPlotter) cell(c *draw.Canvas, cell GridCell, r vg.Rectangle) {
 	}
 }
 
-// fitLines writes lines into the middle of r, as large as they fit. A single
-// text may take two lines.
+// fitLines writes lines into the middle of r in the largest size that fits. A single line may be
+// wrapped.
 func fitLines(c *draw.Canvas, r vg.Rectangle, col color.NRGBA, lines ...string) {
 	lines = slices.DeleteFunc(lines, func(s string) bool { return s == "" })
 	room := r.Size()

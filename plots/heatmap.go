@@ -8,7 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// places are the records of a grid by panel, row and column.
+// grid returns an empty grid over v's horizontal axis and rows. It also returns the records by
+// panel, row and column, and whether slower settings were left out.
 func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, error) {
 	axes := []quantity.Axis{v.x, rows}
 	if v.panel.Name != "" {
@@ -20,7 +21,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 		hint := "select fewer records with --where"
 		if v.panel.Name == "" {
 			hint = "add --panel " + left[0].Name + ", or " + hint
-		} else if v.panel.Name == "impl" { // as of a heatmap that nobody told otherwise
+		} else if v.panel.Name == "impl" { // the default of a heatmap
 			hint = "add --panel " + left[0].Name + " and --where impl=NAME, or " + hint
 		}
 		return nil, nil, false, fmt.Errorf("plots: a map shows one value per place, but the records also differ in %s: %s", titles(left), hint)
@@ -73,7 +74,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 	return g, at, tuned, nil
 }
 
-// rows is the second axis of a map.
+// rows returns the vertical axis of a grid.
 func (v *view) rows(recs []results.Record) (quantity.Axis, error) {
 	name := v.Rows
 	if name == "" {
@@ -89,13 +90,13 @@ func (v *view) rows(recs []results.Record) (quantity.Axis, error) {
 	return a, nil
 }
 
-// Heatmap colours a measure over two axes, with a panel for each technique
-// unless panels are asked for by another axis.
+// Heatmap colours a measure over two axes, with a panel for each technique unless s.Panel names
+// another axis.
 func Heatmap(recs []results.Record, s Spec) (*Grid, error) {
 	if s.Panel == "" {
 		s.Panel = or(s.Series, "impl")
 	}
-	// One value a place: what the panels and axes do not tell apart is an error.
+	// A cell shows one value: records that axes and panels do not distinguish are an error.
 	s.Series = "device"
 	if s.Panel == "device" {
 		s.Series = "impl"

@@ -12,9 +12,8 @@ import (
 	"rnnbench/plots/quantity"
 )
 
-// Inline draws the figure as an SVG element to be put into a page. What its
-// marks stand for is in titles of invisible shapes above them, which browsers
-// show. Colours and sizes are of the element; its fonts are the page's.
+// Inline draws the figure as an SVG element for an HTML page. Invisible shapes above the marks have
+// titles, which browsers show as tooltips. The element sets colours and sizes; the page sets fonts.
 func Inline(f Figure) (svg string, err error) {
 	defer func() {
 		if p := recover(); p != nil { // as in Write
@@ -50,7 +49,7 @@ func Inline(f Figure) (svg string, err error) {
 	return b.String(), nil
 }
 
-// A hoverCanvas remembers what is where.
+// A hoverCanvas records the places of values and their texts.
 type hoverCanvas struct {
 	svgCanvas
 	spots []spot
@@ -61,7 +60,7 @@ type spot struct {
 	text string
 }
 
-// say tells what is at r, where the canvas wants to know.
+// say records the text of the value at r, if c draws on a hoverCanvas.
 func say(c *draw.Canvas, r vg.Rectangle, format string, args ...any) {
 	under := c.Canvas
 	for inner, ok := under.(draw.Canvas); ok; inner, ok = under.(draw.Canvas) {
@@ -72,13 +71,13 @@ func say(c *draw.Canvas, r vg.Rectangle, format string, args ...any) {
 	}
 }
 
-// around is a square that is easy to point at.
+// around returns a square around p that is large enough to point at.
 func around(p vg.Point) vg.Rectangle {
 	const reach = 6
 	return vg.Rectangle{Min: vg.Point{X: p.X - reach, Y: p.Y - reach}, Max: vg.Point{X: p.X + reach, Y: p.Y + reach}}
 }
 
-// spell writes a value with its interval.
+// spell formats a value with its interval, if lo < hi.
 func (a Axis) spell(v, lo, hi float64) string {
 	format := a.Spell
 	if format == nil {

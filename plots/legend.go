@@ -10,7 +10,7 @@ import (
 	"rnnbench/plots/quantity"
 )
 
-// mostEntries is how many series one legend may have; beyond, panels have their own.
+// mostEntries is the most series of one legend. With more, each panel has its own legend.
 const mostEntries = 8
 
 // gaps reports whether s lacks a value somewhere.
@@ -18,7 +18,7 @@ func (s Series) gaps() bool {
 	return slices.ContainsFunc(s.Points, func(p Point) bool { return p.Missing })
 }
 
-// labels are those of series, each once.
+// labels returns the distinct labels of series.
 func labels(all []Series) (list []string) {
 	for _, s := range all {
 		if !slices.Contains(list, s.Label) {
@@ -28,8 +28,8 @@ func labels(all []Series) (list []string) {
 	return list
 }
 
-// split divides panels of more series than a legend may have among several, those
-// of one technique together.
+// split divides panels with more series than mostEntries into several, and keeps the series of one
+// technique together.
 func (ch *Chart) split() *Chart {
 	if len(labels(ch.series())) <= mostEntries || !slices.ContainsFunc(ch.Panels, func(p Panel) bool { return len(p.Series) > mostEntries }) {
 		return ch
@@ -42,7 +42,7 @@ func (ch *Chart) split() *Chart {
 	return &out
 }
 
-// split divides a panel's series among as many panels as they need.
+// split divides a panel's series among as many panels as needed.
 func (p Panel) split() []Panel {
 	if len(p.Series) <= mostEntries {
 		return []Panel{p}
@@ -58,7 +58,7 @@ func (p Panel) split() []Panel {
 		}
 	}
 	if slices.ContainsFunc(parts, func(q Panel) bool { return titleOf(q.Series) == "" }) {
-		return parts // legends say what is in each
+		return parts // the legends tell the panels apart
 	}
 	for i := range parts {
 		parts[i].Title = strings.TrimPrefix(p.Title+": "+titleOf(parts[i].Series), ": ")
@@ -66,7 +66,7 @@ func (p Panel) split() []Panel {
 	return parts
 }
 
-// families sorts series by the technique that their labels begin with.
+// families groups series by the technique with which their labels begin.
 func families(all []Series) (list [][]Series) {
 	var heads []string
 	for _, s := range all {
@@ -86,7 +86,7 @@ func family(s Series) string {
 	return head
 }
 
-// titleOf names the families of a panel; "" where they are many.
+// titleOf names the families of a panel; "": more than three.
 func titleOf(all []Series) string {
 	var names []string
 	for _, f := range families(all) {
@@ -103,7 +103,7 @@ func (ch *Chart) ownLegends() bool {
 	return len(ch.Panels) > 1 && len(labels(ch.series())) > mostEntries
 }
 
-// entries are those of a legend of series.
+// entries returns the legend's entries for series.
 func (ch *Chart) entries(all []Series, look map[string]look) (list []entry) {
 	for _, label := range labels(all) {
 		s := all[slices.IndexFunc(all, func(s Series) bool { return s.Label == label })]
@@ -118,7 +118,7 @@ func (ch *Chart) entries(all []Series, look map[string]look) (list []entry) {
 	return list
 }
 
-// legendColumns is in how many columns labels fit below a panel.
+// legendColumns returns in how many columns labels fit below a panel, 1 to 3.
 func legendColumns(names []string, width vg.Length) int {
 	widest := vg.Length(0)
 	for _, n := range names {
@@ -129,7 +129,7 @@ func legendColumns(names []string, width vg.Length) int {
 
 const legendRow = 15 * vg.Length(1)
 
-// legendHeight is what the largest of the panels' legends takes.
+// legendHeight returns the height of the highest of the panels' legends.
 func (ch *Chart) legendHeight(width vg.Length) (h vg.Length) {
 	for _, p := range ch.Panels {
 		names := labels(p.Series)
@@ -139,8 +139,8 @@ func (ch *Chart) legendHeight(width vg.Length) (h vg.Length) {
 	return h
 }
 
-// legend draws a panel's legend below it. A label that is too long for the panel is
-// shortened there; the value under the pointer has it in full.
+// legend draws a panel's legend below it. It shortens a label that is too long for the panel;
+// tooltips show the whole label.
 func (ch *Chart) legend(at draw.Canvas, p Panel, width vg.Length, look map[string]look) {
 	list := ch.entries(p.Series, look)
 	columns := legendColumns(labels(p.Series), width)
@@ -159,8 +159,8 @@ func (ch *Chart) legend(at draw.Canvas, p Panel, width vg.Length, look map[strin
 	}
 }
 
-// values are what a panel's axes have to cover: places, values with their intervals,
-// and the ends of guides.
+// values returns what a panel's axes must cover: places, values with their intervals, and the ends
+// of guides.
 func (p Panel) values() (xs, ys, guides []float64) {
 	for _, s := range p.Series {
 		for _, pt := range s.Points {
@@ -184,12 +184,12 @@ func (p Panel) values() (xs, ys, guides []float64) {
 	return xs, ys, guides
 }
 
-// mostDodge is how far the first and the last series stand apart: less than what an
-// axis has beyond its data.
+// mostDodge is the largest distance between the first and the last series at one place. It is less
+// than an axis extends beyond its data.
 const mostDodge = 24 * vg.Length(1)
 
-// dodge is how far the marks of each series stand aside, so that intervals at one
-// place do not lie upon each other: not at all where none do.
+// dodge returns how far to shift each series to the right, so that intervals at one place do not
+// overlap. Series whose intervals overlap no others are not shifted.
 func (p *panelPlotter) dodge(tx, ty func(float64) vg.Length) []vg.Length {
 	shift := make([]vg.Length, len(p.Series))
 	type bar struct {
@@ -205,7 +205,7 @@ func (p *panelPlotter) dodge(tx, ty func(float64) vg.Length) []vg.Length {
 				continue
 			}
 			places = append(places, pt.X)
-			if lo, hi := ty(pt.Lo), ty(pt.Hi); pt.interval() && hi-lo > 2*markRadius { // others are behind their marks
+			if lo, hi := ty(pt.Lo), ty(pt.Hi); pt.interval() && hi-lo > 2*markRadius { // a mark hides a shorter interval
 				bars[pt.X] = append(bars[pt.X], bar{k, lo, hi})
 			}
 		}

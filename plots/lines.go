@@ -9,15 +9,15 @@ import (
 	"rnnbench/results"
 )
 
-// mostSeries is how many lines a reader can follow, and then some.
+// mostSeries is the most lines of a figure, more than a reader can follow.
 const mostSeries = 24
 
 // mostPanels is how many panels fit on a page.
 const mostPanels = 16
 
-// Lines draws a measure against a numeric axis, a line for each technique.
-// Axes that would put two records on one place split the lines further. Where a
-// record failed or was skipped the line has a gap, and a mark below it.
+// Lines draws a measure against a numeric axis, with a line for each technique. If records at one
+// place differ in other axes, these axes divide the lines further. Where a record failed or was
+// skipped, the line has a gap with a cross below.
 func Lines(recs []results.Record, s Spec) (*Chart, error) {
 	v, err := s.resolve(recs, "flops")
 	if err != nil {
@@ -47,7 +47,7 @@ func Lines(recs []results.Record, s Spec) (*Chart, error) {
 	return ch, nil
 }
 
-// What marks above the lines that are to be the limits mean.
+// Notes that explain marks above the lines of limits.
 const (
 	peakNote = "The peak is for single-precision multiply-adds; tensor cores exceed it."
 	copyNote = "The copy rate is for main memory; data in caches exceeds it."
@@ -71,8 +71,8 @@ func (v *view) scale() Scale {
 	return Auto
 }
 
-// xAxis spaces sizes by their logarithm, as sweeps do, and has ticks where they
-// were measured.
+// xAxis returns the horizontal axis: logarithmic for sizes, as sweeps space them, with ticks at the
+// measured values.
 func (v *view) xAxis() Axis {
 	if v.x.Progress {
 		return Axis{Title: capital(v.x.Title), Scale: Linear}
@@ -93,7 +93,7 @@ func (v *view) xAxis() Axis {
 	return a
 }
 
-// guides are the lines that help to judge the values.
+// guides returns the lines that help to judge the values: the peak, or a speed-up of 1.
 func (v *view) guides() []Guide {
 	switch v.measure.Name {
 	case "speedup":
@@ -113,7 +113,7 @@ func (v *view) peak() float64 {
 	return v.Peak
 }
 
-// panels sorts the records into panels and series.
+// panels divides the records into panels and series, and returns them with the figure's notes.
 func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 	axes := []quantity.Axis{v.series, v.x}
 	if v.panel.Name != "" {
@@ -189,7 +189,7 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 	return panels, notes, nil
 }
 
-// point is r at x, with its interval.
+// point returns the value of r at x, with its interval.
 func (v *view) point(r *results.Record, x float64) Point {
 	y, ok := v.value(r)
 	if !ok {
@@ -204,7 +204,7 @@ func (v *view) point(r *results.Record, x float64) Point {
 	return pt
 }
 
-// panelTitle names the place of r on the axis that panels are by.
+// panelTitle returns the title of the panel to which r belongs.
 func (v *view) panelTitle(r *results.Record) string {
 	switch {
 	case v.panel.Name == "":
@@ -215,7 +215,7 @@ func (v *view) panelTitle(r *results.Record) string {
 	return v.panel.Text(r)
 }
 
-// dropEmpty leaves out the series that have no value in any panel, and names them.
+// dropEmpty removes the series without a value in any panel, and returns their labels.
 func dropEmpty(panels []Panel, all map[string]bool) (gone []string) {
 	some := map[string]bool{}
 	for _, p := range panels {
@@ -244,7 +244,7 @@ func titles(axes []quantity.Axis) string {
 	return strings.Join(words, " and ")
 }
 
-// notes says what a reader must know to judge the figure.
+// notes returns what a reader must know to judge the figure.
 func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []string, used []quantity.Axis) []string {
 	var notes []string
 	if intervals {
@@ -254,7 +254,7 @@ func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []st
 	if tuned {
 		notes = append(notes, tunedNote)
 	}
-	// Records that ran and yet have no value lack a baseline, or a peak.
+	// Records that ran but have no value lack a baseline or a peak.
 	ran := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() <= 0 })
 	broke := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() > 0 })
 	if len(broke) > 0 {

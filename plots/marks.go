@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// marks are the shapes that tell series apart without colour, the plainest first.
-// There is no cross among them: that is what has no result.
+// marks returns the shapes that distinguish series without colour, the plainest first. A cross is
+// not among them, since it marks missing results.
 func marks() []draw.GlyphDrawer {
 	return []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamond{}, nabla{}, star{}, plus{}, rightward{}, leftward{}, plank{}}
 }
@@ -22,8 +22,8 @@ type shape struct {
 
 func (l look) shape() shape { return shape{fmt.Sprintf("%T", l.glyph), l.hollow} }
 
-// apart gives l a mark that no other series has, as long as there are any: its own,
-// if that is free, else the same filled otherwise, else the first that is free.
+// apart gives l a mark that is not taken: its own mark if that is free, else the same shape hollow
+// or filled, else the first free one. If all are taken, l keeps its own.
 func apart(l look, taken func(shape) bool) look {
 	if !taken(l.shape()) {
 		return l

@@ -14,8 +14,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestMarks: each series has a mark of its own, so that colour alone tells none, and
-// a technique keeps the one that it has in every figure.
+// TestMarks: each series has its own mark, so that no two differ by colour alone. A technique has
+// the same mark in every figure.
 func TestMarks(t *testing.T) {
 	all := []Series{{Label: "variant"}, {Label: "persistent"}, {Label: "cudnn"}, {Label: "cudnn static", Like: "cudnn"}}
 	for i := range 14 {
@@ -34,8 +34,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestLooksAreTheSame: series have the same looks each time, also where forms of a vendor's library
-// are more than its marks.
+// TestLooksAreTheSame: series get the same looks each time, even if a vendor's library has more
+// variants than marks.
 func TestLooksAreTheSame(t *testing.T) {
 	var all []Series
 	for _, l := range []string{"naive", "cudnn", "cudnn persistent", "cudnn static", "cudnn static small", "cudnn padded", "cudnn static padded"} {
@@ -51,8 +51,7 @@ func TestLooksAreTheSame(t *testing.T) {
 	}
 }
 
-// TestIntervalsStandAside: intervals of one place that would lie upon each other stand aside, and
-// those that do not stay.
+// TestIntervalsStandAside: intervals at one place are shifted if they would overlap, and only then.
 func TestIntervalsStandAside(t *testing.T) {
 	one := func(y float64) Series {
 		return Series{Label: fmt.Sprint(y), Points: []Point{{X: 1, Y: y, Lo: y - 10, Hi: y + 10}, {X: 2, Y: y}}}
@@ -69,7 +68,7 @@ func TestIntervalsStandAside(t *testing.T) {
 	}
 }
 
-// TestMostEntries: no legend has more than eight series: panels have their own then.
+// TestMostEntries: no legend has more than mostEntries series; with more, each panel has its own.
 func TestMostEntries(t *testing.T) {
 	for _, n := range []int{3, 8, 9, 20} {
 		ch := &Chart{X: Axis{Title: "x"}, Y: Axis{Title: "y"}, Panels: []Panel{{}}}
@@ -99,7 +98,7 @@ func TestMostEntries(t *testing.T) {
 	}
 }
 
-// TestRoofs: each precision has a roof of its own, as the device measured it.
+// TestRoofs: each precision has its own roof, as the device measured it.
 func TestRoofs(t *testing.T) {
 	var recs []results.Record
 	for _, precision := range []string{"fp32", "bf16", "fp16"} {
@@ -130,7 +129,7 @@ func TestRoofs(t *testing.T) {
 	}
 }
 
-// TestPanelHasItsOwnRange: a panel whose data lie in a part of the axis has that part alone.
+// TestPanelHasItsOwnRange: a panel whose data cover a small part of the axis shows only that part.
 func TestPanelHasItsOwnRange(t *testing.T) {
 	a := Axis{Scale: Log, Places: []float64{1, 2, 4, 64, 1024}}
 	all := a.fit(a.Places, edge, edge)
@@ -145,8 +144,8 @@ func TestPanelHasItsOwnRange(t *testing.T) {
 	}
 }
 
-// TestNoResultAtAll: a series without any value takes no place in the legend, and the
-// notes say which it was and why.
+// TestNoResultAtAll: a series without any value is not in the legend. The notes name it and say why
+// it has no value.
 func TestNoResultAtAll(t *testing.T) {
 	recs := synthetic.Ladder(512, 64)
 	one := recs[0]

@@ -27,7 +27,7 @@ var (
 	render = flag.String("render", "", "folder to draw every case into, to look at")
 )
 
-// A drawing is a figure that tests draw, with its records.
+// A drawing is a figure for tests, with its records.
 type drawing struct {
 	name string
 	recs []results.Record
@@ -56,7 +56,7 @@ func drawings() []drawing {
 	for i := range failed {
 		failed[i] = synthetic.Fail(failed[i], results.Failed, results.ReasonOOM, "out of memory")
 	}
-	// Every third record is missing, and nobody says why.
+	// Every third record is missing, without a reason.
 	holes := slices.Clone(one)
 	holes = slices.DeleteFunc(holes, func(r results.Record) bool { return r.Seq%3 == 0 })
 
@@ -87,7 +87,7 @@ func drawings() []drawing {
 			}
 		}
 	}
-	// Values that no measurement should give, and a broken tool might.
+	// Values that only a broken tool would record.
 	odd = slices.Clone(one)
 	for i := range odd {
 		bad := []float64{math.NaN(), math.Inf(1), 0, -1, 5e-324}[i%5]
@@ -174,8 +174,8 @@ func svg(t *testing.T, f Figure) []byte {
 	return b.Bytes()
 }
 
-// TestFigures draws every case, checks what holds for all figures, and compares
-// them with those that were looked at and found right.
+// TestFigures draws every case, checks what holds for all figures, and compares the figures with
+// golden files that were inspected by eye.
 func TestFigures(t *testing.T) {
 	for _, d := range drawings() {
 		t.Run(d.name, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestFigures(t *testing.T) {
 			if !bytes.Contains(got, []byte("<title>")) || !bytes.Contains(got, []byte("sans-serif")) {
 				t.Error("no title, or no font to fall back to")
 			}
-			// The order of the records is that of the sweep, which may be random.
+			// Records are in the order of the sweep, which may be random.
 			shuffled := slices.Clone(d.recs)
 			rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 			if g, err := d.draw(shuffled); err != nil {
@@ -204,7 +204,7 @@ func TestFigures(t *testing.T) {
 			} else if again := svg(t, g); !bytes.Equal(got, again) {
 				t.Error("the figure depends on the order of the records")
 			}
-			// Other machines may round the last digit of a coordinate otherwise.
+			// Other architectures may round the last digit of a coordinate differently.
 			if runtime.GOARCH == "amd64" {
 				golden.Check(t, "synthetic-"+d.name+".svg", got, *update)
 			}
@@ -257,7 +257,7 @@ func TestFormats(t *testing.T) {
 		t.Errorf("no PDF: %v", err)
 	}
 
-	// Letters that a font or an encoding lacks are no reason to fail.
+	// Characters that a font or an encoding lacks cause no error.
 	odd, err := Draw(synthetic.Sweep([]int{256, 512}, []int{32}), Spec{Title: "≥ 漢字 🙂 × µ ± “quoted”"})
 	if err != nil {
 		t.Fatal(err)
@@ -293,8 +293,7 @@ func TestPanicBecomesError(t *testing.T) {
 	}
 }
 
-// TestLimits holds that a figure says why marks lie above its limits, and says so
-// only where they do.
+// TestLimits: a figure explains marks above its limits if there are any, and only then.
 func TestLimits(t *testing.T) {
 	recs := synthetic.Sweep([]int{256, 512}, []int{32})
 	most := 0.0
@@ -395,7 +394,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestTenSeriesCanBeToldApart checks that ten series and more can be told apart.
+// TestTenSeriesCanBeToldApart: sixteen series all look different.
 func TestTenSeriesCanBeToldApart(t *testing.T) {
 	var all []Series
 	for _, l := range []string{"naive", "cudnnstyle", "persistent", "scan", "scc", "cudnn"} {
@@ -414,7 +413,7 @@ func TestTenSeriesCanBeToldApart(t *testing.T) {
 	}
 }
 
-// TestLargeFamily tells apart series that are like one another, however many.
+// TestLargeFamily: many series of one family all look different.
 func TestLargeFamily(t *testing.T) {
 	all := []Series{{Label: "T=512, scan", Like: "T=512"}, {Label: "T=512, naive", Like: "T=512"}}
 	for i := range 10 {
@@ -430,8 +429,7 @@ func TestLargeFamily(t *testing.T) {
 	}
 }
 
-// TestVendorIsDashed checks that of many settings of a vendor's library none is
-// drawn solid.
+// TestVendorIsDashed: no setting of a vendor's library has a solid line.
 func TestVendorIsDashed(t *testing.T) {
 	all := []Series{{Label: "naive"}}
 	for i := range 9 {
@@ -444,7 +442,7 @@ func TestVendorIsDashed(t *testing.T) {
 	}
 }
 
-// TestTextWidths holds every text of an SVG to the width it was laid out with.
+// TestTextWidths: every text of an SVG declares the width with which it was laid out.
 func TestTextWidths(t *testing.T) {
 	ch, err := Lines(synthetic.Ladder(512, 64), Spec{X: "hidden"})
 	if err != nil {

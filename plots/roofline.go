@@ -11,9 +11,9 @@ import (
 	"rnnbench/results"
 )
 
-// Roofline draws each record at its arithmetic intensity below the roofs of the
-// machine: the rate at which it copies, and its peak in the record's precision. Each
-// precision has a panel.
+// Roofline draws the throughput of each record over its arithmetic intensity, in FLOP/byte. The
+// roofs are the machine's copy rate and its peak in the record's precision. Each precision has a
+// panel.
 func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 	s.Y, s.X, s.Panel = "flops", "", ""
 	v, err := s.resolve(recs, "flops")
@@ -64,12 +64,12 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 	return ch, nil
 }
 
-// RoofsOf are the rates that a device reached in the library's products, by precision,
-// as it described them.
+// RoofsOf returns the rates, in FLOP/s by precision, that a device measured for the library's
+// products.
 func RoofsOf(d results.Device) map[string]float64 { return d.ProductRates() }
 
-// roof is the peak of the machine in the precision of records, and whether that is their
-// own. Where it is unknown, the roof is that of single precision.
+// roof returns the machine's peak in the precision of records; own is true. If that is unknown, it
+// returns the peak in single precision; own is false.
 func (v *view) roof(recs []*results.Record) (peak float64, own bool) {
 	r := recs[0]
 	peak = v.Roofs[r.Point.Precision]
@@ -85,7 +85,7 @@ func (v *view) roof(recs []*results.Record) (peak float64, own bool) {
 	return v.singlePeak(), false
 }
 
-// singlePeak is the machine's peak in single precision; 0: unknown.
+// singlePeak returns the machine's peak in single precision; 0: unknown.
 func (v *view) singlePeak() float64 {
 	if v.Peak == 0 {
 		return quantity.SinglePeak(v.recs)
@@ -93,12 +93,12 @@ func (v *view) singlePeak() float64 {
 	return v.Peak
 }
 
-// roofs are the lines above a panel's marks, as far as the marks reach.
+// roofs returns the lines of the roofs, as far to the left and right as a panel's marks reach.
 func roofs(p Panel, copyRate, peak float64, precision string) (list []Guide) {
 	xs, _, _ := p.values()
 	lo, hi := slices.Min(xs)/1.5, slices.Max(xs)*1.5
 	ridge := peak / copyRate
-	const near = 4 // the ridge is drawn where it is not far from the marks
+	const near = 4 // the ridge is drawn if it is within this factor of the marks
 	if ridge > hi && ridge < near*hi {
 		hi = 1.5 * ridge
 	}
@@ -115,8 +115,8 @@ func roofs(p Panel, copyRate, peak float64, precision string) (list []Guide) {
 	return list
 }
 
-// intensities are the series of records with their operations over bytes, and lost
-// with those that have none.
+// intensities returns the series of records over their FLOP/byte. It appends records without a
+// value or an intensity to lost.
 func (v *view) intensities(recs []*results.Record, lost []*results.Record) ([]Series, []*results.Record) {
 	var list []Series
 	for _, group := range quantity.Split(recs, v.series) {
@@ -144,7 +144,7 @@ func (v *view) intensities(recs []*results.Record, lost []*results.Record) ([]Se
 	return list, lost
 }
 
-// roofNotes says what is not drawn, and what marks above the roofs mean.
+// roofNotes returns notes on records that are not drawn, and on marks above the roofs.
 func (v *view) roofNotes(lost []*results.Record, above, faster bool, unknown []string) (notes []string) {
 	broke := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() > 0 })
 	if len(broke) > 0 {

@@ -13,33 +13,32 @@ import (
 type Scale int
 
 const (
-	Auto Scale = iota // linear, or logarithmic where values span more than a decade
+	Auto Scale = iota // logarithmic if all values are positive and span more than a factor of 12, else linear
 	Linear
 	Log
 )
 
-// An Axis of a Chart.
+// An Axis describes an axis of a figure.
 type Axis struct {
 	Title  string // with the unit
 	Scale  Scale
-	Places []float64            // values to prefer for ticks, as the sizes of a sweep
-	Format func(float64) string // spells a tick; nil: with SI prefixes
-	Spell  func(float64) string // spells a value; nil: with SI prefixes
-	// Zero keeps 0 on a linear scale, as lengths from there are compared.
+	Places []float64            // preferred values for ticks, such as the sizes of a sweep
+	Format func(float64) string // formats a tick; nil: with SI prefixes
+	Spell  func(float64) string // formats a value; nil: with SI prefixes
+	// Zero keeps 0 on a linear scale, so that lengths from 0 can be compared.
 	Zero bool
 }
 
-// scaling is an axis with its range decided.
+// A scaling is the range of an axis.
 type scaling struct {
 	min, max float64
 	log      bool
-	strip    float64 // share of the axis below the data, for marks of what is missing
+	strip    float64 // share of the axis below the data, for crosses of missing values
 }
 
-// at is the place of v between 0 and 1. A value that has no logarithm lies
-// outside.
+// at returns the place of v between 0 and 1. On a logarithmic scale, it returns -Inf for v <= 0.
 //
-// Note: gonum's axes run from 0 to 1 and are given places, not values. Its
+// Note: gonum's own axes always run from 0 to 1 here, and get places instead of values. Its
 // LogScale panics at 0, and it centres titles by value.
 func (s scaling) at(v float64) float64 {
 	if !s.log {
@@ -51,8 +50,8 @@ func (s scaling) at(v float64) float64 {
 	return s.strip + (1-s.strip)*math.Log(v/s.min)/math.Log(s.max/s.min)
 }
 
-// of is the range of a panel, and the axis with its places alone: a panel whose data
-// lie in a part of the range of all does not run over what is not there.
+// of returns the range of a panel, and the axis with the places within it. The range is all, or a
+// narrower one if the panel's data cover only a part of all.
 func (a Axis) of(p Panel, all scaling) (scaling, Axis) {
 	xs, _, _ := p.values()
 	own := a
@@ -70,7 +69,7 @@ func (a Axis) of(p Panel, all scaling) (scaling, Axis) {
 	return s, own
 }
 
-// on puts ticks at their places.
+// on returns the ticks with their values replaced by places between 0 and 1.
 func (s scaling) on(t plot.ConstantTicks) plot.ConstantTicks {
 	out := slices.Clone(t)
 	for i := range out {
@@ -79,8 +78,8 @@ func (s scaling) on(t plot.ConstantTicks) plot.ConstantTicks {
 	return out
 }
 
-// fit chooses the range of an axis around values, with a share of space at each
-// end. Values that the scale cannot show are ignored.
+// fit returns the range of an axis around values. below and above are the free space at each end,
+// as shares of the values' span. fit ignores values that the scale cannot show.
 func (a Axis) fit(values []float64, below, above float64) scaling {
 	positive := math.Inf(1)
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -124,8 +123,8 @@ func (a Axis) fit(values []float64, below, above float64) scaling {
 	return s
 }
 
-// ticks places ticks where the data lies if that leaves room for the labels,
-// else at round numbers. The axis has room for so many labels.
+// ticks returns ticks at a.Places if there are at most 24, else at round numbers. room returns the
+// share of the axis that a label takes; ticks whose labels do not fit have none.
 func (a Axis) ticks(s scaling, room func(label string) float64) plot.ConstantTicks {
 	format := a.Format
 	if format == nil {
@@ -153,10 +152,10 @@ func (a Axis) ticks(s scaling, room func(label string) float64) plot.ConstantTic
 	return t
 }
 
-// thin labels as many of the places as have room: all of them, or every other
-// one and so on, the rest being ticks without a label.
+// thin returns a tick for every place, and labels as many as there is room for: all, or every
+// second one, or every third one, and so on.
 func thin(places []float64, s scaling, format func(float64) string, room func(string) float64) plot.ConstantTicks {
-	// Where sizes crowd, the powers of two among them are the ones to name.
+	// If there is no room for all, it first tries to label only powers of two.
 	for pass := range 2 {
 		keep := places
 		if pass == 1 {
@@ -203,7 +202,7 @@ func label(places, keep []float64, format func(float64) string) plot.ConstantTic
 	return t
 }
 
-// linearTicks are about n round numbers.
+// linearTicks returns about n round numbers from lo to hi.
 func linearTicks(lo, hi float64, n int) []float64 {
 	raw := (hi - lo) / float64(n)
 	power := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -221,8 +220,8 @@ func linearTicks(lo, hi float64, n int) []float64 {
 	return out
 }
 
-// logTicks are powers of ten with what lies between: 1, 2, 5 where few decades
-// are in view.
+// logTicks returns powers of ten as major ticks, also their multiples by 2 and 5 if there are few
+// decades. Other multiples are minor ticks.
 func logTicks(lo, hi float64) (major, minor []float64) {
 	decades := math.Log10(hi / lo)
 	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))

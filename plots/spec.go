@@ -1,10 +1,10 @@
 // Package plots draws records: throughput against sizes, maps of values and of
 // winners, speed-ups, ladders of optimisations and rooflines. A figure is a
-// function of records and of what is asked of it; the same records give the same
-// bytes, in whatever order they come.
+// function of its records and its Spec. The same records give the same bytes, in
+// any order.
 //
-// Records become a Chart, Bars or a Grid, which hold what is drawn and can be
-// added to, say by the numbers that a paper prints; Save writes any of them.
+// Records become a Chart, Bars or a Grid. Callers may add to them, for example
+// the numbers of a paper; Save writes any of them.
 package plots
 
 import (
@@ -17,27 +17,27 @@ import (
 	"rnnbench/results"
 )
 
-// A Spec says what to draw. The zero value of a field stands for the usual.
+// A Spec says what to draw. The zero value of a field means its default.
 type Spec struct {
-	Kind     string             // one of Kinds; usually "lines"
-	X        string             // axis to the right; usually the first numeric one that varies
-	Rows     string             // axis upwards of a heatmap or winner map; usually the next one
-	Y        string             // measure; usually "flops", or "speedup" for a speed-up
-	Panel    string             // axis with a panel for each of its places; usually none
-	Series   string             // axis with a line for each of its places; usually "impl"
-	Baseline string             // technique that speed-ups are over; usually "naive"
-	Scale    string             // "linear" or "log" for values; usually what fits them
-	Peak     float64            // FLOP/s of the machine; 0: as the records say; negative: not drawn
-	Copy     float64            // B/s that the machine copies, for rooflines
-	Roofs    map[string]float64 // FLOP/s that it reaches in products of a precision, for rooflines; absent: unknown
-	Machine  string             // for the subtitle; usually the device that the records name
-	Title    string             // usually says what is drawn
+	Kind     string             // one of Kinds; default "lines"
+	X        string             // horizontal axis; default the first numeric one that varies
+	Rows     string             // vertical axis of a heatmap or winner map; default the next one
+	Y        string             // measure; default "flops", or "speedup" for a speed-up
+	Panel    string             // axis with a panel for each of its places; default none
+	Series   string             // axis with a line for each of its places; default "impl"
+	Baseline string             // technique that speed-ups are over; default "naive"
+	Scale    string             // "linear" or "log" for values; default Auto
+	Peak     float64            // peak of the machine in FLOP/s; 0: of the records; negative: not drawn
+	Copy     float64            // copy rate of the machine in B/s, for rooflines
+	Roofs    map[string]float64 // FLOP/s of products by precision, for rooflines; absent: unknown
+	Machine  string             // name for the subtitle; default the device of the records
+	Title    string             // default: names the measure and the axes
 }
 
 // Kinds lists the kinds of figures.
 func Kinds() []string { return []string{"lines", "speedup", "heatmap", "winner", "roofline"} }
 
-// Draw makes the figure that s asks for.
+// Draw returns the figure that s describes.
 func Draw(recs []results.Record, s Spec) (Figure, error) {
 	switch s.Kind {
 	case "lines", "":
@@ -54,7 +54,7 @@ func Draw(recs []results.Record, s Spec) (Figure, error) {
 	return nil, fmt.Errorf("plots: unknown kind %q: choose among %s", s.Kind, strings.Join(Kinds(), ", "))
 }
 
-// figure keeps a nil pointer from becoming a figure that is not nil.
+// figure returns a nil Figure with an error, instead of an interface that holds a nil pointer.
 func figure[T interface {
 	comparable
 	Figure
@@ -70,7 +70,7 @@ var (
 	errNoResults = errors.New("plots: no record has a result to draw")
 )
 
-// view is a Spec with its names looked up.
+// A view is a Spec with its defaults set and its names looked up.
 type view struct {
 	Spec
 	recs    []*results.Record
@@ -128,12 +128,12 @@ func (s Spec) resolve(recs []results.Record, measure string) (*view, error) {
 	return v, nil
 }
 
-// value reads the measure off r.
+// value returns the measure of r.
 func (v *view) value(r *results.Record) (quantity.Interval, bool) {
 	return v.measure.Of(r, v.base.For(r))
 }
 
-// lacks says why a record that ran has no value.
+// lacks returns why a record that ran has no value.
 func (v *view) lacks() string {
 	if v.measure.Ratio {
 		return "no baseline"
@@ -141,7 +141,7 @@ func (v *view) lacks() string {
 	return "n/a"
 }
 
-// usualAxis is the first first-class axis that varies and is not taken.
+// usualAxis returns the first numeric axis that varies and is not taken, else hidden, batch or steps.
 func usualAxis(recs []*results.Record, taken ...string) string {
 	for _, a := range quantity.Varying(recs) {
 		if a.Numeric && !slices.Contains(taken, a.Name) {
@@ -181,11 +181,11 @@ func (v *view) subtitle(except ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " · ")
 }
 
-// title is the title asked for, or else the one given.
+// title returns the title of the Spec, or else usual.
 func (v *view) title(usual string) string { return or(quantity.OneLine(v.Title), usual) }
 
-// follow notes the axes that change along with x, as in Hwang & Sung's streams
-// times steps: they are not on the figure, yet not constant.
+// follow returns a note on axes that vary but are not in the figure. In Hwang and Sung's
+// experiment, for example, steps vary along with the batch.
 func (v *view) follow(used ...quantity.Axis) []string {
 	var names []string
 	for _, a := range quantity.Varying(v.recs) {

@@ -15,8 +15,7 @@ import (
 	"rnnbench/plots/quantity"
 )
 
-// A look tells a series from others by colour, dash and mark, so that any one
-// of the three may fail.
+// A look is the colour, dash and mark of a series. Usually each of the three alone distinguishes it.
 type look struct {
 	color  color.NRGBA
 	dashes []vg.Length
@@ -28,8 +27,8 @@ func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 255}
 }
 
-// techniqueLook gives each technique the same look in every figure. The colours
-// are Okabe and Ito's, which people with any colour vision tell apart.
+// techniqueLook returns the look of a technique, the same in every figure. Readers with any colour
+// vision can distinguish its colours, which are Okabe and Ito's.
 func techniqueLook(label string) (look, bool) {
 	switch label {
 	case "naive":
@@ -49,10 +48,10 @@ func techniqueLook(label string) (look, bool) {
 	return look{}, false
 }
 
-// variations is how many series of a colour can be told apart.
+// variations is the number of dash patterns, which distinguish series of one colour.
 const variations = 4
 
-// variantLook is the look of the nth series that is no technique by itself.
+// variantLook returns the look of the nth series that is not a technique by itself.
 func variantLook(n int) look {
 	colors := []uint32{0x0072b2, 0xe69f00, 0x009e73, 0xd55e00, 0x56b4e9, 0x882255, 0x999933, 0xcc79a7, 0x332288, 0x4d4d4d}
 	glyphs := marks()
@@ -60,9 +59,9 @@ func variantLook(n int) look {
 	return look{color: rgb(colors[n%len(colors)]), glyph: glyphs[n%len(glyphs)], dashes: dashes[(n/len(colors))%len(dashes)]}
 }
 
-// looks gives each label of the series its look. Series that are like one
-// another share its colour and differ by dash and mark, unless all are alike or
-// they are too many to be told apart so.
+// looks returns a look for each label. Series of one family share a colour and differ by dash and
+// mark. Each series gets its own colour if all are one family, or the family is larger than
+// variations.
 func looks(all []Series) map[string]look {
 	families := map[string][]string{}
 	for _, s := range all {
@@ -86,7 +85,7 @@ func looks(all []Series) map[string]look {
 	byHead := map[string]look{}
 	taken := map[color.NRGBA]bool{}
 	vendors := marks()[:4]
-	seen := 0 // forms of a vendor's library
+	seen := 0 // variants of a vendor's library
 	for _, h := range heads {
 		if l, ok := techniqueLook(h); ok {
 			if quantity.Vendor(h) {
@@ -113,12 +112,12 @@ func looks(all []Series) map[string]look {
 	return vary(all, head, byHead)
 }
 
-// vary gives each series the look of its family, but the first of each another dash
-// and, where it is taken, another mark.
+// vary returns a look for each series: the look of its family, but with another dash for all but
+// the first, and with another mark if the mark is taken.
 func vary(all []Series, head func(Series) string, byHead map[string]look) map[string]look {
 	out := map[string]look{}
-	shapes := map[shape]string{}    // whose they are: a technique keeps its own
-	for _, h := range labels(all) { // in the order of series: forms of one library may have the same look
+	shapes := map[shape]string{}    // label that has the mark; a technique keeps its own
+	for _, h := range labels(all) { // in a fixed order, since variants of one library may have the same look
 		if _, ok := techniqueLook(h); !ok {
 			continue
 		}
@@ -127,12 +126,12 @@ func vary(all []Series, head func(Series) string, byHead map[string]look) map[st
 			shapes[l.shape()] = h
 		}
 	}
-	lines := map[string]bool{} // that are drawn, by colour and dash
+	lines := map[string]bool{} // colours and dashes in use
 	line := func(l look) string { return fmt.Sprint(l.color, l.dashes) }
 	for _, l := range byHead {
 		lines[line(l)] = true
 	}
-	before := map[string]int{} // of a family
+	before := map[string]int{} // series of each family so far
 	for _, s := range all {
 		if _, ok := out[s.Label]; ok {
 			continue
@@ -164,7 +163,7 @@ func vary(all []Series, head func(Series) string, byHead map[string]look) map[st
 	return out
 }
 
-// write is the style of text of that size.
+// write returns the style of text of that size.
 func write(size vg.Length, c color.Color) text.Style {
 	return text.Style{
 		Color:   c,
@@ -180,13 +179,13 @@ func bold(s text.Style) text.Style {
 	return s
 }
 
-// ink returns the colours of what is not data. They are functions so that
-// nothing can change them.
+// ink, faint and rule are the colours of text, minor text and grid lines. They are functions so
+// that nothing can change them.
 func ink() color.NRGBA   { return rgb(0x222222) }
 func faint() color.NRGBA { return rgb(0x666666) }
 func rule() color.NRGBA  { return rgb(0xe4e4e4) }
 
-// mix blends a into b: share 0 is a, 1 is b.
+// mix blends two colours: share 0 is a, 1 is b.
 func mix(a, b color.NRGBA, share float64) color.NRGBA {
 	m := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + share*(float64(y)-float64(x)))) }
 	return color.NRGBA{R: m(a.R, b.R), G: m(a.G, b.G), B: m(a.B, b.B), A: 255}
@@ -199,7 +198,7 @@ func ramp(share float64, stops ...uint32) color.NRGBA {
 	return mix(rgb(stops[i]), rgb(stops[i+1]), share-float64(i))
 }
 
-// onto is the colour of text that can be read on c.
+// onto returns a colour of text that is readable on c.
 func onto(c color.NRGBA) color.NRGBA {
 	linear := func(v uint8) float64 { return math.Pow(float64(v)/255, 2.2) }
 	if 0.2126*linear(c.R)+0.7152*linear(c.G)+0.0722*linear(c.B) > 0.2 {

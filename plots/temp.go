@@ -9,8 +9,8 @@ import (
 
 var temp sync.Mutex
 
-// withTemp runs f, which needs a folder for temporary files, as the writer of PDF does for
-// fonts. Where the usual one cannot be written, it is another one meanwhile.
+// withTemp runs f, which needs a writable folder for temporary files: the PDF writer does, for
+// fonts. If the default folder is not writable, withTemp sets TMPDIR to another one while f runs.
 func withTemp(f func() error) error {
 	temp.Lock()
 	defer temp.Unlock()
@@ -40,7 +40,7 @@ func withTemp(f func() error) error {
 	return fmt.Errorf("no folder for temporary files is writable: %w", first)
 }
 
-// writable reports why no folder can be made in dir.
+// writable returns an error if no folder can be created in dir; "": the default folder.
 func writable(dir string) error {
 	made, err := os.MkdirTemp(dir, "rnnbench-")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWithTemp: without a usable folder for temporary files there is another one, and the
-// variable is as it was afterwards.
+// TestWithTemp: if TMPDIR is not usable, withTemp finds another folder, and restores the variable
+// afterwards.
 func TestWithTemp(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the variable has another name")

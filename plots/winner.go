@@ -5,8 +5,7 @@ import (
 	"rnnbench/results"
 )
 
-// Winner shows which technique is the fastest at each place of two axes, and by
-// how much over the next.
+// Winner draws which technique is the fastest at each place of two axes, and by how much.
 func Winner(recs []results.Record, s Spec) (*Grid, error) {
 	s.Y = "time"
 	v, err := s.resolve(recs, "time")
@@ -58,7 +57,7 @@ func Winner(recs []results.Record, s Spec) (*Grid, error) {
 	return g, nil
 }
 
-// winner compares the records of one place.
+// winner returns the cell of the fastest of rivals, which are the records of one place.
 func winner(rivals []*results.Record, name func(*results.Record) string) GridCell {
 	var first, second *results.Record
 	for _, r := range rivals {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWrapLong: a word that is as long as a page is broken into lines that fit, and that
-// together are the word, soon enough not to be noticed.
+// TestWrapLong: a word as long as a page is broken into lines that fit and lose no letter, in little
+// time.
 func TestWrapLong(t *testing.T) {
 	word := strings.Repeat("wide-", 600)
 	sty := legendStyle()

@@ -20,11 +20,10 @@ import (
 	"rnnbench/results/files"
 )
 
-// Formats lists what Write accepts; a file's ending is one of them.
+// Formats lists the formats that Write accepts, which are also the endings of files.
 func Formats() []string { return []string{"svg", "png", "pdf"} }
 
-// Save writes the figure in the format of the path's ending. The file appears
-// whole or not at all.
+// Save writes the figure in the format of the path's ending. An error leaves no partial file.
 func Save(path string, f Figure) error {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	var buf bytes.Buffer
@@ -37,10 +36,10 @@ func Save(path string, f Figure) error {
 	return nil
 }
 
-// Write draws the figure in one of Formats. SVG and PNG are the same bytes for
-// the same figure; PDF carries the time of writing.
+// Write draws the figure in one of Formats. The same figure gives the same bytes in SVG and PNG; a
+// PDF also holds the time of writing.
 func Write(w io.Writer, f Figure, format string) (err error) {
-	// gonum panics where it cannot draw; nobody should lose a run over a figure.
+	// gonum panics if it cannot draw; a figure must not cost anybody a run.
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("plots: cannot draw the figure: %v", p)
@@ -80,8 +79,8 @@ func Write(w io.Writer, f Figure, format string) (err error) {
 	return err
 }
 
-// pdfCanvas lets a PDF have bold text: vgpdf files a bold font under its name
-// with no style, and then looks for it with one.
+// pdfCanvas makes bold text work in PDF. vgpdf stores a bold font by its name without a style, but
+// looks it up with one.
 type pdfCanvas struct{ *vgpdf.Canvas }
 
 // FillString implements vg.Canvas.
@@ -93,8 +92,8 @@ func (c pdfCanvas) FillString(f font.Face, at vg.Point, s string) {
 	c.Canvas.FillString(f, at, s)
 }
 
-// An svgCanvas remembers how wide each text was laid out: a viewer that lacks the
-// font has another one keep to that, and labels stay out of bars.
+// An svgCanvas records the width of each text. The SVG declares it, so that a viewer with another
+// font keeps to the width, and labels do not overlap bars.
 type svgCanvas struct {
 	*vgsvg.Canvas
 	widths []vg.Length
@@ -106,14 +105,14 @@ func (c *svgCanvas) FillString(f font.Face, at vg.Point, s string) {
 	c.Canvas.FillString(f, at, s)
 }
 
-// text is the SVG.
+// text returns the SVG with the width of each text.
 func (c *svgCanvas) text() (string, error) {
 	var svg bytes.Buffer
 	if _, err := c.WriteTo(&svg); err != nil {
 		return "", fmt.Errorf("plots: %w", err)
 	}
 	const mark = "<text "
-	parts := strings.Split(svg.String(), mark) // texts themselves are escaped
+	parts := strings.Split(svg.String(), mark) // texts are escaped and cannot contain mark
 	if len(parts) != len(c.widths)+1 {
 		return "", fmt.Errorf("plots: the figure is not an SVG as expected")
 	}
@@ -125,8 +124,8 @@ func (c *svgCanvas) text() (string, error) {
 	return b.String(), nil
 }
 
-// accessible gives an SVG a title for those who cannot see it, and fonts for
-// machines that lack the one it was laid out with.
+// accessible adds a title to an SVG for screen readers, and fallback fonts for machines that lack
+// ours.
 func accessible(svg, title, subtitle string) string {
 	words := title
 	if subtitle != "" {
@@ -138,7 +137,7 @@ func accessible(svg, title, subtitle string) string {
 		"font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif;")
 }
 
-// Note adds notes below a figure that it does not have.
+// Note adds notes below a figure, except those that it already has.
 func Note(f Figure, notes ...string) {
 	var have *[]string
 	switch f := f.(type) {

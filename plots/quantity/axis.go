@@ -1,6 +1,6 @@
-// Package quantity reads off records what tables and figures show: where a
-// record lies on an axis, what it measured and how surely, and how such numbers
-// are spelled. It neither draws nor prints.
+// Package quantity extracts from records what tables and figures show: their places on axes, and
+// measured values with confidence intervals. It also formats such numbers. It neither draws nor
+// prints.
 package quantity
 
 import (
@@ -14,25 +14,24 @@ import (
 	"rnnbench/results"
 )
 
-// An Axis is one property that tells records apart: a number such as the hidden
-// size, or a name such as the technique.
+// An Axis is one property by which records differ: a number such as the hidden size, or a name
+// such as the technique.
 type Axis struct {
-	Name    string // as a flag spells it
-	Title   string // as a figure spells it
-	Letter  string // the short form, as in H=512; empty: the value says enough alone
+	Name    string // in flags
+	Title   string // in figures
+	Letter  string // short form, as in H=512; empty: the value needs no name
 	Numeric bool
 
-	Progress bool // of training: a record a place, with no sizes to prefer for ticks
+	Progress bool // progress of training: each record has its own place, and ticks need no sizes
 
 	text   func(r *results.Record) string
 	number func(r *results.Record) (float64, bool)
 }
 
-// Text spells where r lies on the axis. Records with the same text are in the
-// same place.
+// Text returns r's place on the axis as text. Records with the same text have the same place.
 func (a Axis) Text(r *results.Record) string { return a.text(r) }
 
-// Number is where r lies on a numeric axis; false where it has no number.
+// Number returns r's place on a numeric axis; false: it has no number.
 func (a Axis) Number(r *results.Record) (float64, bool) {
 	if a.number == nil {
 		return 0, false
@@ -40,7 +39,7 @@ func (a Axis) Number(r *results.Record) (float64, bool) {
 	return a.number(r)
 }
 
-// Tag spells the place of r with the axis named, as in "H=512".
+// Tag returns r's place with the axis's letter, as in "H=512".
 func (a Axis) Tag(r *results.Record) string {
 	if a.Letter == "" {
 		return a.Text(r)
@@ -48,9 +47,9 @@ func (a Axis) Tag(r *results.Record) string {
 	return a.Letter + "=" + a.Text(r)
 }
 
-// Compare orders records along the axis: numbers by size, techniques as legends
-// list them, other names alphabetically with numbers in them by size. Records in
-// the same place are equal, whatever their numbers.
+// Compare orders records along the axis: numbers by size, techniques by Rank, and other names
+// alphabetically, with numbers inside them by size. Records at the same place compare as equal,
+// whatever their numbers.
 func (a Axis) Compare(x, y *results.Record) int {
 	if a.Text(x) == a.Text(y) {
 		return 0
@@ -77,20 +76,20 @@ func (a Axis) Compare(x, y *results.Record) int {
 	return natural(a.Text(x), a.Text(y))
 }
 
-// Label is the word for r's technique in tables and legends, on one line.
+// Label returns the name of r's technique in tables and legends, on one line.
 func Label(r *results.Record) string {
 	return OneLine(r.Label())
 }
 
-// OneLine replaces what would break a line or hide in it by spaces.
+// OneLine replaces line breaks and hidden characters by spaces, and joins adjacent ones.
 func OneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(c rune) bool {
 		return unicode.IsSpace(c) || safe.Hidden(c) || c == unicode.ReplacementChar
 	}), " ")
 }
 
-// Rank orders a technique with its label among others: the five of this
-// program, variants of them, and a vendor's library last.
+// Rank returns a technique's place in legends: first the five techniques of this program, then
+// variants, and a vendor's library last.
 func Rank(name, label string) int {
 	techniques := []string{"naive", "cudnnstyle", "persistent", "scan", "scc"}
 	switch i := slices.Index(techniques, label); {
@@ -102,7 +101,7 @@ func Rank(name, label string) int {
 	return len(techniques)
 }
 
-// Vendor says whether a label names the library of a device's maker.
+// Vendor reports whether a label names the library of a device's maker.
 func Vendor(label string) bool {
 	l := strings.ToLower(label)
 	return l == "cudnn" || strings.HasPrefix(l, "cudnn ") || strings.HasPrefix(l, "vendor")
@@ -125,8 +124,8 @@ func Axes() []Axis {
 	named := func(name, title string, text func(r *results.Record) string) Axis {
 		return Axis{Name: name, Title: title, text: text}
 	}
-	// Streams that were left to the technique differ from any number that was
-	// requested, but on a scale they lie at the number in use.
+	// A number of streams chosen by the technique is a place of its own, "auto". On a scale, it
+	// lies at the number in use.
 	streams := Axis{Name: "streams", Title: "streams", Letter: "S", Numeric: true,
 		text: func(r *results.Record) string {
 			if r.Point.Streams == 0 {
@@ -141,7 +140,7 @@ func Axes() []Axis {
 			}
 			return float64(n), n > 0
 		}}
-	// An input as wide as the hidden layer follows it and is no axis of its own.
+	// An input as wide as the hidden layer does not count as an axis that varies.
 	input := whole("input", "input size", "I")
 	input.text = func(r *results.Record) string {
 		if r.Point.Input == r.Point.Hidden {
@@ -190,14 +189,14 @@ func Axes() []Axis {
 	}
 }
 
-// percentOf spells the numbers of an axis with a percent sign.
+// percentOf adds a percent sign to the texts of an axis.
 func percentOf(a Axis) Axis {
 	number := a.text
 	a.text = func(r *results.Record) string { return number(r) + "%" }
 	return a
 }
 
-// embeddingText spells the table of an embedding, symbols × features.
+// embeddingText formats the size of an embedding table: symbols × features.
 func embeddingText(r *results.Record) string {
 	if r.Point.Symbols == 0 {
 		return "none"
@@ -205,7 +204,7 @@ func embeddingText(r *results.Record) string {
 	return fmt.Sprintf("%dx%d", r.Point.Symbols, r.Point.Embedding)
 }
 
-// softmaxText spells what the loss is of.
+// softmaxText formats the loss: the number of softmax groups, and whether steps are weighted.
 func softmaxText(r *results.Record) string {
 	text := "one"
 	if r.Point.Groups > 1 {
@@ -217,7 +216,8 @@ func softmaxText(r *results.Record) string {
 	return text
 }
 
-// AxisOf returns the axis of that name, which may be a knob of one of recs.
+// AxisOf returns the axis of that name, which may be a knob of one of recs. The error for an
+// unknown name suggests a known one.
 func AxisOf(name string, recs []results.Record) (Axis, error) {
 	all := Axes()
 	if i := slices.IndexFunc(all, func(a Axis) bool { return a.Name == name }); i >= 0 {
@@ -241,7 +241,7 @@ func AxisOf(name string, recs []results.Record) (Axis, error) {
 	}
 	names := make([]string, 0, len(knobs))
 	for k := range knobs {
-		if !slices.Contains(known, k) { // streams are both
+		if !slices.Contains(known, k) { // streams is both an axis and a knob
 			names = append(names, k)
 		}
 	}
@@ -263,7 +263,7 @@ func knob(name string) Axis {
 		}}
 }
 
-// suggest names what was probably meant, if anything was, and all known names.
+// suggest returns the name that was probably meant, if one is near, and all known names.
 func suggest(name string, known []string) string {
 	if len(known) == 0 {
 		return "none are known"
@@ -280,8 +280,8 @@ func suggest(name string, known []string) string {
 	return meant + "Choose among " + strings.Join(known, ", ")
 }
 
-// distance counts the edits between two names; a common beginning counts for a
-// little, so that "hid" finds "hidden".
+// distance returns twice the number of edits from a to b, or 1 if a is the beginning of b, so that
+// "hid" finds "hidden".
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -306,7 +306,7 @@ func distance(a, b string) int {
 	return d
 }
 
-// natural compares names with the numbers in them by size.
+// natural compares names alphabetically, but numbers inside them by size.
 func natural(a, b string) int {
 	for a != "" && b != "" {
 		na, ra := digits(a)

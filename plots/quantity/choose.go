@@ -8,7 +8,7 @@ import (
 	"rnnbench/results"
 )
 
-// Latest drops records that were measured again later, and keeps the order.
+// Latest returns the newest record of each key, in the order of recs.
 func Latest(recs []results.Record) []*results.Record {
 	type slot struct {
 		key, cache, data string
@@ -32,9 +32,9 @@ func Latest(recs []results.Record) []*results.Record {
 	return out
 }
 
-// Choose returns one record for each place along the axes, sorted along them in
-// turn. Where several settings of a technique fall on one place the fastest that
-// succeeded stands for them, and tuned is true.
+// Choose returns one record for each place on the axes, sorted by the first axis, then by the
+// others. If several records share a place, it returns the fastest that succeeded, and tuned is
+// true.
 func Choose(recs []*results.Record, axes ...Axis) (chosen []*results.Record, tuned bool) {
 	at := map[string]int{}
 	for _, r := range recs {
@@ -80,8 +80,8 @@ func joined(r *results.Record, axes []Axis) string {
 	return strings.Join(texts, "\x00")
 }
 
-// Split divides records by their place on an axis, in its order. An axis
-// without a name leaves them together.
+// Split divides records by their place on an axis, in the axis's order. For an axis without a name,
+// it returns all records as one part.
 func Split(recs []*results.Record, a Axis) [][]*results.Record {
 	if a.Name == "" {
 		return [][]*results.Record{recs}
@@ -108,8 +108,8 @@ func Varying(recs []*results.Record) []Axis {
 	})
 }
 
-// Left lists the axes that still tell records apart once their places along
-// used are known.
+// Left lists the axes on which records differ although they have the same places on all axes of
+// used.
 func Left(recs []*results.Record, used ...Axis) []Axis {
 	groups := map[string]*results.Record{}
 	left := map[string]bool{}
@@ -130,8 +130,8 @@ func Left(recs []*results.Record, used ...Axis) []Axis {
 	return slices.DeleteFunc(all, func(a Axis) bool { return !left[a.Name] })
 }
 
-// Fewest drops from axes, the last first, those that the others say with used:
-// how a technique is launched, say, where its label has that.
+// Fewest drops redundant axes, from the last to the first. An axis is redundant if the places on
+// the others and on used imply its place; for example, a label may imply the kind of launch.
 func Fewest(recs []*results.Record, axes []Axis, used ...Axis) []Axis {
 	for i := len(axes) - 1; i >= 0; i-- {
 		others := slices.Delete(slices.Clone(axes), i, i+1)
@@ -143,13 +143,13 @@ func Fewest(recs []*results.Record, axes []Axis, used ...Axis) []Axis {
 	return axes
 }
 
-// usual is what most records have on an axis, which goes without saying.
+// usual maps axes to their usual places, which texts leave out.
 func usual() map[string]string {
 	return map[string]string{"streams": "auto", "input": "H", "output": "0", "history": "0", "heads": "0", "projection": "0", "resets": "0%", "calls": "0", "embedding": "none", "softmax": "one", "onehot": "dense", "direction": "forward", "lengths": "full", "cache": "hot", "graph": "direct"}
 }
 
-// Place spells where r lies on axes, as in "H=512 resets=3%". What is usual goes without
-// saying, unless all of it is.
+// Place formats r's places on axes, as in "H=512 resets=3%". It leaves out usual places, unless all
+// are usual.
 func Place(r *results.Record, axes []Axis) string {
 	var all, words []string
 	usual := usual()
@@ -165,8 +165,8 @@ func Place(r *results.Record, axes []Axis) string {
 	return strings.Join(words, " ")
 }
 
-// Common spells what all records share, for a subtitle: "lstm forward · B=64 ·
-// T=100". Axes named in except, and those at their usual value, are left out.
+// Common formats the places that all records share, for a subtitle: "lstm · forward · B=64 ·
+// T=100". It leaves out the axes in except, and usual places.
 func Common(recs []*results.Record, except ...string) string {
 	if len(recs) == 0 {
 		return ""
@@ -198,7 +198,7 @@ func Common(recs []*results.Record, except ...string) string {
 	return strings.Join(words, " · ")
 }
 
-// Reason says in a few words why r has no result.
+// Reason returns in a few words why r has no result.
 func Reason(r *results.Record) string {
 	if r.ReasonCode != nil {
 		switch *r.ReasonCode {
@@ -236,7 +236,7 @@ func Reason(r *results.Record) string {
 			return "device unsupported"
 		case results.ReasonResource:
 			if r.Reason != nil && (strings.Contains(*r.Reason, "NOT_SUPPORTED") || strings.Contains(*r.Reason, "vendor: unsupported")) {
-				return "not supported by the library" // which does not say why
+				return "not supported by the library" // the library gives no reason
 			}
 			return "too large for the device"
 		case results.ReasonBound:
@@ -270,7 +270,7 @@ func Reason(r *results.Record) string {
 	return OneLine(string(r.Status))
 }
 
-// Reasons counts why records have no result: "3 out of memory, 1 timed out".
+// Reasons counts the reasons of records without a result: "3 out of memory, 1 timed out".
 func Reasons(recs []*results.Record) string {
 	count := map[string]int{}
 	for _, r := range recs {

@@ -7,19 +7,19 @@ import (
 	"rnnbench/results"
 )
 
-// leastLead is the least ratio of times that is a lead.
+// leastLead is the smallest ratio of times that counts as a lead.
 const leastLead = 1.01
 
-// Clear says whether a is faster than b by more than 1 % and by more than their
-// confidence intervals tell.
+// Clear reports whether a is faster than b by at least 1 % and their confidence intervals do not
+// overlap.
 func Clear(a, b *results.Record) bool {
 	x, okx := Time(a)
 	y, oky := Time(b)
 	return okx && oky && y.Value >= leastLead*x.Value && x.Known() && y.Known() && x.Hi < y.Lo
 }
 
-// Races sorts records by point, and at each point by time, the fastest first. Of
-// several settings of a technique the fastest counts.
+// Races groups records by point, and sorts each group by time, the fastest first. It takes only the
+// fastest setting of each label.
 func Races(recs []*results.Record) [][]*results.Record {
 	var axes, impl []Axis
 	for _, a := range Axes() {
@@ -54,10 +54,10 @@ func Races(recs []*results.Record) [][]*results.Record {
 	return list
 }
 
-// A Standing is how much records tell of who is the fastest.
+// A Standing counts how clear the winners of records are, and how noisy the records.
 type Standing struct {
-	Winners, Clear int // of points with rivals
-	Noisy, Timed   int // records
+	Winners, Clear int // points where two techniques have a time; of these, clear winners
+	Noisy, Timed   int // noisy records, and all that have a time
 }
 
 // StandingOf counts clear winners and noisy records.
@@ -82,8 +82,7 @@ func StandingOf(recs []*results.Record) Standing {
 	return s
 }
 
-// Headline says how noisy the records are, where most of them are; else it is
-// empty.
+// Headline returns a line on the noise if more than half of the timed records are noisy, else "".
 func (s Standing) Headline() string {
 	if 2*s.Noisy <= s.Timed {
 		return ""

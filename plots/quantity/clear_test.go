@@ -6,7 +6,7 @@ import (
 	"rnnbench/results"
 )
 
-// timed is a record with a median and an interval; lo 0: none.
+// timed returns a record with a median and an interval; lo 0: no interval.
 func timed(name string, hidden int, median, lo, hi float64, warnings ...string) *results.Record {
 	r := &results.Record{Status: results.OK, Stats: &results.Stats{Median: median}, Warnings: warnings}
 	r.Impl.Name, r.Point.Hidden = name, hidden

@@ -8,8 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// Doubts says in sentences of which techniques answers were not verified, or not
-// at every step; none where all were.
+// Doubts returns sentences that name the techniques whose answers were not verified, or not at
+// every step; nil if all were.
 func Doubts(recs []*results.Record) []string {
 	var notes []string
 	for _, doubt := range []struct{ warning, text string }{
@@ -23,7 +23,7 @@ func Doubts(recs []*results.Record) []string {
 	return notes
 }
 
-// warned lists the techniques of the records that have a result and that warning.
+// warned lists the labels of records with a result and this warning, at most eight.
 func warned(recs []*results.Record, warning string) []string {
 	const most = 8
 	var labels []string

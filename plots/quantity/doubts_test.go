@@ -9,7 +9,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestDoubts: what was not checked, or in part, is named once, and a long list is cut.
+// TestDoubts: unchecked and partly checked techniques are named once, and a long list is cut.
 func TestDoubts(t *testing.T) {
 	record := func(label string, status results.Status, warnings ...string) *results.Record {
 		return &results.Record{Impl: results.Impl{Name: label, Label: label}, Status: status, Warnings: warnings}

@@ -2,8 +2,8 @@ package quantity
 
 import "rnnbench/results"
 
-// energy is a measure of what was counted over windows: the interval is from the least to the
-// most that a window had.
+// energy returns a measure of joules divided by share. The interval reaches from the least to the
+// most joules of a window.
 func energy(name, title, key string, share func(p results.Point) float64) Measure {
 	return Measure{Name: name, Title: title, Unit: "J", Key: key, Less: true, Scaled: true, of: func(r, _ *results.Record) (Interval, bool) {
 		n := share(r.Point)
@@ -18,7 +18,7 @@ func energy(name, title, key string, share func(p results.Point) float64) Measur
 	}}
 }
 
-// energies are the measures of energy. A cell step is a step of one layer with all sequences.
+// energies returns the measures of energy. A cell step is a step of one layer for all sequences.
 func energies() []Measure {
 	return []Measure{
 		energy("energy", "energy per run", "energy_j", func(results.Point) float64 { return 1 }),

@@ -8,9 +8,9 @@ import (
 	"rnnbench/results"
 )
 
-// Fastest says in a line which technique is the fastest, and by how much: at one point by what
-// the next one takes, at several by how many points each wins. It is empty where no two
-// techniques have a time at the same point, and of networks that were trained.
+// Fastest returns a line on the fastest technique: at one point how far it leads, at several how
+// many points each technique wins. It returns "" for training, or if no two techniques have a time
+// at the same point.
 func Fastest(recs []*results.Record) string {
 	if slices.ContainsFunc(recs, func(r *results.Record) bool { return r.Training != nil }) {
 		return ""
@@ -46,7 +46,7 @@ func Fastest(recs []*results.Record) string {
 	return fmt.Sprintf("fastest at %d points: %s; the lead is clear at %d", len(races), strings.Join(words, ", "), clear)
 }
 
-// won is how many points labels won together.
+// won returns how many points labels won together.
 func won(wins map[string]int, labels []string) (n int) {
 	for _, l := range labels {
 		n += wins[l]
@@ -54,7 +54,7 @@ func won(wins map[string]int, labels []string) (n int) {
 	return n
 }
 
-// lead says how far first is before next.
+// lead formats how much longer next takes than first, and whether the lead is clear.
 func lead(first, next *results.Record) string {
 	f := next.Seconds() / first.Seconds()
 	far := fmt.Sprintf("%.1f %% longer", 100*(f-1))

@@ -7,7 +7,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestFastest: one point has a lead, several have winners, and what has no rival has none.
+// TestFastest: one point has a lead, several have winners, and a lone technique has neither.
 func TestFastest(t *testing.T) {
 	record := func(hidden int, name string, seconds float64) *results.Record {
 		r := &results.Record{Point: results.Point{Hidden: hidden}, Impl: results.Impl{Name: name, Label: name}, Status: results.Skipped}

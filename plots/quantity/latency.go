@@ -2,8 +2,8 @@ package quantity
 
 import "rnnbench/results"
 
-// latencies are measures of single calls. Of the median, the interval reaches to the 99th
-// percentile: it is the spread of calls and not how surely the median is known.
+// latencies returns the measures of single calls. The interval of the median reaches to the 99th
+// percentile: it shows the spread of calls, not the confidence of the median.
 func latencies() []Measure {
 	of := func(name, title, key string, pick func(l *results.Latency) Interval) Measure {
 		return Measure{Name: name, Title: title, Unit: "s", Key: key, Less: true, Scaled: true, of: func(r, _ *results.Record) (Interval, bool) {

@@ -8,16 +8,15 @@ import (
 	"rnnbench/results"
 )
 
-// An Interval is a measured value between the ends of its interval. Without an
-// interval both ends are the value.
+// An Interval is a measured value with its interval. Without an interval, Lo and Hi equal Value.
 type Interval struct {
 	Value, Lo, Hi float64
 }
 
-// Known says whether there is an interval and not just a value.
+// Known reports whether there is an interval, not only a value.
 func (v Interval) Known() bool { return v.Lo < v.Hi }
 
-// Spread is the larger half of the interval as a share of the value.
+// Spread returns the larger half of the interval as a share of the value.
 func (v Interval) Spread() float64 {
 	if v.Value == 0 {
 		return 0
@@ -25,23 +24,23 @@ func (v Interval) Spread() float64 {
 	return math.Max(v.Hi-v.Value, v.Value-v.Lo) / math.Abs(v.Value)
 }
 
-// A Measure is something that a record tells of its point.
+// A Measure is a quantity that records hold, such as time or throughput.
 type Measure struct {
-	Name   string // as a flag spells it
-	Title  string // as an axis spells it
+	Name   string // in flags
+	Title  string // on axes
 	Unit   string
-	Key    string // as a column of data spells it, the unit included
+	Key    string // in columns of data, with its unit
 	Less   bool   // less is better
 	Scaled bool   // values carry SI prefixes
 	Ratio  bool   // relates a record to a baseline
 
-	Bars  string                            // what intervals are, a sentence; "": confidence intervals of medians
+	Bars  string                            // sentence that explains intervals; "": confidence intervals of medians
 	Ticks func(r *results.Record) []float64 // more values within the interval; nil: none
 
 	of func(r, base *results.Record) (Interval, bool)
 }
 
-// Of reads the measure off r: false where r has none. Only a Ratio looks at base.
+// Of returns the measure's value in r; false: r has none. Only a Ratio uses base.
 func (m Measure) Of(r, base *results.Record) (Interval, bool) {
 	v, ok := m.of(r, base)
 	for _, x := range []float64{v.Value, v.Lo, v.Hi} {
@@ -52,7 +51,7 @@ func (m Measure) Of(r, base *results.Record) (Interval, bool) {
 	return v, ok
 }
 
-// Format spells a value with its unit.
+// Format formats a value with its unit.
 func (m Measure) Format(v float64) string {
 	switch {
 	case m.Ratio:
@@ -65,8 +64,7 @@ func (m Measure) Format(v float64) string {
 	return digitsOf(v, 3) + " " + m.Unit
 }
 
-// Short spells a value without its unit where the prefix says enough, for the
-// cells of a map.
+// Short formats a value for the cell of a map: without its unit if the prefix is enough.
 func (m Measure) Short(v float64) string {
 	switch {
 	case m.Ratio || m.Unit == "s" || m.Unit == "B":
@@ -77,7 +75,7 @@ func (m Measure) Short(v float64) string {
 	return digitsOf(v, 3)
 }
 
-// Tick spells a round value for an axis, as briefly as possible.
+// Tick formats a round value for an axis, as briefly as possible.
 func (m Measure) Tick(v float64) string {
 	switch {
 	case m.Ratio:
@@ -89,9 +87,9 @@ func (m Measure) Tick(v float64) string {
 	return Tick(v)
 }
 
-// Measures lists what a record can be asked for.
+// Measures lists all measures.
 func Measures() []Measure {
-	// rate is work per time: the ends of the interval of the time change places.
+	// rate is work per time, so its lower end comes from the upper end of the time.
 	rate := func(work func(r *results.Record) float64) func(r, _ *results.Record) (Interval, bool) {
 		return func(r, _ *results.Record) (Interval, bool) {
 			t, ok := Time(r)
@@ -171,7 +169,7 @@ func MeasureOf(name string) (Measure, error) {
 	return Measure{}, fmt.Errorf("unknown metric %q: %s", name, suggest(name, names))
 }
 
-// Time is the median time of one run of r; false where r has no valid one.
+// Time returns the median time of one run of r in seconds; false: r has no valid time.
 func Time(r *results.Record) (Interval, bool) {
 	t := r.Seconds()
 	if !(t > 0) || math.IsInf(t, 0) {
@@ -184,8 +182,8 @@ func Time(r *results.Record) (Interval, bool) {
 	return v, true
 }
 
-// speedup says how many times faster r is than base. The interval spans the
-// extreme ratios of the two intervals, so it errs on the wide side.
+// speedup returns how many times faster r is than base. The interval spans the extreme ratios of
+// the two intervals, so it errs on the wide side.
 func speedup(r, base *results.Record) (Interval, bool) {
 	if base == nil {
 		return Interval{}, false
@@ -201,8 +199,8 @@ func speedup(r, base *results.Record) (Interval, bool) {
 	return Interval{b.Value / t.Value, b.Lo / t.Hi, b.Hi / t.Lo}, true
 }
 
-// Baseline finds for any record the one that it is compared with: the same
-// point under a given label.
+// A Baseline finds the record with which a record is compared: the one at the same point with a
+// given label.
 type Baseline struct {
 	Label string
 	at    map[place]*results.Record
@@ -218,8 +216,8 @@ func placeOf(r *results.Record) place {
 	return place{r.Device, r.Mode.Cache, r.Mode.Data, r.Mode.Graph, r.Point}
 }
 
-// NewBaseline gathers the records with that label, or failing that the
-// technique of that name. Of several settings at one point the fastest counts.
+// NewBaseline collects the records with this label or, if there are none, of the technique with
+// this name. It takes the fastest setting at each point.
 func NewBaseline(recs []results.Record, label string) Baseline {
 	b := Baseline{label, map[place]*results.Record{}}
 	if label == "" {
@@ -242,9 +240,9 @@ func NewBaseline(recs []results.Record, label string) Baseline {
 	return b
 }
 
-// For returns the baseline of r, or nil. Where the baseline was not measured
-// with r's number of streams, its own choice or a single stream stands in; and
-// what was launched operation by operation for what was not replayed as a graph.
+// For returns the baseline of r, or nil. If the baseline was not measured with r's number of
+// streams, For takes its own choice of streams, or else one stream. If r replays a graph and the
+// baseline does not, For takes the direct launches.
 func (b Baseline) For(r *results.Record) *results.Record {
 	p := placeOf(r)
 	for _, p.graph = range []bool{p.graph, false} {
@@ -257,10 +255,10 @@ func (b Baseline) For(r *results.Record) *results.Record {
 	return nil
 }
 
-// Empty says that there is no record to compare with.
+// Empty reports whether there is no record to compare with.
 func (b Baseline) Empty() bool { return len(b.at) == 0 }
 
-// events is how many steps of sequences a run has: those that exist.
+// events returns the number of steps of all sequences in a run, without padding; 0: unknown.
 func events(r *results.Record) float64 {
 	n, ok := r.Point.Lengths.Steps(r.Point.Batch, r.Point.Steps)
 	if !ok {

@@ -2,8 +2,8 @@ package quantity
 
 import "rnnbench/results"
 
-// Merge puts runs together. Where two of them measured the same, techniques get
-// the run's label in front, so that neither hides the other.
+// Merge joins the records of runs. If two runs have records of the same key, every label gets its
+// run's label in front, so that neither hides the other.
 func Merge(sets []results.Set) []results.Record {
 	owner := map[string]int{}
 	clash := false

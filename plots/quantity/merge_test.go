@@ -6,7 +6,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestMerge names the run where two runs measured the same.
+// TestMerge: labels name the run if two runs measured the same.
 func TestMerge(t *testing.T) {
 	rec := func(hidden int) results.Record {
 		return results.Record{Point: results.Point{Hidden: hidden}, Impl: results.Impl{Name: "naive"}}

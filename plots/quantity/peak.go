@@ -2,9 +2,8 @@ package quantity
 
 import "rnnbench/results"
 
-// Peak is the largest arithmetic rate that records give for their device in their
-// precision. It is 0 where there is none, or where records differ in device or, on a GPU,
-// in precision.
+// Peak returns the largest peak in FLOP/s that records hold for their device and precision. It
+// returns 0 if none holds one, or if records differ in device or, on a GPU, in precision.
 func Peak(recs []*results.Record) float64 {
 	peak := 0.0
 	for _, r := range recs {
@@ -16,8 +15,8 @@ func Peak(recs []*results.Record) float64 {
 	return peak
 }
 
-// SinglePeak is the largest rate of multiply-adds in single precision that records give
-// for their device. It is 0 where there is none, or where records differ in device.
+// SinglePeak returns the largest peak in FLOP/s of single-precision multiply-adds that records
+// hold. It returns 0 if none holds one, or if records differ in device.
 func SinglePeak(recs []*results.Record) float64 {
 	peak := 0.0
 	for _, r := range recs {

@@ -6,8 +6,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestShareOfOwnPeak: a record of a GPU in 16 bits has a share of its own precision's peak
-// alone, never of single precision's.
+// TestShareOfOwnPeak: a GPU's record in 16 bits has a share of its own precision's peak, never of
+// single precision's.
 func TestShareOfOwnPeak(t *testing.T) {
 	m, err := MeasureOf("percent")
 	if err != nil {

@@ -57,7 +57,7 @@ func TestNatural(t *testing.T) {
 	}
 }
 
-// TestSuggest names what is near, and nothing where nothing is.
+// TestSuggest: an error suggests a near name, or none if no name is near.
 func TestSuggest(t *testing.T) {
 	recs := synthetic.Sweep([]int{256}, []int{32})
 	recs[0].Impl.Knobs = map[string]int{"streams": 2, "tile": 8}
@@ -72,8 +72,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestCompare holds that streams left to the technique are one place, however
-// many each technique takes, so that techniques stand in their order there.
+// TestCompare: numbers of streams that techniques choose are one place, whatever they are.
+// Techniques keep their order there.
 func TestCompare(t *testing.T) {
 	recs := synthetic.Sweep([]int{256}, []int{32})
 	streams, err := AxisOf("streams", nil)
@@ -115,7 +115,7 @@ func TestSpeedup(t *testing.T) {
 	if base.For(&zeros) != nil {
 		t.Error("a baseline with other inputs")
 	}
-	// A baseline that knows no streams serves points that ask for some.
+	// A baseline without streams also serves points with streams.
 	r := recs[1]
 	r.Point.Streams = 4
 	if base.For(&r) == nil {
@@ -130,8 +130,7 @@ func TestSpeedup(t *testing.T) {
 	}
 }
 
-// TestMeasures checks that every measure of a broken record is none, rather
-// than a number that is not one.
+// TestMeasures: a measure of a broken record has no value, rather than NaN or infinity.
 func TestMeasures(t *testing.T) {
 	good := synthetic.Sweep([]int{256}, []int{32})[1]
 	good.Floor = &results.Floor{Seconds: good.Stats.Median / 4, Bound: "exchange", Share: 0.25}
@@ -220,7 +219,7 @@ func TestAxes(t *testing.T) {
 	}
 }
 
-// TestSeconds reads what SI spells, and nothing else.
+// TestSeconds: Seconds parses times that SI formats, and nothing else.
 func TestSeconds(t *testing.T) {
 	for text, want := range map[string]float64{"1.26 µs": 1.26e-6, "552 ns": 552e-9, "3.00 ms": 3e-3, "2.00 s": 2, "": 0, "1.26": 0, "9.14.0": 0, "51.1 TFLOP/s": 0, "-1 s": 0, "NaN s": 0, "n/a": 0} {
 		if got := Seconds(text); got < 0.999999*want || got > 1.000001*want {

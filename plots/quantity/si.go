@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// SI spells v with three significant digits and a decimal prefix: 2.31 TFLOP/s,
-// 777 µs.
+// SI formats v with three significant digits and a decimal prefix: 2.31 TFLOP/s, 777 µs.
 func SI(v float64, unit string) string {
 	number, prefix := scale(v, 3)
 	if number == "" {
@@ -19,7 +18,7 @@ func SI(v float64, unit string) string {
 	return number + " " + prefix + unit
 }
 
-// Seconds reads a time that SI spelt: 1.26 µs. It is 0 for anything else.
+// Seconds parses a time that SI formatted, such as 1.26 µs. It returns 0 for anything else.
 func Seconds(text string) float64 {
 	number, unit, _ := strings.Cut(text, " ")
 	v, err := strconv.ParseFloat(number, 64)
@@ -30,13 +29,13 @@ func Seconds(text string) float64 {
 	return v * scale
 }
 
-// Short spells v as SI does, without a unit and without a space: 2.31T, 500G.
+// Short formats v as SI does, without unit and space: 2.31T, 500G.
 func Short(v float64) string {
 	number, prefix := scale(v, 3)
 	return or(number, "n/a") + prefix
 }
 
-// Tick spells a round number as briefly as possible: 500G, 1T, 1.5T.
+// Tick formats a round number as briefly as possible: 500G, 1T, 1.5T.
 func Tick(v float64) string {
 	number, prefix := scale(v, 3)
 	return trim(or(number, "n/a")) + prefix
@@ -49,7 +48,7 @@ func or(s, usual string) string {
 	return s
 }
 
-// Bytes spells a size of memory with a binary prefix: 41.2 MiB.
+// Bytes formats a size of memory with a binary prefix: 41.2 MiB.
 func Bytes(n float64) string {
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return "n/a"
@@ -63,8 +62,8 @@ func Bytes(n float64) string {
 	return digitsOf(n, 3) + " " + prefixes[i] + "B"
 }
 
-// Size spells a size of a problem: powers of two from 1024 on in k and M, so
-// 4096 is 4k, and anything else in full.
+// Size formats a size of a problem: multiples of 1024 in k or M, so that 4096 is 4k, and other
+// numbers in full.
 func Size(v float64) string {
 	switch {
 	case v != math.Trunc(v) || math.Abs(v) > 1<<52:
@@ -77,7 +76,7 @@ func Size(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// Factor spells a ratio: 0.93×, 11.1×, 175×.
+// Factor formats a ratio: 0.93×, 11.1×, 175×.
 func Factor(v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -88,8 +87,8 @@ func Factor(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64) + "×"
 }
 
-// scale finds the prefix that leaves one to three digits before the point. A
-// value that is no number has no spelling.
+// scale formats v with the prefix that leaves one to three digits before the point. It returns ""
+// for NaN and infinities.
 func scale(v float64, significant int) (number, prefix string) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "", ""
@@ -99,15 +98,15 @@ func scale(v float64, significant int) (number, prefix string) {
 	}
 	prefixes := []string{"p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"}
 	const unit = 4
-	v = round(v, significant) // first: 999.7 µs is 1 ms
+	v = round(v, significant) // before choosing the prefix: 999.7 µs is 1 ms
 	i := int(math.Floor(math.Log10(math.Abs(v))/3+1e-9)) + unit
 	i = min(max(i, 0), len(prefixes)-1)
-	// Tables of powers of ten are exact where a power function need not be.
+	// A table of powers of ten is exact; a power function may not be.
 	v *= [...]float64{1e12, 1e9, 1e6, 1e3, 1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 1e-18}[i]
 	return digitsOf(v, significant), prefixes[i]
 }
 
-// digitsOf spells v with so many significant digits, never with an exponent.
+// digitsOf formats v with so many significant digits, never with an exponent.
 func digitsOf(v float64, significant int) string {
 	if v == 0 {
 		return "0"
@@ -117,7 +116,7 @@ func digitsOf(v float64, significant int) string {
 	return strconv.FormatFloat(v, 'f', max(0, significant-before), 64)
 }
 
-// round keeps so many significant digits.
+// round rounds v to so many significant digits.
 func round(v float64, significant int) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', significant-1, 64), 64)
 	if err != nil {
@@ -126,7 +125,7 @@ func round(v float64, significant int) float64 {
 	return r
 }
 
-// trim drops the zeros after a decimal point.
+// trim drops trailing zeros after a decimal point.
 func trim(s string) string {
 	for i := range len(s) {
 		if s[i] != '.' {

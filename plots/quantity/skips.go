@@ -8,22 +8,22 @@ import (
 	"rnnbench/results"
 )
 
-// Skips counts what was skipped, by technique and cause, so that it takes a line
-// for each instead of one for each point.
+// Skips counts skipped records by technique and cause, so that they take a line for each cause
+// instead of one for each point.
 type Skips struct {
 	list  []*skip
 	total map[string]int // records by technique, skipped or not
 }
 
-// A skip is one technique declined for one cause.
+// A skip holds the records of one technique that were skipped for one cause.
 type skip struct {
 	label, code string
 	words       string // the code in words
 	reasons     []string
-	where       []string // of each record
+	where       []string // names of the records' points
 }
 
-// Add counts a record, whatever came of it; where names its point.
+// Add counts a record, whatever its status; where names its point.
 func (s *Skips) Add(r *results.Record, where string) {
 	if s.total == nil {
 		s.total = map[string]int{}
@@ -51,8 +51,8 @@ func (s *Skips) Add(r *results.Record, where string) {
 	}
 }
 
-// PlainReason is a reason without what its line has said before: the technique,
-// and that something is unsupported.
+// PlainReason returns a reason without the technique and the word "unsupported", which its line
+// already has.
 func PlainReason(technique, reason string) string {
 	for _, p := range []string{technique + ": ", "unsupported: "} {
 		reason = strings.TrimPrefix(reason, p)
@@ -60,8 +60,8 @@ func PlainReason(technique, reason string) string {
 	return OneLine(reason)
 }
 
-// Lines says for each technique and cause how many were skipped, why, and where
-// unless it was everywhere.
+// Lines returns a line for each technique and cause: how many records were skipped, why, and at
+// which points unless at all.
 func (s *Skips) Lines() []string {
 	var lines []string
 	for _, k := range s.list {
@@ -81,7 +81,7 @@ func (s *Skips) Lines() []string {
 	return lines
 }
 
-// some lists the first few places.
+// some lists the first three places and counts the rest.
 func some(places []string) string {
 	const most = 3
 	places = slices.DeleteFunc(slices.Clone(places), func(p string) bool { return p == "" })

@@ -7,7 +7,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestSkipsWithoutPlaces: a line ends with its reason where no place has a name.
+// TestSkipsWithoutPlaces: a line ends with its reason if no place has a name.
 func TestSkipsWithoutPlaces(t *testing.T) {
 	code, reason := results.ReasonCell, "unsupported: cuDNN has no cell qrnn2"
 	var s Skips
@@ -18,7 +18,7 @@ func TestSkipsWithoutPlaces(t *testing.T) {
 	}
 }
 
-// TestPlace: a place names what is unusual of it, and all of it where nothing is.
+// TestPlace: a place names its unusual values, or all of them if none is unusual.
 func TestPlace(t *testing.T) {
 	recs := []*results.Record{
 		{Point: results.Point{Cell: "lstm", Hidden: 512, Input: 512, Batch: 1}},

@@ -6,8 +6,8 @@ import (
 	"rnnbench/results"
 )
 
-// Axes of training are asked for by name: along them the records of one network lie one
-// behind the other.
+// progressAxes are the axes along which the records of one training lie in order. Axes does not
+// list them; AxisOf finds them by name.
 var progressAxes = []struct {
 	name, title string
 	value       func(t *results.Training) float64
@@ -39,7 +39,7 @@ func progressAxis(name string) (Axis, bool) {
 	return Axis{}, false
 }
 
-// training is a measure of how well a network has been trained: less is better.
+// training returns a measure of a network's training, such as a loss: less is better.
 func training(name, title, unit string, of func(t *results.Training) (float64, bool)) Measure {
 	return Measure{Name: name, Title: title, Unit: unit, Key: key(name), Less: true, of: func(r, _ *results.Record) (Interval, bool) {
 		if r.Training == nil || r.Status != results.OK {
@@ -57,7 +57,7 @@ func key(name string) string {
 	return name
 }
 
-// top is the share of held-out steps whose class is among the n most likely.
+// top returns the measure of held-out steps whose class is among the n most likely, in percent.
 func top(name, n string, of func(s *results.Score) float64) Measure {
 	title := "held-out steps whose class is among the " + n + " most likely"
 	if n == "1" {

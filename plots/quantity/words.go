@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Duration spells seconds with the precision of a guess.
+// Duration formats an estimate in seconds, rounded to whole seconds, minutes, hours or days.
 func Duration(s float64) string {
 	switch d := time.Duration(s * float64(time.Second)); {
 	case s < 1:
@@ -21,7 +21,7 @@ func Duration(s float64) string {
 	}
 }
 
-// Plural counts what a noun names.
+// Plural formats a number with its noun, as in "1 point" or "2 points".
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -29,5 +29,5 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Percent spells a share.
+// Percent formats a share as a percentage.
 func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

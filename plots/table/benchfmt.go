@@ -13,10 +13,9 @@ import (
 	"rnnbench/results"
 )
 
-// Benchfmt writes every sample as a line of the Go benchmark format, so that
-// benchstat can be asked for a second opinion. What all records share is a line
-// of configuration in front, and so is the device; names have what is left.
-// Records without samples are left out.
+// Benchfmt writes every sample as a line of the Go benchmark format, for tools such as benchstat.
+// The device and all axes on which records agree become lines of configuration. Other axes become
+// parts of names. Benchfmt leaves out records without samples.
 func Benchfmt(w io.Writer, recs []results.Record) error {
 	b := bufio.NewWriter(w)
 	var printed []*results.Record
@@ -52,8 +51,7 @@ func Benchfmt(w io.Writer, recs []results.Record) error {
 	return b.Flush()
 }
 
-// benchName is the name of r's benchmark: where it lies on the axes, and its
-// knobs.
+// benchName returns the name of r's benchmark, with its places on axes and its knobs.
 func benchName(r *results.Record, axes []quantity.Axis, knobs []string) string {
 	name := "BenchmarkRNN"
 	part := map[string]string{}
@@ -71,7 +69,7 @@ func benchName(r *results.Record, axes []quantity.Axis, knobs []string) string {
 	return name
 }
 
-// benchLines writes r's samples.
+// benchLines writes r's samples: device times if events timed them, else wall times.
 func benchLines(w io.Writer, name string, r *results.Record) {
 	samples := r.Samples.Wall
 	if r.Mode.Timer == "event" && len(r.Samples.Device) > 0 {
@@ -89,7 +87,7 @@ func benchLines(w io.Writer, name string, r *results.Record) {
 	}
 }
 
-// word makes s one component of a benchmark's name.
+// word returns s as one component of a benchmark's name.
 func word(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == ' ' || c == '/' || c == '=' {

@@ -13,9 +13,8 @@ import (
 	"rnnbench/results"
 )
 
-// TestBenchfmt reads what is written with the format's own reader: every sample
-// is there, names have what varies and nothing else, and constants are lines of
-// configuration.
+// TestBenchfmt reads the output with the format's own reader. Every sample is there, names have
+// only axes that vary, and constants are lines of configuration.
 func TestBenchfmt(t *testing.T) {
 	all := synthetic.Sweep([]int{512, 4096}, []int{64, 128})
 	all[1].Samples.Wall[0], all[1].Samples.Device = math.NaN(), nil

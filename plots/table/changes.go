@@ -11,15 +11,14 @@ import (
 	"rnnbench/results/compare"
 )
 
-// A changed is a change with its comparison.
+// A changed is a change with the comparison to which it belongs.
 type changed struct {
 	of *compare.Comparison
 	*compare.Change
 }
 
-// Changes lists what became of each point of compared runs, sorted by point,
-// with a summary of each run in the notes. Where only is not empty it lists
-// those verdicts alone.
+// Changes returns a table of the changes of compared runs, sorted by point. Its notes summarise
+// each run. If only is not nil, it lists only these verdicts; the notes cover all.
 func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdict) *Table {
 	var all []*results.Record
 	for i := range list {
@@ -47,11 +46,11 @@ func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdic
 	return t.Table
 }
 
-// changeColumns make a table of changes.
+// changeColumns builds a table of changes.
 type changeColumns struct{ builder[changed] }
 
-// points adds the run, the axes and the technique. Axes along which records differ have
-// a heading, and so have runs where there are several.
+// points adds columns of the run, the axes and the technique. Text formats show only axes on which
+// records differ, and the run if there are several.
 func (t *changeColumns) points(all []*results.Record, axes []quantity.Axis, several bool) {
 	run := Column{Key: "run"}
 	if several {
@@ -78,7 +77,7 @@ func (t *changeColumns) points(all []*results.Record, axes []quantity.Axis, seve
 	t.column(settings, func(c changed) Cell { return knobCell(c.Record(), knobs) })
 }
 
-// times adds both times and their ratio.
+// times adds columns of both times and their ratio.
 func (t *changeColumns) times() {
 	t.column(Column{Name: "before", Key: "before_s", Right: true}, func(c changed) Cell { return timeCell(c.Base) })
 	t.column(Column{Name: "now", Key: "now_s", Right: true}, func(c changed) Cell { return timeCell(c.New) })
@@ -90,7 +89,7 @@ func (t *changeColumns) times() {
 	t.column(Column{Key: "ratio_hi"}, func(c changed) Cell { return Number(c.Ratio.Hi, "") })
 }
 
-// verdicts adds what the tests say.
+// verdicts adds columns of the statistical tests and the verdict.
 func (t *changeColumns) verdicts() {
 	t.column(Column{Name: "p", Key: "p_holm", Right: true}, func(c changed) Cell { return Number(c.P, probability(c.P)) })
 	t.column(Column{Key: "spread"}, func(c changed) Cell { return Number(c.Spread, "") })
@@ -113,7 +112,7 @@ func (t *changeColumns) verdicts() {
 	t.column(Column{Name: "why", Key: "why"}, func(c changed) Cell { return Text(c.Why) })
 }
 
-// sides are the records of all changes, before and now.
+// sides returns the records of all changes, of both sides.
 func sides(list []compare.Comparison) (all []*results.Record) {
 	for i := range list {
 		for _, ch := range list[i].Changes {
@@ -148,7 +147,7 @@ func inOrder(c *compare.Comparison, axes []quantity.Axis) []*compare.Change {
 	return list
 }
 
-// summary says in a few lines how a run compares.
+// summary returns a few notes on how a run compares with the base.
 func summary(c *compare.Comparison, o compare.Options) []string {
 	var counts []string
 	for _, v := range compare.Verdicts() {
@@ -199,7 +198,7 @@ func mean(what string, g compare.Interval, n int) string {
 	return fmt.Sprintf("%s over %d", s, n)
 }
 
-// change spells a ratio of times as a change.
+// change formats a ratio of times as a change in percent, or as a factor from 3 on.
 func change(ratio float64) string {
 	if math.IsNaN(ratio) {
 		return "n/a"

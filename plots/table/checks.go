@@ -7,7 +7,7 @@ import (
 	"rnnbench/results"
 )
 
-// Checks lists what became of the check of each record.
+// Checks returns a table of the outcome of each record's check.
 func Checks(recs []results.Record) *Table {
 	t := &Table{Columns: []Column{
 		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Name: "status", Key: "status"},

@@ -7,14 +7,14 @@ import (
 	"rnnbench/results"
 )
 
-// A filled column is one with what fills its cells.
+// A filled is a column with the function that fills its cells.
 type filled struct {
 	Column
 	cell func(r *results.Record) Cell
 }
 
-// choiceColumns say what techniques were chosen that the user did not name, by
-// which match and why. Text formats have them only where there are such.
+// choiceColumns returns columns of the techniques that auto chose, by which match and why. Text
+// formats show them only if auto chose any.
 func choiceColumns(t *Table, recs []*results.Record) []filled {
 	chosen := Column{Key: "chosen"}
 	if i := slices.IndexFunc(recs, func(r *results.Record) bool { return r.Impl.Choice != nil }); i >= 0 {
@@ -42,8 +42,8 @@ func choiceColumns(t *Table, recs []*results.Record) []filled {
 	}
 }
 
-// chosenImpl is the technique that r's choice came to. Records of before it was
-// kept have no more than the name.
+// chosenImpl returns the technique that was chosen for r, with its settings. Older records hold
+// only its name.
 func chosenImpl(r *results.Record) string {
 	if s := r.Impl.Choice.Impl; s != "" {
 		return s
@@ -51,12 +51,12 @@ func chosenImpl(r *results.Record) string {
 	return r.Impl.Name
 }
 
-// choiceNote says what a choice rests on.
+// choiceNote returns a note on how and why a technique was chosen.
 func choiceNote(c *results.Choice) string {
 	return fmt.Sprintf("%s, %s: %s", c.By, matches[c.Match], c.Why)
 }
 
-// matches are the kinds of match in words.
+// matches maps kinds of match to words.
 var matches = map[string]string{
 	"exact": "tuned here", "nearest": "nearest tuned point", "predicted": "cost model", "raced": "short race", "default": "default",
 }

@@ -1,7 +1,6 @@
 package table
 
-// A builder makes a table column by column: each knows how its cells are filled from what
-// a row is of.
+// A builder builds a table from columns, each with a function that fills its cell from a row's R.
 type builder[R any] struct {
 	*Table
 	fill []func(R) Cell
@@ -13,7 +12,7 @@ func (b *builder[R]) column(c Column, f func(R) Cell) {
 	b.fill = append(b.fill, f)
 }
 
-// row adds the row of r.
+// row adds a row for r.
 func (b *builder[R]) row(r R) {
 	row := make([]Cell, len(b.fill))
 	for i, f := range b.fill {

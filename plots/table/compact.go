@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// A page is a table on its way to a terminal of some width.
+// A page writes a table in text form, wrapped to the width of a terminal.
 type page struct {
 	*Table
 	w *bytes.Buffer
 	o Options
 }
 
-// with is the page of another table.
+// with returns a page of another table.
 func (t page) with(other *Table) page {
 	t.Table = other
 	return t
 }
 
-// A layout is how wide the columns of a table without boxes are.
+// A layout holds the widths of the columns of a table without boxes.
 type layout struct {
 	widths []int
 	gap    int  // between two columns
-	hang   bool // the last column is below its row
+	hang   bool // the last column is written below its row
 }
 
-// tall is how many lines a row may take without boxes and stay readable.
+// tall is the most lines of a row without boxes that stay readable.
 const tall = 3
 
-// layOut finds a layout that fits the terminal, in which text columns are
-// wrapped; false: there is none in which rows stay readable.
+// layOut returns a layout that fits the terminal, with wrapped texts. It returns false if rows would
+// be too tall.
 func (t page) layOut() (layout, bool) {
 	for _, gap := range []int{2, 1} {
 		if l, ok := t.widthsOf(len(t.Columns), gap); ok && t.height(l.widths) <= tall {
@@ -39,7 +39,7 @@ func (t page) layOut() (layout, bool) {
 	return layout{}, false
 }
 
-// hang is layOut with the last column, where it is a text, below its row.
+// hang is layOut, but writes the last column below its row, if it is a text.
 func (t page) hang() (layout, bool) {
 	n := len(t.Columns)
 	if n < 2 || t.Columns[n-1].Right {
@@ -50,13 +50,13 @@ func (t page) hang() (layout, bool) {
 	return l, ok && t.height(l.widths) <= tall
 }
 
-// widthsOf finds widths for the first n columns: the widest texts give way first.
+// widthsOf returns widths for the first n columns that fit the terminal. It narrows the widest first.
 func (t page) widthsOf(n, gap int) (layout, bool) {
 	const broken = 24 // a word that is longer is broken
 	natural, least := t.natural()[:n], make([]int, n)
 	for i, c := range t.Columns[:n] {
 		least[i] = longest(spell(c.Name, t.o))
-		if c.Right { // its heading is wrapped first
+		if c.Right { // the heading of numbers may be wrapped
 			natural[i] = least[i]
 		}
 		for _, row := range t.Rows {
@@ -86,7 +86,7 @@ func (t page) widthsOf(n, gap int) (layout, bool) {
 	return layout{widths: natural, gap: gap}, true
 }
 
-// height is how many lines the tallest row takes.
+// height returns how many lines the tallest row takes.
 func (t page) height(widths []int) int {
 	most := 1
 	for _, row := range t.Rows {
@@ -97,8 +97,8 @@ func (t page) height(widths []int) int {
 	return most
 }
 
-// further is by how much further lines of a row's first cell are indented, so
-// that it is seen where the next row begins.
+// further is the indent of continuation lines in a row's first cell. It shows where the next row
+// begins.
 const further = 2
 
 // linesOf wraps a cell.
@@ -110,14 +110,14 @@ func (t page) linesOf(row []Cell, i, width int) []string {
 	return wrap(text, width)
 }
 
-// lines writes t without boxes: a heading, a rule and the rows.
+// lines writes t without boxes: title, headings, a rule, rows and notes.
 func (t page) lines(l layout) {
 	t.heading()
 	t.grid(l)
 	t.footnotes()
 }
 
-// grid is lines without title and notes.
+// grid writes t without boxes, title and notes.
 func (t page) grid(l layout) {
 	names := make([]Cell, len(t.Columns))
 	rule := make([]Cell, len(l.widths))
@@ -171,8 +171,8 @@ func (t page) line(row []Cell, l layout) {
 	}
 }
 
-// blocks writes each row as a paragraph of its own: the first cell, and below it
-// the others with their headings.
+// blocks writes each row as a paragraph: the first cell, and below it the others with their
+// headings.
 func (t page) blocks() {
 	const indent = 2
 	t.heading()
@@ -185,7 +185,7 @@ func (t page) blocks() {
 			t.w.WriteString("\n")
 		}
 		first := spell(row[0].Text, t.o)
-		if c := t.Columns[0]; c.Right { // a number says too little alone
+		if c := t.Columns[0]; c.Right { // a number needs its heading
 			first = spell(c.Name, t.o) + " " + first
 		}
 		t.w.WriteString(Paragraph(first, t.o.Width, indent) + "\n")
@@ -219,7 +219,7 @@ func (t page) footnotes() {
 	}
 }
 
-// paint colours the text of c, or a line of it, by its grade.
+// paint colours text, which is c's or a line of it, by c's grade.
 func paint(c Cell, text string, o Options) string {
 	if !o.Color || c.Grade == Plain || text == "" {
 		return text

@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/graph"
 )
 
-// Components lists what an analysis found.
+// Components returns a table of the strongly connected components of g.
 func Components(g *graph.Graph, a *graph.Analysis) *Table {
 	t := &Table{Title: g.Name, Columns: []Column{
 		{Name: "component", Key: "component", Right: true}, {Name: "level", Key: "level", Right: true}, {Name: "kind", Key: "kind"},

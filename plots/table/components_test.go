@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/graph"
 )
 
-// TestComponents lists inputs, loops and what reads them.
+// TestComponents: the table has inputs, loops and the layers that read them.
 func TestComponents(t *testing.T) {
 	g, err := graph.New(graph.Stack{Cell: cell.RNNTanh, Layers: 1, Input: 3, Hidden: 4, Output: 2})
 	if err != nil {

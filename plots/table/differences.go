@@ -9,7 +9,7 @@ import (
 	"rnnbench/results"
 )
 
-// Differences says what besides the program may have changed times from a to b.
+// Differences lists what may have changed times from a to b, besides the program.
 func Differences(a, b results.Set) []string {
 	var list []string
 	if a.Manifest.Environment.Tool.Go != "" && b.Manifest.Environment.Tool.Go != "" {
@@ -22,7 +22,7 @@ func Differences(a, b results.Set) []string {
 		if i < 0 {
 			continue
 		}
-		const telling = 0.1 // what a peak moves from one run to the next
+		const telling = 0.1 // a peak differs by less from run to run
 		e := b.Manifest.Devices[i]
 		for _, name := range results.OtherRivals(d, e) {
 			list = append(list, fmt.Sprintf("rival %s changed between %s and %s: it was %s, then %s", name, a.Label, b.Label, d.Facts[results.RivalFact+name], e.Facts[results.RivalFact+name]))

@@ -7,7 +7,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestDifferences tells of other environments and of devices that changed their speed.
+// TestDifferences: other environments, other speeds of a device and other rivals are reported.
 func TestDifferences(t *testing.T) {
 	set := func(label, version string, peak float64) results.Set {
 		s := results.Set{Label: label}

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// shown is what text formats show of t: columns with a name, and rows that no
-// note stands for.
+// shown returns what text formats show of t: columns with a name, and rows that are not folded.
 func (t *Table) shown() *Table {
 	s := &Table{Title: t.Title, Notes: t.Notes}
 	var kept []int
@@ -29,7 +28,7 @@ func (t *Table) shown() *Table {
 	return s
 }
 
-// without is t without the columns at the given places.
+// without returns t without the columns whose index is in out.
 func (t *Table) without(out map[int]bool) *Table {
 	s := &Table{Title: t.Title, Notes: t.Notes}
 	keep := func(i int) bool { return !out[i] }
@@ -50,7 +49,7 @@ func (t *Table) without(out map[int]bool) *Table {
 	return s
 }
 
-// withoutEmpty leaves out columns in which no row has a text.
+// withoutEmpty returns t without columns in which no row has a text.
 func (t *Table) withoutEmpty() *Table {
 	empty := map[int]bool{}
 	for i := range t.Columns {
@@ -59,11 +58,11 @@ func (t *Table) withoutEmpty() *Table {
 	return t.without(empty)
 }
 
-// nothing stands in a cell for what there is not.
+// nothing is the text of a cell without a value.
 const nothing = "–"
 
-// withoutConstants puts columns that are the same in every row into the title.
-// One column stays, and a table of one row stays as it is.
+// withoutConstants moves columns with the same text in every row into the title. It keeps at least
+// one column, and returns a table of one row as it is.
 func (t *Table) withoutConstants() *Table {
 	if len(t.Rows) < 2 {
 		return t
@@ -85,11 +84,11 @@ func (t *Table) withoutConstants() *Table {
 	return s
 }
 
-// pointKey is the key of columns whose cells spell points.
+// pointKey is the key of columns of points.
 const pointKey = "point"
 
-// shareWords takes the words that all points have from their cells and returns
-// them; "" where there are none or nothing would be left of a point.
+// shareWords removes the words that all points share from their cells, and returns them. If a point
+// would become empty, it removes none and returns "".
 func (t *Table) shareWords() string {
 	at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Key == pointKey })
 	if at < 0 {
@@ -114,8 +113,8 @@ func (t *Table) shareWords() string {
 	return strings.Join(shared, " ")
 }
 
-// brief spells headings and cells in their short forms, and puts columns that
-// belong to another into that one.
+// brief returns t with the short forms of headings and cells. It appends the cells of a column with
+// Into to that other column.
 func (t *Table) brief() *Table {
 	s := &Table{Title: t.Title, Notes: t.Notes, Columns: slices.Clone(t.Columns)}
 	for _, row := range t.Rows {
@@ -147,8 +146,8 @@ func (t *Table) brief() *Table {
 	return s.without(into)
 }
 
-// withoutOptional leaves out the column that can be spared first and says so;
-// false: there is none.
+// withoutOptional returns t without the column of lowest Spare, and adds a note that it is left
+// out. It returns false if no column can be spared.
 func (t *Table) withoutOptional() (*Table, bool) {
 	at := -1
 	for i, c := range t.Columns {
@@ -171,17 +170,15 @@ func (t *Table) withoutOptional() (*Table, bool) {
 	return s, true
 }
 
-// spare marks the columns that can be left out where there is no room, by name,
-// the first one first.
+// spare marks the named columns as optional. A narrow terminal lacks the first one first.
 func (t *Table) spare(names ...string) {
 	for i := range t.Columns {
 		t.Columns[i].Spare = 1 + slices.Index(names, t.Columns[i].Name)
 	}
 }
 
-// fitted writes t so that no line is longer than the terminal is wide: in boxes
-// where there is room, else between
-// lines, else as several tables, else as blocks.
+// fitted writes t so that no line is wider than the terminal. It uses the first form that fits:
+// boxes, rows without boxes, the last column below each row, several tables, blocks.
 func (t page) fitted() error {
 	s := t
 	for _, simpler := range []func(*Table) *Table{nil, (*Table).withoutConstants} {
@@ -218,7 +215,7 @@ func sum(list []int) (n int) {
 	return n
 }
 
-// natural is how wide each column is when nothing is wrapped.
+// natural returns how wide each column is if nothing is wrapped.
 func (t page) natural() []int {
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {

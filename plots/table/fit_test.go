@@ -12,8 +12,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestFit checks that no line is wider than the terminal, and that what a cell
-// says is there all the same.
+// TestFit: no line is wider than the terminal, and every word of every cell is printed.
 func TestFit(t *testing.T) {
 	for name, table := range tables(t) {
 		for _, width := range []int{40, 60, 80, 100, 132} {
@@ -35,8 +34,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// unsaid is a word of a cell of t that text has neither in full nor in short; ""
-// where there is none. Columns that text says were left out do not count.
+// unsaid returns a word of a cell of t that text lacks, both in its full and its brief form; "": none.
+// It ignores optional columns if text says that columns were left out.
 func unsaid(t *Table, text string, o Options) string {
 	for _, row := range t.Rows {
 		for i, c := range row {
@@ -57,7 +56,7 @@ func unsaid(t *Table, text string, o Options) string {
 	return ""
 }
 
-// TestNarrowTerminalsSayWhatIsMissing checks that a terminal too narrow for all columns says what it lacks.
+// TestNarrowTerminalsSayWhatIsMissing: a table on a narrow terminal names the columns that it leaves out.
 func TestNarrowTerminalsSayWhatIsMissing(t *testing.T) {
 	recs := synthetic.Sweep([]int{512, 4096}, []int{64, 128})
 	table, err := Records(recs, "naive")
@@ -97,8 +96,7 @@ func TestConstantColumns(t *testing.T) {
 	}
 }
 
-// TestFold checks that a line stands for the rows of what was skipped in text, and
-// that data has all of them.
+// TestFold: text formats have a line for all skipped rows of one cause; data formats have all rows.
 func TestFold(t *testing.T) {
 	recs := synthetic.Sweep([]int{512, 1024, 2048, 4096}, []int{64})
 	for i := range recs {
@@ -138,7 +136,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestAllSkipped checks that there is no table without rows.
+// TestAllSkipped: if all records were skipped, only notes are printed.
 func TestAllSkipped(t *testing.T) {
 	recs := synthetic.Sweep([]int{512}, []int{64})[:1]
 	recs[0] = synthetic.Fail(recs[0], results.Skipped, results.ReasonCell, "it cannot")
@@ -154,7 +152,7 @@ func TestAllSkipped(t *testing.T) {
 	}
 }
 
-// TestChoice checks that a table says what was chosen, by which match and why.
+// TestChoice: a table says what auto chose, by which match and why.
 func TestChoice(t *testing.T) {
 	recs := synthetic.Sweep([]int{512, 1024}, []int{64})
 	for i := range recs {
@@ -164,7 +162,7 @@ func TestChoice(t *testing.T) {
 		}
 		r.Impl.Label, r.Impl.Knobs = "auto", map[string]int{"fused": 1, "streams": r.Point.Hidden / 512}
 		r.Impl.Choice = &results.Choice{By: "auto", Match: "nearest", Octaves: 1, Why: "the fastest at H=256", Impl: "cudnnstyle:graph=1"}
-		if r.Point.Hidden == 1024 { // a record of before
+		if r.Point.Hidden == 1024 { // an older record
 			r.Impl.Choice.Impl = ""
 		}
 	}
@@ -184,7 +182,7 @@ func TestChoice(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	for _, match := range []string{"exact", "nearest", "predicted", "raced", "default"} { // those of results.Choice
+	for _, match := range []string{"exact", "nearest", "predicted", "raced", "default"} { // the values of results.Choice.Match
 		if note := choiceNote(&results.Choice{By: "auto", Match: match, Why: "why"}); strings.Contains(note, ", :") {
 			t.Errorf("%s has no words: %q", match, note)
 		}
@@ -218,7 +216,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestSentence: sentences are wrapped, and paths that are wider than a line stay whole.
+// TestSentence: sentences are wrapped, but a path wider than a line stays whole.
 func TestSentence(t *testing.T) {
 	const path = "out/a-long-folder/a-long-name.svg"
 	for _, c := range []struct{ from, want string }{

@@ -11,11 +11,11 @@ import (
 	"rnnbench/plots/internal/synthetic"
 )
 
-// axisName is the key of a line of configuration.
+// axisName matches the key of a line of configuration.
 var axisName = regexp.MustCompile(`^[a-z]+$`)
 
-// FuzzBenchfmt: whatever records are called, each line of benchfmt is configuration, or has a
-// name without spaces whose parts have a key and a value. The format's own reader agrees.
+// FuzzBenchfmt: whatever the names in records, each line is configuration, or has a name without
+// spaces whose parts have a key and a value. The format's own reader can read all.
 func FuzzBenchfmt(f *testing.F) {
 	f.Add("naive", "cpu", "fused", 1e-3)
 	f.Add("a/b = \x1b[31m\u202e", "d\nevil: 1", "k=1/2", 1e300)

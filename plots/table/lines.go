@@ -9,7 +9,7 @@ import (
 	"rnnbench/results"
 )
 
-// JSONL writes the records as they are, a line each.
+// JSONL writes each record as one line of JSON.
 func JSONL(w io.Writer, recs []results.Record) error {
 	b := bufio.NewWriter(w)
 	e := json.NewEncoder(b)

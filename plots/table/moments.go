@@ -9,7 +9,7 @@ import (
 	"rnnbench/results/compare"
 )
 
-// timeCell is r's time with half of its interval.
+// timeCell returns a cell of r's time with the larger half of its interval in percent.
 func timeCell(r *results.Record) Cell {
 	if r == nil {
 		return Cell{}
@@ -25,8 +25,8 @@ func timeCell(r *results.Record) Cell {
 	return Number(v.Value, text)
 }
 
-// moved says how runs differ whatever the program: all points together, and a
-// typical one.
+// moved returns notes on how runs differ apart from the program: the shift of all points together,
+// and the spread of a typical point.
 func moved(c *compare.Comparison) []string {
 	var notes []string
 	if !math.IsNaN(c.Shift.Value) {
@@ -53,7 +53,7 @@ func moved(c *compare.Comparison) []string {
 	return notes
 }
 
-// remedy says what would settle ambiguous points.
+// remedy returns a note on what would resolve ambiguous points.
 func remedy(c *compare.Comparison, o compare.Options) string {
 	const turns = "rnnbench compare --ab base new"
 	switch n := c.Enough(); {
@@ -67,7 +67,7 @@ func remedy(c *compare.Comparison, o compare.Options) string {
 	return "AMBG: more runs of both sides would help: " + turns + " -- sweep …"
 }
 
-// methods says how verdicts come about.
+// methods returns notes on how changes and verdicts are computed.
 func methods(list []compare.Comparison, o compare.Options) []string {
 	single, several := false, false
 	for i := range list {

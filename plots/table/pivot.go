@@ -11,20 +11,20 @@ import (
 	"rnnbench/results"
 )
 
-// A pivot is a table of one measure over two axes that is being filled.
+// A pivot builds a table of one measure over two axes.
 type pivot struct {
 	*Table
 	across, down quantity.Axis
-	key          []quantity.Axis // tell rows apart: those that differ besides, and down
+	key          []quantity.Axis // of rows: other axes that vary, then down
 	measure      quantity.Measure
 	base         quantity.Baseline
-	column       map[string]int // by place on the axis across
-	at           map[string]int // rows, by their places on the axes of key
-	values       [][]float64    // as Rows; 0: none
+	column       map[string]int // index by place on the axis across
+	at           map[string]int // index of rows by their places on the axes of key
+	values       [][]float64    // values of Rows; 0: none
 }
 
-// Pivot lays the measure of the records out along two axes. A place that has no
-// result says why. Speed-ups are over the technique named baseline.
+// Pivot returns a table of one measure over the axes rows and columns. A cell without a result says
+// why. Speed-ups are over the technique named baseline.
 func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Table, error) {
 	if len(recs) == 0 {
 		return nil, fmt.Errorf("table: no records to show")
@@ -34,7 +34,7 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 		return nil, err
 	}
 	all := quantity.Latest(recs)
-	// What differs besides becomes columns in front, so that no value hides another.
+	// Other axes that vary become columns in front, so that no value hides another.
 	left := slices.DeleteFunc(quantity.Left(all, p.down, p.across), func(a quantity.Axis) bool { return a.Name == rows || a.Name == columns })
 	p.key = append(slices.Clone(left), p.down)
 	chosen, tuned := quantity.Choose(all, append(slices.Clone(p.key), p.across)...)
@@ -43,7 +43,7 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 	switch {
 	case p.measure.Ratio:
 		name += " over " + baseline
-	case p.measure.Name == "flops": // cells may leave it out
+	case p.measure.Name == "flops": // cells may leave out the unit
 		name += " in " + p.measure.Unit
 	}
 	p.Title = strings.Join(slices.DeleteFunc([]string{name, title(all)}, func(s string) bool { return s == "" }), " · ")
@@ -51,7 +51,7 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 	for _, r := range chosen {
 		p.fill(r)
 	}
-	// Only rivals at one point are graded; sizes are not.
+	// Only techniques at one point are graded, not sizes.
 	if columns == "impl" {
 		for i, row := range p.values {
 			grade(p.Rows[i], row, p.measure.Less)
@@ -64,7 +64,7 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 	return p.Table, nil
 }
 
-// newPivot looks axes, measure and baseline up.
+// newPivot looks up the axes, the measure and the baseline.
 func newPivot(recs []results.Record, rows, columns, measure, baseline string) (*pivot, error) {
 	p := &pivot{Table: &Table{}, column: map[string]int{}, at: map[string]int{}}
 	var err error
@@ -87,7 +87,7 @@ func newPivot(recs []results.Record, rows, columns, measure, baseline string) (*
 	return p, nil
 }
 
-// head makes the columns.
+// head adds the columns.
 func (p *pivot) head(chosen []*results.Record) {
 	for _, a := range p.key {
 		p.Columns = append(p.Columns, Column{Name: a.Name, Key: a.Name, Right: a.Numeric})
@@ -117,7 +117,7 @@ func (p *pivot) fill(r *results.Record) {
 	}
 }
 
-// rowOf is the row of r, a new one where it is the first of its place.
+// rowOf returns the index of r's row, and adds the row if it is new.
 func (p *pivot) rowOf(r *results.Record) int {
 	k := ""
 	for _, a := range p.key {
@@ -144,7 +144,7 @@ func axisCell(a quantity.Axis, r *results.Record) Cell {
 	return Text(a.Text(r))
 }
 
-// grade colours the values of a row that are not 0.
+// grade sets the grades of a row's positive values.
 func grade(cells []Cell, values []float64, less bool) {
 	best := math.Inf(1)
 	worse := func(v float64) float64 {

@@ -7,7 +7,7 @@ import (
 	"rnnbench/plots/quantity"
 )
 
-// Predictions lists what the model says of steps on m.
+// Predictions returns a table of the model's predictions of steps on m.
 func Predictions(m *model.Machine, list []model.Prediction) *Table {
 	t := &Table{
 		Title: "Predicted steps on " + m.Name,
@@ -38,7 +38,7 @@ func Predictions(m *model.Machine, list []model.Prediction) *Table {
 	return t
 }
 
-// BandNotes says in words what the model says of a step in bands.
+// BandNotes returns the model's prediction of a step in bands as sentences.
 func BandNotes(x *model.Bands) []string {
 	seconds := func(v float64) string { return quantity.SI(v, "s") }
 	where := fmt.Sprintf("weights: %s stay in %s", quantity.Bytes(x.Share), x.Home)

@@ -11,12 +11,12 @@ import (
 	"rnnbench/results"
 )
 
-// recordColumns make a table of records.
+// recordColumns builds a table of records.
 type recordColumns struct{ builder[*results.Record] }
 
-// Records lists one record a row, sorted by point and then as legends list
-// techniques. Axes along which the records do not differ are in the title
-// instead of a column. Speed-ups are over the technique named baseline.
+// Records returns a table with one record per row, sorted by point and then by technique, as in
+// legends. Axes on which the records agree are in the title. Speed-ups are over the technique
+// named baseline.
 func Records(recs []results.Record, baseline string) (*Table, error) {
 	if len(recs) == 0 {
 		return nil, fmt.Errorf("table: no records to show")
@@ -51,7 +51,7 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 	return c.Table, nil
 }
 
-// iterations is how many a network had been trained; 0: it was not.
+// iterations returns the iterations of training; 0: r is not of training.
 func iterations(r *results.Record) int {
 	if r.Training == nil {
 		return 0
@@ -59,7 +59,7 @@ func iterations(r *results.Record) int {
 	return r.Training.Iterations
 }
 
-// points adds the axes. Those along which records differ have a heading.
+// points adds columns of the axes. Text formats show only axes on which records differ.
 func (t *recordColumns) points(all []*results.Record, axes []quantity.Axis) {
 	varying := map[string]bool{}
 	for _, a := range quantity.Varying(all) {
@@ -79,7 +79,7 @@ func (t *recordColumns) points(all []*results.Record, axes []quantity.Axis) {
 	}
 }
 
-// techniques adds what ran, and who chose it.
+// techniques adds columns of the technique, its knobs and the choice of auto.
 func (t *recordColumns) techniques(all []*results.Record) {
 	t.column(Column{Name: "impl", Key: "impl"}, func(r *results.Record) Cell { return Text(quantity.Label(r)) })
 	t.column(Column{Key: "technique"}, func(r *results.Record) Cell { return Text(r.Impl.Name) })
@@ -95,7 +95,7 @@ func (t *recordColumns) techniques(all []*results.Record) {
 	}
 }
 
-// times adds the time of a run with its interval.
+// times adds columns of the time of a run and its interval.
 func (t *recordColumns) times(all []*results.Record) {
 	best := fastest(all)
 	t.column(Column{Name: "time", Key: "time_s", Right: true}, func(r *results.Record) Cell {
@@ -129,7 +129,7 @@ func (t *recordColumns) times(all []*results.Record) {
 	t.column(Column{Key: "ci_hi_s"}, end(func(s *results.Stats) *float64 { return s.Hi }))
 }
 
-// measures adds what follows from the time, as far as it is known.
+// measures adds columns of the measures that the records have.
 func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, baseline string) error {
 	measures := []string{"flops"}
 	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.PeakFLOPS() > 0 }) {
@@ -183,7 +183,7 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 	return nil
 }
 
-// outcomes adds memory, status, reasons and warnings.
+// outcomes adds columns of memory, status, reasons and warnings.
 func (t *recordColumns) outcomes(all []*results.Record) {
 	t.column(Column{Key: "mem_bytes"}, func(r *results.Record) Cell { return Cell{Value: r.Work.Memory} })
 	t.column(Column{Name: "status", Key: "status"}, t.status)
@@ -202,8 +202,7 @@ func (t *recordColumns) outcomes(all []*results.Record) {
 	t.column(warnings, func(r *results.Record) Cell { return Text(strings.Join(r.Warnings, " ")) })
 }
 
-// measureColumn is the column of a measure. A narrow terminal has the unit in the
-// heading.
+// measureColumn returns the column of a measure. On a narrow terminal the unit is in the heading.
 func measureColumn(m quantity.Measure, baseline string) Column {
 	c := Column{Name: heading(m, baseline), Key: m.Key, Right: true}
 	switch m.Name {
@@ -211,13 +210,13 @@ func measureColumn(m quantity.Measure, baseline string) Column {
 		c.Brief, c.Spare = m.Unit, 3
 	case "percent":
 		c.Spare = 1
-	case "floor": // which says how much is left to gain
+	case "floor": // more useful than percent: it shows how much is left to gain
 		c.Spare = 2
 	}
 	return c
 }
 
-// measured is the cell of a measure's value.
+// measured returns the cell of a measure's value.
 func (t *Table) measured(m quantity.Measure, v float64) Cell {
 	switch {
 	case m.Name == "percent" && v > 100:
@@ -232,8 +231,8 @@ func (t *Table) measured(m quantity.Measure, v float64) Cell {
 	return c
 }
 
-// status is the cell that says what came of a record. What was skipped has its
-// reason in the note that stands for its row.
+// status returns the cell of a record's status, with a mark of the note on its reason. The reason
+// of a skipped record is in the note for its folded row.
 func (t *Table) status(r *results.Record) Cell {
 	c := Text(string(r.Status))
 	if r.Status == results.OK {
@@ -248,10 +247,10 @@ func (t *Table) status(r *results.Record) Cell {
 	return c
 }
 
-// beyondPeak is the note at a percentage above 100.
+// beyondPeak is the note on a percentage above 100.
 const beyondPeak = "the peak counts multiply-adds of this precision; fp32 on tensor cores and skipped work exceed it"
 
-// note returns the mark of a numbered note, adding it where it is new.
+// note returns the mark of a numbered note, and adds the note if it is new.
 func (t *Table) note(s string) string {
 	s = quantity.OneLine(s)
 	i := slices.IndexFunc(t.Notes, func(n string) bool { return strings.HasSuffix(n, "] "+s) })
@@ -296,7 +295,7 @@ func percent(v float64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64) + " %"
 }
 
-// pointOf names the place at which records are rivals.
+// pointOf returns a key that records share if their techniques compete.
 func pointOf(r *results.Record) string {
 	p := r.Point
 	p.Streams = 0
@@ -315,9 +314,8 @@ func fastest(recs []*results.Record) map[string]float64 {
 	return best
 }
 
-// varyingKnobs lists the knobs that tell records of the same label at the same
-// point apart. What a technique sets by itself from point to point does not, and
-// one that is not set is 0.
+// varyingKnobs lists the knobs in which records of the same label at the same point differ. An
+// unset knob counts as 0. Knobs that a technique sets differently from point to point do not count.
 func varyingKnobs(recs []*results.Record) []string {
 	first := map[string]*results.Record{}
 	differ := map[string]bool{}
@@ -342,7 +340,7 @@ func varyingKnobs(recs []*results.Record) []string {
 	return names
 }
 
-// knobCell shows the knobs that vary; its value has all of them.
+// knobCell returns a cell of r's knobs: its text has those in shown, its value all.
 func knobCell(r *results.Record, shown []string) Cell {
 	var text, value []string
 	names := make([]string, 0, len(r.Impl.Knobs))

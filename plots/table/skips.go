@@ -8,8 +8,8 @@ import (
 	"rnnbench/results"
 )
 
-// Fold has a note for each technique and cause stand for the rows of what was
-// skipped. Record i is the one of row i.
+// Fold folds the rows of skipped records, and adds a note for each technique and cause. recs[i] is
+// the record of row i.
 func (t *Table) Fold(recs []*results.Record) {
 	t.Folded = map[int]bool{}
 	for i, r := range recs {
@@ -20,7 +20,7 @@ func (t *Table) Fold(recs []*results.Record) {
 	t.Notes = append(t.Notes, SkipLines(recs)...)
 }
 
-// SkipLines says what was skipped: a line for each technique and cause.
+// SkipLines returns a line on skipped records for each technique and cause.
 func SkipLines(recs []*results.Record) []string {
 	var varying []quantity.Axis
 	for _, a := range quantity.Varying(recs) {
@@ -35,8 +35,7 @@ func SkipLines(recs []*results.Record) []string {
 	return skips.Lines()
 }
 
-// WriteLines writes sentences, wrapped to the terminal, with further lines
-// indented.
+// WriteLines writes sentences, each wrapped to the terminal with its continuation lines indented.
 func WriteLines(w io.Writer, lines []string, indent int, o Options) error {
 	for _, s := range lines {
 		if _, err := fmt.Fprintln(w, Sentence(spell(s, o), o.Width, indent)); err != nil {

@@ -2,8 +2,8 @@ package table
 
 import "strings"
 
-// stack writes t as several tables below each other, each of which begins with
-// the columns that tell rows apart; false: they leave no room for others.
+// stack writes t as several tables below each other. Each begins with the columns that identify a
+// row. stack returns false if these leave no room for others.
 func (t page) stack() bool {
 	keys := t.keys()
 	if len(t.Rows) < 2 || keys == 0 || keys == len(t.Columns) {
@@ -44,7 +44,7 @@ func (t page) stack() bool {
 	return true
 }
 
-// keys is how many columns from the left tell all rows apart; 0: not even all do.
+// keys returns how many columns from the left identify each row; 0: not even all of them do.
 func (t *Table) keys() int {
 	for n := 1; n <= len(t.Columns); n++ {
 		seen := map[string]bool{}
@@ -62,7 +62,7 @@ func (t *Table) keys() int {
 	return 0
 }
 
-// columnsOf has the first keys columns of t, and those from one place to another.
+// columnsOf returns t with its first keys columns, and columns from up to, but not including, to.
 func (t *Table) columnsOf(keys, from, to int) *Table {
 	out := map[int]bool{}
 	for i := keys; i < len(t.Columns); i++ {

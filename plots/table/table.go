@@ -1,5 +1,5 @@
-// Package table prints records and what is derived from them: for a terminal,
-// for a document and for other programs.
+// Package table prints tables of records and of results derived from them, for terminals, for
+// documents and for other programs.
 package table
 
 import (
@@ -22,32 +22,32 @@ import (
 	"rnnbench/plots/quantity"
 )
 
-// A Table is a header and rows. Text formats show its title, the text of its
-// cells and its notes; data formats give the values, in SI base units.
+// A Table is a list of columns and rows. Text formats show its title, the text of its cells and its
+// notes. Data formats hold the values of its cells, in SI base units.
 type Table struct {
 	Title   string
 	Columns []Column
-	Rows    [][]Cell // as long as Columns
-	Notes   []string // numbered from 1 where cells refer to them
+	Rows    [][]Cell // each as long as Columns
+	Notes   []string // with a number from 1, such as [1], if cells refer to them
 
-	// Folded are the rows, by number, that a note stands for in text formats.
+	// Folded holds the indices of rows that text formats replace by a note.
 	Folded map[int]bool
 }
 
-// A Column is what its cells have in common.
+// A Column describes the cells of one column.
 type Column struct {
 	Name  string // heading of text formats; empty: the column is for data only
 	Key   string // name in data formats; empty: the column is for text only
 	Right bool   // numbers are aligned right
 
-	// Where a terminal is narrow:
+	// For narrow terminals:
 	Brief string // short heading; empty: Name
-	Into  string // key of the column whose cells take in this one's; empty: none
-	Spare int    // above 0: it can be left out, the lowest first
+	Into  string // key of the column to which cells of this one are appended; empty: none
+	Spare int    // above 0: the column may be left out, the lowest first
 }
 
-// A Cell is one entry: a text, and a value for data formats that is nil, a
-// string, a bool, an int, an int64 or a finite float64.
+// A Cell is one entry: a text, and a value for data formats. The value is nil, a string, a bool, an
+// int, an int64 or a finite float64.
 type Cell struct {
 	Text  string
 	Brief string // short Text for a narrow terminal; empty: Text
@@ -78,15 +78,15 @@ func gradeOf(ratio float64) Grade {
 	return Worst
 }
 
-// Options say where text goes.
+// Options describe where text is shown.
 type Options struct {
 	TTY   bool // draw boxes
 	Color bool // colour numbers by their distance to the best
-	ASCII bool // no character outside ASCII
-	Width int  // columns of the terminal that tables are to fit; 0: no limit
+	ASCII bool // use only ASCII characters
+	Width int  // columns of the terminal, which tables must fit; 0: no limit
 }
 
-// Formats lists what Write accepts for any table.
+// Formats lists the formats that Write accepts.
 func Formats() []string { return []string{"table", "markdown", "csv", "json"} }
 
 // Write prints t in one of Formats. Nothing is truncated.
@@ -171,8 +171,8 @@ func (t *Table) markdown(w *bytes.Buffer, o Options) error {
 	return nil
 }
 
-// render lets tablewriter lay the text columns out. Its own ideas about
-// headings are switched off: it would make FLOP/s into FLOP / S.
+// render writes t by tablewriter. Automatic formatting of headings is off, since it would turn
+// FLOP/s into FLOP / S.
 func (t *Table) render(w io.Writer, r tw.Renderer, text func(Cell) string) error {
 	var header []string
 	var align []tw.Align
@@ -208,7 +208,7 @@ func (t *Table) render(w io.Writer, r tw.Renderer, text func(Cell) string) error
 	return tab.Render()
 }
 
-// spell makes s fit on a line, and into ASCII where that is asked for.
+// spell returns s on one line, in ASCII if o asks for it.
 func spell(s string, o Options) string {
 	s = quantity.OneLine(s)
 	if !o.ASCII {
@@ -223,7 +223,7 @@ func spell(s string, o Options) string {
 	}, s)
 }
 
-// data lists the columns of data formats and gives their names.
+// data returns the indices and keys of the columns of data formats.
 func (t *Table) data() (columns []int, keys []string) {
 	for i, c := range t.Columns {
 		if c.Key != "" {
@@ -291,7 +291,7 @@ func (t *Table) json(w *bytes.Buffer) error {
 	return nil
 }
 
-// encode writes v as JSON on one line, and < as what it is.
+// encode writes v as JSON on one line, without escaping < and >.
 func encode(w *bytes.Buffer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -302,14 +302,13 @@ func encode(w *bytes.Buffer, v any) error {
 	return nil
 }
 
-// Text makes a cell of a text that is its own value.
+// Text returns a cell whose text is also its value.
 func Text(s string) Cell { return Cell{Text: s, Value: s} }
 
-// Int makes a cell of a whole number.
+// Int returns a cell of a whole number.
 func Int(n int) Cell { return Cell{Text: strconv.Itoa(n), Value: n} }
 
-// Number makes a cell of a number and its spelling; one that is not finite is an
-// empty cell.
+// Number returns a cell of a number and its text; an empty cell if the number is not finite.
 func Number(v float64, text string) Cell {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Cell{}

@@ -115,7 +115,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestAlignment checks that colour and wide characters leave the borders in line.
+// TestAlignment: colours do not move the borders.
 func TestAlignment(t *testing.T) {
 	var plain, colored bytes.Buffer
 	table, err := Records(synthetic.Sweep([]int{512}, []int{64}), "naive")
@@ -175,8 +175,8 @@ func TestJSONL(t *testing.T) {
 	}
 }
 
-// TestOrderOfRecordsDoesNotMatter checks that a table does not depend on the order of the records, and
-// that of two records of one measurement the later counts.
+// TestOrderOfRecordsDoesNotMatter: a table does not depend on the order of the records. The later of
+// two records of one key counts.
 func TestOrderOfRecordsDoesNotMatter(t *testing.T) {
 	recs := synthetic.Sweep([]int{512, 4096}, []int{64})
 	old := recs[0]

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// hoistUnits puts a unit that all cells of a column have into its heading; cells
-// in FLOP/s keep their prefix.
+// hoistUnits moves a unit that all cells of a column share into its heading. Cells in FLOP/s with
+// different prefixes keep their prefix.
 func (t *Table) hoistUnits() {
 	for i := range t.Columns {
 		c := &t.Columns[i]
@@ -32,8 +32,8 @@ func (t *Table) hoistUnits() {
 	}
 }
 
-// unitOf is the unit behind the number in every cell of column i that has a text:
-// the same with its prefix, or rates whose prefixes differ.
+// unitOf returns the unit after the number in every non-empty cell of column i: one unit with its
+// prefix, or FLOP/s if only prefixes of FLOP/s differ. It returns false if there is no such unit.
 func (t *Table) unitOf(i int) (string, bool) {
 	const base = "FLOP/s"
 	unit, rates := "", true

@@ -6,14 +6,14 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 )
 
-// columns is how many columns of a terminal s takes.
+// columns returns how many columns of a terminal s takes.
 func columns(s string) int { return twwidth.Width(s) }
 
 // joints are the characters after which a long word may be broken.
 const joints = ":,;|+"
 
-// wrap breaks s into lines of at most width columns: at spaces, else after a
-// joint of a long word, else anywhere.
+// wrap breaks s into lines of at most width columns: at a space, else after one of joints, else
+// anywhere.
 func wrap(s string, width int) []string {
 	width = max(width, 1)
 	var lines []string
@@ -46,8 +46,7 @@ func wrap(s string, width int) []string {
 	return append(lines, s)
 }
 
-// longest is the width of the longest part of s that wrap keeps whole, where
-// there is room for it.
+// longest returns the width of the longest part of s that wrap would not break, given room.
 func longest(s string) int {
 	most := 0
 	for word := range strings.FieldsSeq(s) {
@@ -58,21 +57,21 @@ func longest(s string) int {
 	return min(most, columns(s))
 }
 
-// Paragraph wraps s to a width, with further lines indented; 0: it is one line.
+// Paragraph wraps s to a width in columns and indents continuation lines; width 0: one line.
 func Paragraph(s string, width, indent int) string {
 	if width <= 0 || columns(s) <= width {
 		return s
 	}
 	lines := wrap(s, width)
-	if len(lines) > 1 { // the rest is narrower
+	if len(lines) > 1 { // continuation lines are narrower
 		rest := strings.TrimLeft(s[len(lines[0]):], " ")
 		lines = append(lines[:1], wrap(rest, width-indent)...)
 	}
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
 
-// Sentence is Paragraph, but for the path of a file, which is never broken: a terminal breaks
-// what is too wide, and copies it whole.
+// Sentence is Paragraph, but never breaks a path. A terminal wraps a path that is too wide, and
+// still copies it whole.
 func Sentence(s string, width, indent int) string {
 	at := 0
 	for _, word := range strings.SplitAfter(s, " ") {
@@ -94,7 +93,7 @@ func Sentence(s string, width, indent int) string {
 	return Paragraph(s, width, indent)
 }
 
-// parts wraps a title between its parts, and within one that is longer than a line.
+// parts wraps a title between its parts, and within a part only if it is longer than a line.
 func parts(s string, width int, o Options) string {
 	if width <= 0 || columns(s) <= width {
 		return s

@@ -1,5 +1,4 @@
-// Package golden compares what tests produce with files of what is known to be
-// right.
+// Package golden compares the output of tests with files of expected output.
 package golden
 
 import (
@@ -33,7 +32,7 @@ func Check(t *testing.T, name string, got []byte, update bool) {
 	}
 }
 
-// diff shows a few lines of both from the first that differs.
+// diff returns up to five lines of each text from the first line that differs.
 func diff(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	i := 0

@@ -6,7 +6,7 @@ import (
 	"rnnbench/results"
 )
 
-// Calls makes up calls of one step: most take about as long as the median, and some much longer.
+// Calls returns records of one-step calls. Most calls take about the median time, some much longer.
 func Calls(hidden, batch []int) []results.Record {
 	m := &Machine{}
 	var list []results.Record

@@ -1,6 +1,5 @@
-// Package synthetic makes up records for the tests of figures and tables. They
-// follow a simple machine model, so that curves bend as measured ones do, but
-// nobody measured them.
+// Package synthetic generates records for tests of figures and tables. Times come from a simple
+// machine model, so that curves bend as measured ones do.
 package synthetic
 
 import (
@@ -11,31 +10,31 @@ import (
 	"rnnbench/results"
 )
 
-// Peak and Copy are the rates of the machine that the records pretend to be of.
+// Peak and Copy are the rates of the synthetic machine, in FLOP/s and bytes/s.
 const (
 	Peak = 5.8e12
 	Copy = 250e9
 )
 
-// A Machine numbers the records that it makes and varies their noise.
+// A Machine numbers the records that it generates and adds noise to their times.
 type Machine struct {
 	seq   int
 	state uint64
 }
 
-// noise is uniform in [-1, 1), and the same on every machine.
+// noise returns a uniform random number in [-1, 1). Every machine gets the same sequence.
 func (m *Machine) noise() float64 {
 	m.state = m.state*6364136223846793005 + 1442695040888963407
 	return float64(m.state>>11)/(1<<52) - 1
 }
 
-// Point is an LSTM forward pass with everything usual.
+// Point returns a forward pass of a four-layer LSTM in fp32.
 func Point(hidden, batch, steps int) results.Point {
 	return results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: batch, Steps: steps, Layers: 4, Precision: "fp32"}
 }
 
-// Record makes up what a technique does at a point: it has so much overhead a
-// step and reaches that share of the peak on large work.
+// Record generates the record of a technique at a point. overhead is in seconds per step; share is
+// the share of the peak that the technique reaches on large work.
 func (m *Machine) Record(p results.Point, label string, overhead, share float64) results.Record {
 	flops := 16 * float64(p.Hidden) * float64(p.Hidden) * float64(p.Batch) * float64(p.Steps) * float64(p.Layers)
 	weights := 32 * float64(p.Hidden) * float64(p.Hidden)
@@ -77,14 +76,14 @@ func (m *Machine) timed(p results.Point, label string, t float64, flops, bytes i
 	}
 }
 
-// Fail makes r one without a result.
+// Fail returns r without its result, with a status and its reason.
 func Fail(r results.Record, status results.Status, code, reason string) results.Record {
 	r.Status, r.ReasonCode, r.Reason = status, &code, &reason
 	r.Samples, r.Stats, r.Rate = nil, nil, nil
 	return r
 }
 
-// technique is a name with the two numbers of the model.
+// A technique is a name with the two parameters of the model.
 type technique struct {
 	name            string
 	overhead, share float64
@@ -94,8 +93,8 @@ func techniques() []technique {
 	return []technique{{"naive", 60e-6, 0.35}, {"cudnnstyle", 14e-6, 0.75}, {"persistent", 4e-6, 0.55}, {"scan", 9e-6, 0.3}, {"scc", 20e-6, 0.6}}
 }
 
-// Sweep is the usual grid: hidden size by minibatch by technique. The
-// persistent technique does not fit on the machine from 2048 on.
+// Sweep returns records over hidden size, batch and technique. The persistent technique does not
+// fit the machine from 2048 units on.
 func Sweep(hidden, batch []int) []results.Record {
 	m := &Machine{state: 1}
 	var recs []results.Record
@@ -118,12 +117,12 @@ func Sweep(hidden, batch []int) []results.Record {
 	return recs
 }
 
-// Stages are those of Appleyard's Table 1 as labels of one technique.
+// Stages returns the stages of Appleyard's Table 1 as labels of one technique.
 func Stages() []string {
 	return []string{"0 naive", "1 grouped", "2 streamed", "3 fused", "4 transposed", "5 inputs batched", "6 layers overlapped"}
 }
 
-// Ladder measures the stages at one point.
+// Ladder returns records of the stages at one point.
 func Ladder(hidden, batch int) []results.Record {
 	m := &Machine{state: 7}
 	var recs []results.Record
@@ -136,7 +135,7 @@ func Ladder(hidden, batch int) []results.Record {
 	return recs
 }
 
-// Streams is Hwang and Sung's experiment: streams times steps is constant.
+// Streams returns records of Hwang and Sung's experiment: batch times steps is constant.
 func Streams() []results.Record {
 	m := &Machine{state: 3}
 	var recs []results.Record
