@@ -9,13 +9,13 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// blas is cuBLAS, a handle per stream.
+// blas is cuBLAS with a handle per stream.
 type blas struct {
 	library *library
 	version string
 	handles []uintptr
 
-	one, zero float32 // factors that products are given the addresses of
+	one, zero float32 // factors alpha and beta, which products read by address
 }
 
 func loadBLAS() (*blas, error) {
@@ -36,22 +36,22 @@ func (b *blas) do(name string, args ...uintptr) error {
 	return b.code(name, b.library.call(name, args...))
 }
 
-// code tells an error of a function of the library's.
+// code turns the status that a cuBLAS function returned into an error; 0: nil.
 func (b *blas) code(name string, code int) error {
 	switch code {
 	case 0:
 		return nil
 	case 3:
 		return fmt.Errorf("%w: %s", device.ErrMemory, name)
-	case 13: // a kernel of before or of its own failed
+	case 13: // its own kernel failed, or an earlier one
 		return fmt.Errorf("%w: %s: execution failed", device.ErrFault, name)
 	default:
 		return fmt.Errorf("%s returns %d", name, code)
 	}
 }
 
-// add readies products on the next stream. Its handle has a workspace of its
-// own, as graphs need.
+// add creates the handle of the next stream. Each handle has its own workspace of bytes, which
+// graphs require.
 func (b *blas) add(stream, workspace uintptr, bytes int64) error {
 	var h uintptr
 	if err := b.do("cublasCreate_v2", address(&h)); err != nil {
@@ -72,7 +72,7 @@ const (
 	typeSingle, typeHalf, typeBrain = 0, 2, 14
 	computeSingle, computeTF32      = 68, 77
 	algorithmDefault                = -1
-	pointsToHost, pointsToDevice    = 0, 1 // where the factors of a product are
+	pointsToHost, pointsToDevice    = 0, 1 // pointer modes: where a product reads its factors
 )
 
 func dataType(e driver.Element) uintptr {
@@ -85,7 +85,7 @@ func dataType(e driver.Element) uintptr {
 	return typeSingle
 }
 
-// product has cuBLAS, which thinks in columns, compute Cᵀ = op(B)ᵀ·op(A)ᵀ.
+// product returns the calls of a product. cuBLAS is column-major, so it computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
 func (b *blas) product(stream int, p *driver.Product) []call {
 	trans := func(t bool) uintptr {
 		if t {
@@ -117,11 +117,11 @@ func (b *blas) product(stream int, p *driver.Product) []call {
 	return []call{mode(pointsToDevice), gemm, mode(pointsToHost)}
 }
 
-// reset has all handles read factors from the host again, where a product that has them
-// on the GPU failed and what follows it was not issued.
+// reset makes all handles read factors from the host again. It is needed after a sequence failed
+// between the calls that switch the pointer mode.
 func (b *blas) reset() {
 	for _, h := range b.handles {
-		_ = b.do("cublasSetPointerMode_v2", h, pointsToHost) // what failed before says more
+		_ = b.do("cublasSetPointerMode_v2", h, pointsToHost) // the earlier error says more
 	}
 }
 

@@ -9,17 +9,16 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// lt is cuBLASLt, which says by which algorithms it can compute a product and
-// takes one of them for each call.
+// lt is cuBLASLt. It lists the algorithms that can compute a product, and takes one for each call.
 type lt struct {
-	library    *library // nil: there is none
+	library    *library // nil: not available
 	handle     uintptr
 	preference uintptr
-	picked     map[shape]*algorithm // nil: cuBLAS's own
+	picked     map[shape]*algorithm // fastest algorithm; nil: cuBLAS's own choice
 }
 
-// A shape is what the choice of an algorithm depends on. The alignments are those
-// of the matrices, in bytes.
+// A shape is everything on which the choice of an algorithm depends. The alignments of the matrices
+// are in bytes.
 type shape struct {
 	m, n, k, ldA, ldB, ldC, alignA, alignB, alignC int
 	transA, transB, accumulate, tf32               bool
@@ -35,13 +34,13 @@ func shapeOf(p *driver.Product) shape {
 // An algorithm computes products of one shape.
 type algorithm struct {
 	description, a, b, c uintptr
-	code                 [8]uint64 // as the library writes it
+	code                 [8]uint64 // cublasLtMatmulAlgo_t
 }
 
-// candidate is a cublasLtMatmulHeuristicResult_t.
+// A candidate is a cublasLtMatmulHeuristicResult_t.
 type candidate struct {
 	code   [8]uint64
-	_      uint64 // of workspace
+	_      uint64 // bytes of workspace
 	status int32
 	_      [5]int32
 }
@@ -49,11 +48,11 @@ type candidate struct {
 // Constants of cuBLASLt.
 const (
 	ltTransA, ltTransB = 3, 4
-	ltSpace            = 1 // of a preference
+	ltSpace            = 1 // preferences: bytes of workspace
 	ltReduction        = 3
-	ltAlignA           = 5 // then B, C and D
+	ltAlignA           = 5 // B, C and D follow
 
-	inPlace, single = 1, 2 // how parts of sums are added: not as the result is stored
+	inPlace, single = 1, 2 // allowed reductions of split-K: in the output, and in the compute type
 )
 
 func loadLt(space int64) (*lt, error) {
@@ -71,23 +70,23 @@ func (t *lt) call(name string, args ...uintptr) call { return call{name, args, t
 
 func (t *lt) code(name string, code int) error { return (*blas)(nil).code(name, code) }
 
-// prefer sets an attribute of the preference, of eight bytes or four.
+// prefer sets an attribute of the preference: eight bytes for ltSpace, else four.
 func (t *lt) prefer(attribute uintptr, value uint64) error {
 	size := uintptr(8)
 	if attribute != ltSpace {
-		size = 4 // little-endian: the first four
+		size = 4 // the first four, as the processor is little-endian
 	}
 	return t.do("cublasLtMatmulPreferenceSetAttribute", t.preference, attribute, address(&value), size)
 }
 
-// picked is p by the algorithm that takes least time of those that the library
-// names and the one that cuBLAS would choose. They are tried the first time that
-// there is such a product: into its own result, which must not matter yet.
+// picked returns the calls of p by the fastest algorithm: one that cuBLASLt lists, or cuBLAS's own
+// choice. It times them at the first product of a shape. That overwrites the product's result,
+// which must not hold data yet.
 func (d *gpu) picked(stream int, p *driver.Product) ([]call, error) {
 	if d.lt == nil {
 		var err error
 		if d.lt, err = loadLt(d.properties.Workspace); err != nil {
-			d.lt = &lt{picked: map[shape]*algorithm{}} // cuBLAS's choices are left
+			d.lt = &lt{picked: map[shape]*algorithm{}} // only cuBLAS's own choices remain
 		}
 	}
 	s := shapeOf(p)
@@ -105,7 +104,7 @@ func (d *gpu) picked(stream int, p *driver.Product) ([]call, error) {
 	return []call{d.multiply(stream, p, a)}, nil
 }
 
-// multiply thinks in columns, as the library does: Cᵀ = op(B)ᵀ·op(A)ᵀ.
+// multiply returns the call of p by algorithm a. The library is column-major: Cᵀ = op(B)ᵀ·op(A)ᵀ.
 func (d *gpu) multiply(stream int, p *driver.Product, a *algorithm) call {
 	beta := &d.blas.zero
 	if p.Accumulate {
@@ -115,7 +114,7 @@ func (d *gpu) multiply(stream int, p *driver.Product, a *algorithm) call {
 		address(beta), uintptr(p.C), a.c, uintptr(p.C), a.c, address(&a.code[0]), d.spaces[stream], uintptr(d.properties.Workspace), handle(&d.streams[stream]))
 }
 
-// describe readies what the library wants to know of products of shape s.
+// describe creates the library's descriptors for products of shape s.
 func (t *lt) describe(s shape) (*algorithm, error) {
 	a := &algorithm{}
 	compute := uintptr(computeSingle)
@@ -145,7 +144,7 @@ func (t *lt) describe(s shape) (*algorithm, error) {
 	)
 }
 
-// pick tries the algorithms for p; nil is cuBLAS's own.
+// pick times the algorithms for p and returns the fastest; nil: cuBLAS's own choice.
 func (d *gpu) pick(s shape, p *driver.Product) (*algorithm, error) {
 	t := d.lt
 	if t.library == nil {
@@ -162,7 +161,7 @@ func (d *gpu) pick(s shape, p *driver.Product) (*algorithm, error) {
 	var list [16]candidate
 	var n int32
 	if t.do("cublasLtMatmulAlgoGetHeuristic", t.handle, a.description, a.b, a.a, a.c, a.c, t.preference, uintptr(len(list)), address(&list[0]), address(&n)) != nil {
-		return nil, nil // it has none
+		return nil, nil // the library lists no algorithm
 	}
 	var fastest *algorithm
 	for _, c := range list[:n] {
@@ -182,8 +181,8 @@ func (d *gpu) pick(s shape, p *driver.Product) (*algorithm, error) {
 	return fastest, nil
 }
 
-// try is how long a call takes on stream 0: the shortest of a few times, several
-// in a row where it is short.
+// try returns the seconds that a call takes on stream 0: the minimum of four samples. Short calls
+// are timed eight in a row.
 func (d *gpu) try(c call) (float64, error) {
 	e, err := c.entry()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// A building is a network that a builder readies: cuDNN compiles the kernels of
-// some, which takes a second.
+// A building is a network that a builder creates in the background: cuDNN compiles kernels for some
+// networks, which takes a second.
 type building struct {
 	of   driver.Network
 	done chan struct{}
@@ -19,12 +19,11 @@ type building struct {
 	err  error
 }
 
-// builders is how many networks are readied side by side. Each builder has a
-// handle of its own, as threads must, and that takes memory.
+// builders is the most threads that create networks. Each thread needs its own handle, which takes
+// memory.
 const builders = 8
 
-// begin has a builder ready n, unless one does. It starts the builders when the
-// first is needed.
+// begin queues n for a builder, unless it is queued already. The first call starts the builders.
 func (d *dnn) begin(n driver.Network, context cu.CUContext) {
 	if d.building[n] != nil {
 		return
@@ -39,11 +38,11 @@ func (d *dnn) begin(n driver.Network, context cu.CUContext) {
 	select {
 	case d.jobs <- b:
 		d.building[n] = b
-	default: // so many wait that there is no hurry
+	default: // the queue is full; NewNetwork will create n itself
 	}
 }
 
-// build is a builder.
+// build runs one builder: it creates the networks of d.jobs.
 func (d *dnn) build(context cu.CUContext) {
 	runtime.LockOSThread() // a context belongs to a thread
 	var handle uintptr
@@ -59,7 +58,7 @@ func (d *dnn) build(context cu.CUContext) {
 	}
 }
 
-// take is n as a builder has readied it, nil if none did.
+// take waits for n's builder and returns the network; nil: not queued, or it failed.
 func (d *dnn) take(n driver.Network) *network {
 	b := d.building[n]
 	if b == nil {

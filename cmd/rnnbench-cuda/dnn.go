@@ -28,18 +28,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// dnn is cuDNN, a handle per stream.
+// dnn is cuDNN with a handle per stream.
 type dnn struct {
 	library  *library
 	version  string
-	dropout  uintptr // descriptor of none
+	dropout  uintptr // descriptor of no dropout; 0: not created yet
 	handles  []uintptr
 	networks []*network
 	building map[driver.Network]*building
-	jobs     chan *building // of the builders; nil: there are none
+	jobs     chan *building // queue of the builders; nil: not started
 }
 
-// loadDNN loads cuDNN 8 or 9, whose interface for networks is the same.
+// loadDNN loads cuDNN 9 or 8, whose interfaces for networks are the same.
 func loadDNN() (*dnn, error) {
 	l, err := loadLibrary("libcudnn.so.9", "libcudnn.so.8")
 	if err != nil {
@@ -56,7 +56,7 @@ func loadDNN() (*dnn, error) {
 	return &dnn{library: l, building: map[driver.Network]*building{}, version: fmt.Sprintf("%d.%d.%d", v/scale, v%scale/100, v%100)}, nil
 }
 
-// do calls a function. Where the library declines, the error says so.
+// do calls a function. The error wraps schedule.ErrLibrary if the library declines.
 func (d *dnn) do(name string, args ...uintptr) error {
 	return one(d.call(name, args...))
 }
@@ -65,7 +65,8 @@ func (d *dnn) call(name string, args ...uintptr) call {
 	return call{name, args, d.library, d.code}
 }
 
-// code tells what a function returned, by name: versions count differently.
+// code turns the status of a function into an error. It looks at the name of the status, since
+// versions number them differently.
 func (d *dnn) code(name string, code int) error {
 	switch code {
 	case 0:
@@ -94,7 +95,7 @@ func (d *dnn) code(name string, code int) error {
 	return fmt.Errorf("%w: cuDNN %s: %s returns %s", cause, d.version, name, word)
 }
 
-// add readies networks on the next stream.
+// add creates the handle of the next stream.
 func (d *dnn) add(stream uintptr) error {
 	var h uintptr
 	if err := d.do("cudnnCreate", address(&h)); err != nil {
@@ -107,17 +108,17 @@ func (d *dnn) add(stream uintptr) error {
 	return nil
 }
 
-// A network is what cuDNN calls an RNN, with its descriptors.
+// A network is a cuDNN RNN with its descriptors.
 type network struct {
 	driver.Network
 	rnn, x, y, h uintptr
-	lengths      cu.DevicePtr // of the sequences, on the GPU
+	lengths      cu.DevicePtr // lengths of the sequences, on the GPU
 	sizes        driver.Sizes
 	talk         talk
 }
 
-// talk is what the library is asked with and answers to. It is part of what
-// lives on the heap, since stacks move.
+// talk holds arguments and results of calls to the library. It must be on the heap, since Go moves
+// stacks.
 type talk struct {
 	lengths           []int32
 	fill              float32
@@ -139,14 +140,14 @@ const (
 	unpaddedIO, paddedIO = 0, 1
 
 	persistDynamic = 2
-	paddedSteps    = 0 // step after step, of each all sequences
-	packedSteps    = 1 // step after step, of each the sequences that have it, the longest first
+	paddedSteps    = 0 // layout: step by step, with all sequences at each step
+	packedSteps    = 1 // layout: step by step, with the sequences that reach each step, the longest first
 	inference      = 0
 	training       = 1
 	addGradients   = 0
 )
 
-// modes are the cells in cuDNN's order.
+// modes lists the cells in the order of cudnnRNNMode_t.
 func modes() []string { return []string{"rnn-relu", "rnn-tanh", "lstm", "gru"} }
 
 func dnnType(e driver.Element) uintptr {
@@ -159,8 +160,8 @@ func dnnType(e driver.Element) uintptr {
 	return dnnSingle
 }
 
-// arithmetic is how products are computed: single precision is that alone unless TF32
-// is asked for.
+// arithmetic returns the math type of products. Single precision uses plain multiply-adds unless n
+// asks for TF32.
 func arithmetic(n driver.Network) uintptr {
 	switch {
 	case n.Element != driver.Single:
@@ -171,7 +172,7 @@ func arithmetic(n driver.Network) uintptr {
 	return multiplyAdds
 }
 
-// none readies what says that nothing is dropped.
+// none creates the descriptor of no dropout, once.
 func (d *dnn) none() error {
 	if d.dropout != 0 {
 		return nil
@@ -183,7 +184,7 @@ func (d *dnn) none() error {
 	return d.code(name, int(C.setDropout(C.uintptr_t(d.library.find(name)), C.uintptr_t(d.dropout), C.uintptr_t(d.handles[0]))))
 }
 
-// network readies n with a handle that no other thread uses.
+// network creates n with a handle that no other thread uses.
 func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 	mode := slices.Index(modes(), n.Cell)
 	if mode < 0 {
@@ -256,14 +257,15 @@ func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 	return w, failure(cu.MemcpyHtoD(w.lengths, unsafe.Pointer(&q.lengths[0]), 4*int64(n.Batch)))
 }
 
-// parameters finds those of one of the network's runs, which the library calls a pseudo-layer and counts as
-// we do. It tells where each gate's are: its weights and its bias, those of the input first. They must be plain
-// matrices, one gate behind the other; the gates' order is ours.
+// parameters returns where the parameters of one run lie in the space of weights, as offsets in
+// bytes. A run is what the library calls a pseudo-layer; both number them alike. The library tells
+// the weights and bias of each gate, for the input first. The gates must be adjacent plain
+// matrices; their order is ours.
 func (d *dnn) parameters(w *network, run int, handle uintptr) (driver.Parameters, error) {
 	gates, width := len(cell.Lookup(w.Cell).Gates), w.Width(run)
-	const space = 1 << 20 // addresses are told within a space, which need not be there
+	const space = 1 << 20 // base address of weights that need not exist; answers are relative to it
 	q := &w.talk
-	var first [4]int64 // of W, R and their biases
+	var first [4]int64 // offsets of W, R and their biases
 	for id := range 2 * gates {
 		if err := d.do("cudnnGetRNNWeightParams", handle, w.rnn, uintptr(run), uintptr(w.sizes.Weights), space, uintptr(id),
 			q.weight, address(&q.at[0]), q.bias, address(&q.at[1])); err != nil {
@@ -291,14 +293,14 @@ func (d *dnn) parameters(w *network, run int, handle uintptr) (driver.Parameters
 	return driver.Parameters{W: first[0], R: first[1], BX: first[2], BR: first[3]}, nil
 }
 
-// run is a network's run on a stream, which extra, libcuda, clears memory on:
-// gradients of weights are added to what is there.
+// run returns the calls of a network's run on a stream. s is that stream's handle, on which extra,
+// a call of libcuda, clears the gradients of weights: cuDNN adds to them.
 func (d *dnn) run(stream int, s uintptr, r *driver.NetworkRun, extra func(name string, args ...uintptr) call) []call {
 	w, h := d.networks[r.ID], d.handles[stream]
 	at := func(p driver.Pointer) uintptr { return uintptr(p) }
 	bytes := func(n int64) uintptr { return uintptr(n) }
 	lengths, z := uintptr(w.lengths), &w.sizes
-	c := uintptr(0) // the descriptor of the states of an LSTM's cells
+	c := uintptr(0) // descriptor of the cell states of an LSTM
 	if r.First[1] != 0 {
 		c = w.h
 	}

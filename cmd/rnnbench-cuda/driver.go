@@ -16,40 +16,39 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A gpu implements driver.Driver: by gorgonia.org/cu, and by the library itself
-// for what that lacks: cooperative launches, limits of shared memory, capture
-// and graphs.
+// A gpu implements driver.Driver by gorgonia.org/cu. It calls libcuda itself for what that package
+// lacks, such as cooperative launches, limits of shared memory, capture and graphs.
 type gpu struct {
 	properties driver.Properties
 	device     cu.Device
 	context    cu.CUContext
 	extra      *library  // libcuda
-	blas       *blas     // nil: there is none
-	lt         *lt       // nil: not used yet
+	blas       *blas     // nil: not available
+	lt         *lt       // nil: not loaded yet
 	spaces     []uintptr // workspaces of products, per stream
-	dnn        *dnn      // nil: there is none
-	monitor    *monitor  // nil: there is none
-	sums       *sums     // nil: the GPU is alone
+	dnn        *dnn      // nil: not available
+	monitor    *monitor  // nil: not available
+	sums       *sums     // nil: no other replicas
 
 	functions []cu.Function
 	streams   []cu.Stream
-	copies    *cu.Stream // nil: not used yet
+	copies    *cu.Stream // stream of copies; nil: not created yet
 	events    []cu.Event
-	unused    map[bool][]driver.Event // freed ones, by whether they are timed
+	unused    map[bool][]driver.Event // freed events, by whether they are timed
 	timed     map[driver.Event]bool
 	graphs    map[driver.Graph]graph
 	next      driver.Graph
-	allowed   map[int]int // per kernel, bytes of dynamic shared memory
+	allowed   map[int]int // bytes of dynamic shared memory granted to each kernel
 
 	sequences map[driver.Sequence]*sequence
-	readied   driver.Sequence // the latest
+	readied   driver.Sequence // the latest sequence
 	stage     stage
-	urgent    int32 // priority of launches that others wait for; 0: there are no priorities
+	urgent    int32 // highest stream priority, for urgent launches; 0: no priorities
 }
 
 type graph struct{ graph, exec uintptr }
 
-// workspace is what cuBLAS wants per stream, in bytes: 32 MiB from Hopper on.
+// workspace returns the bytes of cuBLAS's workspace for each stream: 32 MiB from Hopper on, else 8.
 func workspace(capability int) int64 {
 	if capability >= 90 {
 		return 32 << 20
@@ -119,15 +118,15 @@ func newDriver(index int) (*gpu, error) {
 	return d, nil
 }
 
-// sharedOptIn is the attribute of how much shared memory a block can have.
+// sharedOptIn is the attribute of the most shared memory of a block, in bytes.
 const sharedOptIn = cu.DeviceAttribute(97)
 
-// broken are the errors after which a context is of no more use.
+// broken reports whether a context is unusable after this error.
 func broken(code int) bool {
 	return slices.Contains([]int{214, 700, 702, 714, 715, 716, 717, 718, 719, 999}, code)
 }
 
-// failure tells an error of cu's.
+// failure classifies an error of package cu.
 func failure(err error) error {
 	if err == nil {
 		return nil
@@ -138,7 +137,7 @@ func failure(err error) error {
 	return err
 }
 
-// code tells an error of a function of libcuda's own.
+// code turns the status that a function of libcuda returned into an error; 0: nil.
 func (d *gpu) code(name string, code int) error {
 	switch code {
 	case 0:
@@ -182,7 +181,7 @@ func (d *gpu) Alloc(bytes int64) (driver.Pointer, error) {
 
 func (d *gpu) Free(p driver.Pointer) error { return failure(cu.MemFree(cu.DevicePtr(p))) }
 
-// Copies and clearing run on the default stream, which does not wait for ours.
+// alone runs f while no stream is busy: f uses the default stream, which does not wait for ours.
 func (d *gpu) alone(f func() error) error {
 	if err := cu.Synchronize(); err != nil {
 		return failure(err)
@@ -244,7 +243,7 @@ func (d *gpu) Load(image []byte, name string) (driver.Kernel, error) {
 	return k, nil
 }
 
-// handle is what cu wraps: its structures hold nothing but a pointer.
+// handle returns the CUDA handle in a structure of cu, which holds nothing else.
 func handle[T cu.Function | cu.Stream | cu.Event](v *T) uintptr {
 	return *(*uintptr)(unsafe.Pointer(v))
 }
@@ -252,11 +251,11 @@ func handle[T cu.Function | cu.Stream | cu.Event](v *T) uintptr {
 // maxDynamic is the attribute of a kernel's dynamic shared memory.
 const maxDynamic = 8
 
-// What launchAttribute.id may be.
+// Values of launchAttribute.id.
 const (
 	cooperative = 2
 	clusterSize = 4
-	early       = 6 // it begins when what is ahead lets it
+	early       = 6 // programmatic stream serialisation: begins when the kernel before allows it
 	priority    = 8
 )
 
@@ -272,8 +271,8 @@ func (d *gpu) Streams(n int) error {
 	return nil
 }
 
-// addStream adds a stream with what products on it need, or nothing at all: each of
-// the lists has as many as there are streams.
+// addStream adds a stream with its cuBLAS handle and workspace. After an error it has added
+// nothing, so that the lists stay equally long.
 func (d *gpu) addStream() error {
 	s, err := cu.MakeStream(cu.NonBlocking)
 	if err != nil {
@@ -318,15 +317,15 @@ func (d *gpu) FreeEvent(e driver.Event) error {
 	return nil
 }
 
-// BeginNetwork implements driver.Networks: kernels of the dynamic algorithm are
-// compiled for each network.
+// BeginNetwork implements driver.Networks. It creates only networks of the dynamic algorithm ahead,
+// for which cuDNN compiles kernels.
 func (d *gpu) BeginNetwork(n driver.Network) {
 	if n.Algorithm == persistDynamic && d.library() == nil {
 		d.dnn.begin(n, d.context)
 	}
 }
 
-// library readies cuDNN.
+// library prepares cuDNN on stream 0.
 func (d *gpu) library() error {
 	err := d.Streams(1)
 	if err == nil {
@@ -338,8 +337,7 @@ func (d *gpu) library() error {
 	return err
 }
 
-// NewNetwork implements driver.Networks. What a builder could not do is tried
-// again, to tell why.
+// NewNetwork implements driver.Networks. If a builder failed, it tries again, to return the error.
 func (d *gpu) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 	if err := d.library(); err != nil {
 		return 0, driver.Sizes{}, err
@@ -355,8 +353,8 @@ func (d *gpu) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 	return len(d.dnn.networks) - 1, w.sizes, nil
 }
 
-// networks readies cuDNN on a stream: it takes memory and time, which most
-// programs have no use for.
+// networks creates cuDNN's handles up to a stream. They take memory and time, so programs without
+// networks have none.
 func (d *gpu) networks(stream int) error {
 	for len(d.dnn.handles) <= stream {
 		if err := d.dnn.add(handle(&d.streams[len(d.dnn.handles)])); err != nil {
@@ -381,7 +379,7 @@ func (d *gpu) Elapsed(from, to driver.Event) (float64, error) {
 	return ms / 1e3, failure(err)
 }
 
-// relaxed capture lets this thread call what other captures forbid.
+// relaxed is the capture mode in which this thread may also make unsafe calls.
 const relaxed = 2
 
 func (d *gpu) BeginCapture() error {
@@ -435,5 +433,5 @@ func (d *gpu) Survey() []device.Finding {
 	return d.monitor.survey()
 }
 
-// Close leaves everything to the end of the process, which is near.
+// Close frees nothing: the process is about to end.
 func (d *gpu) Close() error { return nil }

@@ -19,9 +19,9 @@ type launchAttribute struct {
 	value [16]uint32
 }
 
-// tensors makes the images of a launch's tensors.
+// tensors encodes the tensor maps of a launch, which bulk copies read.
 func (d *gpu) tensors(l *driver.Launch) error {
-	const wide = 2 // promotion of what is read to 128 bytes
+	const wide = 2 // L2 promotion: reads fetch 128 bytes
 	const turned = 3
 	for _, t := range l.Tensors {
 		rank := len(t.Sizes)
@@ -44,8 +44,8 @@ func (d *gpu) tensors(l *driver.Launch) error {
 	return nil
 }
 
-// config is a launch with attributes. Its parts are on the heap, where they stay
-// while the library reads them.
+// config returns the configuration of a launch with attributes. It is on the heap, so that it does
+// not move while the library reads it.
 func (d *gpu) config(l *driver.Launch, stream uintptr) *launchConfig {
 	c := &launchConfig{shared: uint32(l.Shared), stream: stream, attributes: new([4]launchAttribute)}
 	for i := range 3 {
@@ -71,7 +71,7 @@ func (d *gpu) config(l *driver.Launch, stream uintptr) *launchConfig {
 	return c
 }
 
-// allow lets a kernel have so much shared memory, if there is as much.
+// allow lets a kernel use shared bytes of dynamic shared memory; false: a block cannot have as many.
 func (d *gpu) allow(k driver.Kernel, shared int) (bool, error) {
 	if shared <= d.allowed[k.ID] {
 		return true, nil

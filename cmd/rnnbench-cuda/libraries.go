@@ -14,7 +14,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// namedDirs are folders to look in before the system's own; libraryDirs are all others, too.
+// namedDirs lists the folders of $RNNBENCH_CUDA_LIBS, which are searched before the system's.
 func namedDirs() []string { return filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS")) }
 
 func libraryDirs() []string {
@@ -35,7 +35,7 @@ type library struct {
 	at     map[string]uintptr
 }
 
-// loadLibrary loads the first of names that there is, the newest first.
+// loadLibrary loads the first of names that it finds; callers name the newest first.
 func loadLibrary(names ...string) (*library, error) {
 	for _, dir := range slices.Concat(namedDirs(), []string{""}, libraryDirs()) {
 		for _, name := range names {
@@ -48,7 +48,7 @@ func loadLibrary(names ...string) (*library, error) {
 	return nil, fmt.Errorf("none of %s was found on this machine", strings.Join(names, ", "))
 }
 
-// find is the address of a function; 0 where there is none of that name.
+// find returns the address of a function; 0: the library does not have it.
 func (l *library) find(name string) uintptr {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,8 +60,7 @@ func (l *library) find(name string) uintptr {
 	return at
 }
 
-// call calls a function and returns its code; missing where there is none of
-// that name.
+// call calls a function and returns its status; missing if the library does not have it.
 func (l *library) call(name string, args ...uintptr) int {
 	at := l.find(name)
 	if at == 0 {
@@ -71,21 +70,20 @@ func (l *library) call(name string, args ...uintptr) int {
 	return int(int32(code))
 }
 
-// missing is no code of any library's.
+// missing is a status that no library returns.
 const missing = -1 << 20
 
-// address is where p points, for a library to read or to write. What p points to
-// lives on the heap for that, since stacks move; it must be in use until the
-// library is done.
+// address returns p as an address for a library. It forces *p onto the heap, since Go moves stacks.
+// The caller must keep *p alive until the library is done.
 func address[T any](p *T) uintptr {
 	onHeap(unsafe.Pointer(p))
 	return uintptr(unsafe.Pointer(p))
 }
 
-// onHeap does nothing, but the compiler cannot know: what it is given escapes.
+// onHeap does nothing. As the compiler cannot know that, its argument escapes to the heap.
 var onHeap = func(unsafe.Pointer) {}
 
-// text is a C string's.
+// text returns the text of a C string.
 func text(b []byte) string {
 	s, _, _ := strings.Cut(string(b), "\x00")
 	return s

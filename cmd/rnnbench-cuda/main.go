@@ -1,11 +1,11 @@
 //go:build cuda
 
-// Rnnbench-cuda is the worker through which rnnbench reaches an NVIDIA GPU. It
-// answers the calls of device/worker on its standard input.
+// Rnnbench-cuda is the worker that drives an NVIDIA GPU for rnnbench. It answers
+// the calls of device/worker on its standard input.
 //
-// It needs cgo and CUDA's headers to build (make cuda) and the driver's
-// libcuda.so.1 to run. When it starts it looks for the run-time compiler, cuBLAS
-// and the management library. It reports what it does not find and runs without it.
+// It needs cgo and CUDA's headers to build (make cuda), and the driver's
+// libcuda.so.1 and NVRTC to run. It also looks for cuBLAS, cuDNN and the management
+// library. It reports which of these are missing and runs without them.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// open opens the device that name says: "cuda" or "cuda:1".
+// open opens the device of that name: "cuda" or "cuda:1".
 func open(name string) (device.Device, error) {
 	index := 0
 	if _, err := fmt.Sscanf(name, "cuda:%d", &index); err != nil && name != "cuda" {

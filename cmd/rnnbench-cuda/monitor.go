@@ -19,7 +19,7 @@ type monitor struct {
 	driver  string
 }
 
-// loadMonitor returns nil where the library is missing or does not know the GPU.
+// loadMonitor returns nil if the library is missing or does not know the GPU.
 func loadMonitor(d cu.Device) *monitor {
 	l, err := loadLibrary("libnvidia-ml.so.1")
 	if err != nil || l.call("nvmlInit_v2") != 0 {
@@ -41,7 +41,7 @@ func loadMonitor(d cu.Device) *monitor {
 	return m
 }
 
-// throttled says what holds the clock down, or "".
+// throttled returns what limits the clock; "": nothing, or unknown.
 func (m *monitor) throttled() string {
 	var bits uint64
 	if m.library.call("nvmlDeviceGetCurrentClocksThrottleReasons", m.handle, address(&bits)) != 0 {
@@ -59,7 +59,7 @@ func (m *monitor) throttled() string {
 	return strings.Join(words, ", ")
 }
 
-// number asks for one number of the GPU.
+// number queries one number of the GPU.
 func (m *monitor) number(name string, args ...uintptr) (int, bool) {
 	var v uint32
 	code := m.library.call(name, append(append([]uintptr{m.handle}, args...), address(&v))...)
@@ -76,7 +76,7 @@ type gpuProcess struct {
 
 const smClock, memoryClock = 1, 2
 
-// clock is that of the multiprocessors in hertz; 0: unknown.
+// clock returns the clock of the multiprocessors in hertz; 0: unknown.
 func (m *monitor) clock() float64 {
 	MHz, ok := m.number("nvmlDeviceGetClockInfo", smClock)
 	if !ok {
@@ -85,7 +85,7 @@ func (m *monitor) clock() float64 {
 	return float64(MHz) * 1e6
 }
 
-// power reads the counter of energy, which NVML keeps in millijoules.
+// power reads the energy counter, power, clock and temperature. NVML counts in millijoules.
 func (m *monitor) power() (device.Power, error) {
 	var counted uint64
 	if code := m.library.call("nvmlDeviceGetTotalEnergyConsumption", m.handle, address(&counted)); code != 0 {
@@ -102,7 +102,7 @@ func (m *monitor) power() (device.Power, error) {
 	return p, nil
 }
 
-// survey says what state the GPU is in.
+// survey returns findings on the state of the GPU: clocks, temperature, power and other programs.
 func (m *monitor) survey() []device.Finding {
 	var findings []device.Finding
 	add := func(name, remedy, format string, args ...any) {

@@ -29,7 +29,7 @@ import (
 	"rnnbench/device/cuda/nccl"
 )
 
-// sums is NCCL with the other replicas.
+// sums is NCCL with the communicator of all replicas.
 type sums struct {
 	library *library
 	comm    uintptr
@@ -43,8 +43,8 @@ const (
 	identityBytes                   = 128
 )
 
-// join makes the GPU one of a group. The first replica makes an identity of them all, which
-// the others learn by a sum over the group's file.
+// join adds the GPU to a group of replicas. The first replica creates NCCL's unique id. A sum over
+// the group's file, to which the others add zeros, passes it on.
 func (d *gpu) join(g *allreduce.Group) error {
 	handle, path, err := nccl.Open(slices.Concat(namedDirs(), libraryDirs())...)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *gpu) join(g *allreduce.Group) error {
 	return nil
 }
 
-// code tells an error of a function of the library's.
+// code turns the status that an NCCL function returned into an error; 0: nil.
 func (s *sums) code(name string, code int) error {
 	switch code {
 	case 0:
@@ -102,7 +102,7 @@ func (s *sums) code(name string, code int) error {
 	return fmt.Errorf("NCCL: %s returns %d: %s", name, code, word)
 }
 
-// sum adds vectors up over all replicas, in one launch.
+// sum returns the calls that sum vectors over all replicas, in one launch.
 func (s *sums) sum(v *driver.Sum, stream uintptr) []call {
 	do := func(name string, args ...uintptr) call { return call{name, args, s.library, s.code} }
 	calls := []call{do("ncclGroupStart")}

@@ -19,8 +19,8 @@ typedef struct {
 	int code, at;
 } outcome;
 
-// issue makes n calls, up to the first that fails. It passes as many words as the
-// longest function takes: shorter ones leave the rest unread.
+// issue makes n calls and stops at the first that fails. It always passes as many words as the
+// longest function takes; functions with fewer parameters ignore the rest.
 static outcome issue(const entry* e, int n) {
 	outcome o = {0, 0};
 	for (; o.at < n; o.at++, e++) {
@@ -38,7 +38,7 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// A call is a function of a library with its arguments, words all of them.
+// A call is a function of a library with its arguments, which are all words.
 type call struct {
 	name string
 	args []uintptr
@@ -46,7 +46,7 @@ type call struct {
 	tell func(name string, code int) error
 }
 
-// entry is c as C makes it.
+// entry returns c in the form in which C makes it.
 func (c *call) entry() (C.entry, error) {
 	at := c.of.find(c.name)
 	if at == 0 {
@@ -68,19 +68,19 @@ func one(c call) error {
 	return c.tell(c.name, issue(&e))
 }
 
-// issue makes the call that e is and returns its code.
+// issue makes the call e and returns its status.
 func issue(e *C.entry) int { return int(C.issue(e, 1).code) }
 
-// A sequence is calls as C makes them, one after the other without coming back
-// to Go, which takes as long as a launch's own work on the host.
+// A sequence is a list of calls that C makes without returning to Go in between. A return would take
+// as long as a launch takes on the host.
 type sequence struct {
 	entries []C.entry
 	of      []origin
-	calls   []driver.Call // whose arguments are where the entries point
+	calls   []driver.Call // hold the arguments to which entries point
 	configs []*launchConfig
 }
 
-// An origin is what an entry was made for.
+// An origin says for which driver call an entry was made.
 type origin struct {
 	call int // index of calls
 	name string
@@ -133,7 +133,7 @@ func (d *gpu) FreeSequence(id driver.Sequence) error {
 	return nil
 }
 
-// calls are what c comes to. What they point to is kept by c and s.
+// calls returns the library calls of c. c and s keep alive what their arguments point to.
 func (d *gpu) calls(c *driver.Call, s *sequence) ([]call, error) {
 	on := handle(&d.streams[c.Stream])
 	switch {
@@ -164,7 +164,7 @@ func (d *gpu) calls(c *driver.Call, s *sequence) ([]call, error) {
 	return []call{d.call("cuEventRecord", handle(&d.events[c.Event]), on)}, nil
 }
 
-// recordOutside makes recording an event a node of the graph that is captured.
+// recordOutside makes recording an event a node of the captured graph.
 const recordOutside = 1
 
 func (d *gpu) call(name string, args ...uintptr) call { return call{name, args, d.extra, d.code} }

@@ -11,21 +11,20 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// A stage is where large matrices stop on their way between the host and the GPU:
-// two buffers that the GPU reaches by itself, one of which the host's processors
-// fill or empty while the other is copied. Other memory the driver copies to
-// one of its own first, with one processor.
+// A stage copies large matrices between the host and the GPU by two pinned buffers, to which the GPU
+// has direct access. The host's processors fill or empty one while the GPU copies the other.
+// Without it, the driver would first copy to a pinned buffer of its own, on one processor.
 type stage struct {
 	buffer [2][]byte
-	passed [2]driver.Event // what was copied last
+	passed [2]driver.Event // recorded after a buffer's last copy
 }
 
 const (
-	staged    = 1 << 20 // bytes from which it is worth the while
-	stageSize = 8 << 20 // of a buffer
+	staged    = 1 << 20 // bytes from which a stage pays
+	stageSize = 8 << 20 // bytes of a buffer
 )
 
-// ready makes the buffers, once.
+// ready allocates the buffers, once.
 func (s *stage) ready(d *gpu) error {
 	for i := range s.buffer {
 		if s.buffer[i] != nil {
@@ -44,7 +43,7 @@ func (s *stage) ready(d *gpu) error {
 	return nil
 }
 
-// piece is the ith piece of v, which is empty beyond its end.
+// piece returns the ith piece of v, which has at most stageSize bytes; empty: beyond the end.
 func piece(v []byte, i int) []byte {
 	return v[min(i*stageSize, len(v)):min((i+1)*stageSize, len(v))]
 }
@@ -128,7 +127,7 @@ func (d *gpu) CopyOut(to []byte, from driver.Pointer) error {
 	return d.do("cuMemcpyDtoHAsync_v2", address(&to[0]), uintptr(from), uintptr(len(to)), handle(&d.streams[0]))
 }
 
-// stream is the nth stream, or the one for copies, which it makes.
+// stream returns the nth stream. For driver.Copies it returns the stream of copies, which it creates.
 func (d *gpu) stream(n int) (*cu.Stream, error) {
 	if n != driver.Copies {
 		return &d.streams[n], nil

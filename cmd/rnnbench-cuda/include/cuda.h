@@ -1,5 +1,5 @@
-// CUDA's own cuda.h, with the names that gorgonia.org/cu calls as they were
-// before CUDA 13, which gives some of them other parameters.
+// CUDA's own cuda.h, with the functions that gorgonia.org/cu calls as they were
+// before CUDA 13, which changed the parameters of some.
 #ifndef RNNBENCH_CUDA_H
 #define RNNBENCH_CUDA_H
 
@@ -7,12 +7,12 @@
 
 #if CUDA_VERSION >= 13000
 
-// The driver still has the entry point of before.
+// The driver still has the old entry point.
 #undef cuCtxCreate
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device);
 #define cuCtxCreate cuCtxCreate_v2
 
-// Nobody here needs these.
+// The worker does not call these.
 #undef cuMemAdvise
 #define cuMemAdvise rnnbench_cuMemAdvise
 static inline CUresult cuMemAdvise(CUdeviceptr p, size_t n, CUmem_advise advice, CUdevice device) { return CUDA_ERROR_NOT_SUPPORTED; }
