@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Hold answers of rnnbench to PyTorch.
+"""Compare answers of rnnbench with PyTorch.
 
-Runs `rnnbench export` for every cell that torch.nn has, loads each file into
-the module of that cell and compares states, outputs and gradients with what
-PyTorch and its autograd compute of the same data in double precision, so that
-the differences are rnnbench's alone. Errors are relative to the largest value
-of PyTorch's tensor. Files exported before can be given instead.
+Runs `rnnbench export` for every cell of torch.nn and loads each file into the
+module of that cell. Compares states, outputs and gradients with those of
+PyTorch and its autograd for the same data. PyTorch computes in double
+precision, so that differences are due to rnnbench. Errors are relative to the
+largest value of PyTorch's tensor. --files checks files that exist already.
 
-Exit status: 0 where all agree or PyTorch is absent, 1 where an answer differs,
-2 where there is no answer.
+Exit status: 0 if all answers agree or PyTorch is missing, 1 if one differs,
+2 if rnnbench gives no answer.
 """
 
 import argparse
@@ -29,11 +29,11 @@ SIZES = [{"H": 17, "I": 13, "B": 5, "T": 11}, {"H": 160, "I": 96, "B": 24, "T": 
 LAYERS = [1, 3]
 DIRECTIONS = ["reverse", "both", "alternate"]
 LENGTHS = ["11+11+3+1+7", "uniform:50%"]  # for B=5 and T=11
-# Classes out, and symbols in as well.
+# Networks with output classes; with one-hot symbols; with embeddings and groups; with heads.
 NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--onehot=true"],
             ["--point", "H=17,I=13,B=5,T=11,L=2,O=8", "--symbols=6", "--embedding=9", "--groups=2", "--weighted=true"],
             ["--point", "H=18,I=13,B=5,T=11,L=2,O=7", "--heads=3"]]
-# An LSTM's output projected to fewer values.
+# LSTMs whose output is projected to fewer values.
 PROJECTED = [["--point", "H=17,I=13,B=5,T=11,L=1", "--projection=16"], ["--point", "H=17,I=13,B=5,T=11,L=3,O=7", "--projection=5"]]
 
 
@@ -61,7 +61,7 @@ def runs():
                     yield [*flags, "--pass", "train", "--point", "H=17,I=13,B=5,T=11,L=3", *turned, *ragged]
                     yield [*flags, "--pass", "forward", *NETWORKS[0], *turned, *ragged]
                 yield from ([*flags, "--pass", "train", *network, *ragged] for network in NETWORKS[1:])
-    for impl in [*IMPLS, "persistent"]:  # which folds projections into recurrent weights
+    for impl in [*IMPLS, "persistent"]:  # it folds projections into the recurrent weights
         for direction in ["forward", *DIRECTIONS]:
             for size in PROJECTED:
                 for of in "train", "forward":
@@ -85,13 +85,13 @@ def fail(message):
 
 
 def own_name(name):
-    """The name of a parameter in a file: of layer 2 of turned, layers.2.bias_hh_l0 is bias_hh_l2."""
+    """The name in a file of a module's parameter: layers.2.bias_hh_l0 of turned() is bias_hh_l2."""
     parts = name.split(".")
     return name if len(parts) == 1 else parts[2].removesuffix("0") + parts[1]
 
 
 def turned(kind, more, m):
-    """Layers of which some read from the last step: their rows are flipped before and after."""
+    """A stack in which some layers read from the last step: it flips rows before and after these."""
 
     class Turned(torch.nn.Module):
         def __init__(self):
@@ -116,7 +116,7 @@ def turned(kind, more, m):
 
 
 def flipped(x, m):
-    """Rows in the opposite order of steps, of each sequence on its own; those past its end stay."""
+    """Rows with the steps of each sequence reversed; rows past its end stay."""
     if "lengths" not in m:
         return x.flip(0)
     lengths, steps = torch.tensor(m["lengths"]), torch.arange(len(x))[:, None]
@@ -125,7 +125,7 @@ def flipped(x, m):
 
 
 def packed(module, m):
-    """The module, with sequences packed where they have lengths of their own."""
+    """The module. If sequences have lengths, it packs them."""
     if "lengths" not in m:
         return module
 
@@ -146,11 +146,11 @@ class Check:
         self.meta = json.loads(self.got.pop("meta").item())
         self.heads = self.meta.get("heads") or 1
         self.worst = {"forward": (0.0, "-"), "gradient": (0.0, "-")}
-        self.kinks = 0  # units that ReLU cuts off here and not there: rounding near 0 decides, and gradients with it
+        self.kinks = 0  # units whose ReLU is 0 in one answer only: rounding near 0 decides, and gradients differ
 
     def tensor(self, name):
         t = torch.from_numpy(self.got[name])
-        if name.startswith("weight_hh") and self.heads > 1:  # of blocks the whole matrix
+        if name.startswith("weight_hh") and self.heads > 1:  # expand blocks to the whole matrix
             t = torch.cat([torch.block_diag(*gate.chunk(self.heads)) for gate in t.split(self.meta["hidden"])])
         return t.double() if t.is_floating_point() else t
 
@@ -243,7 +243,7 @@ class Check:
         return torch.cat([rows, self.tensor("input")], -1) if "input" in self.got else rows
 
     def loss(self, logits):
-        """The loss of each step: within the target's group, and 0 where nothing is asked for."""
+        """The loss of each step, within the target's group; 0 at steps without a target."""
         target, size = self.tensor("target"), logits.shape[-1]
         group = (target.clamp(min=0) // size)[..., None, None].expand(*target.shape, 1, size)
         within = torch.where(target < 0, -1, target % size)
@@ -284,7 +284,7 @@ class Check:
 
 def main():
     root = pathlib.Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description="Hold answers of rnnbench to PyTorch.")
+    parser = argparse.ArgumentParser(description="Compare answers of rnnbench with PyTorch.")
     parser.add_argument("rnnbench", nargs="?", default=os.environ.get("RNNBENCH", str(root / "bin" / "rnnbench")),
                         help="the program (default: $RNNBENCH, else bin/rnnbench)")
     parser.add_argument("--flags", default="", help="more flags for every export, as in '--device cuda:0'")

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Hold ten iterations of training by rnnbench to PyTorch.
+"""Compare ten iterations of training by rnnbench with PyTorch.
 
-Runs `rnnbench train` on characters of a random text for cells that torch.nn
-has, by several techniques and optimisers, and trains the same network by
-PyTorch in double precision: the same first weights, which `rnnbench export`
-writes, and the same minibatches, which this script forms anew. States are
-carried from minibatch to minibatch. The difference of all weights must be at
-most 1e-4 of their norm. Beside it stands that of PyTorch in single precision.
+Runs `rnnbench train` on characters of a random text for cells of torch.nn, by
+several techniques and optimisers. Trains the same network by PyTorch in double
+precision, from the same first weights, which `rnnbench export` writes. This
+script forms the same minibatches itself. States are carried from minibatch to
+minibatch. The difference of all weights must be at most 1e-4 of their norm.
+The table also shows the difference of PyTorch in single precision.
 
-Exit status: 0 where all agree or PyTorch is absent, 1 where weights differ,
-2 where there are none.
+Exit status: 0 if all weights agree or PyTorch is missing, 1 if some differ,
+2 if rnnbench gives no weights.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def rnnbench(args, *flags):
 
 
 def random_text():
-    """Characters of which some are frequent, so that there is something to learn."""
+    """Random characters, some more frequent than others, so that there is something to learn."""
     rng = random.Random(SEED)
     return "".join(chr(ord("!") + min(int(rng.expovariate(0.15)), 60)) for _ in range(6000))
 
@@ -104,7 +104,7 @@ def settings(spec):
 
 
 def train(cell, optimizer, size, source, weights, kind):
-    """The weights after training by PyTorch, in numbers of a kind, and the mean loss of the last minibatch."""
+    """The weights after training by PyTorch in a floating-point type, and the mean loss of the last minibatch."""
     sizes = (source.classes, size["hidden"], size["layers"])
     module = {
         "rnn-tanh": lambda: torch.nn.RNN(*sizes, nonlinearity="tanh"),
@@ -141,14 +141,14 @@ def norm(tensors):
 
 
 def compare(got, want, first):
-    """Norms of the difference, relative to that of the weights and to that of their change."""
+    """The norm of the difference, relative to the norm of the weights and to the norm of their change."""
     difference = []
     for name, w in want.items():
         g = got.get(name)
         if g is None:
             fail(f"the checkpoint has no {name}")
         if name == "weight_ih_l0":
-            g = g.T  # a table, a row for each symbol
+            g = g.T  # rnnbench stores a table with a row for each symbol
         difference.append(g.reshape(w.shape) - w)
     apart = norm(difference)
     return apart / norm(want.values()), apart / norm([want[n] - first[n] for n in want])
@@ -156,7 +156,7 @@ def compare(got, want, first):
 
 def main():
     root = pathlib.Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description="Hold ten iterations of training by rnnbench to PyTorch.")
+    parser = argparse.ArgumentParser(description="Compare ten iterations of training by rnnbench with PyTorch.")
     parser.add_argument("rnnbench", nargs="?", default=os.environ.get("RNNBENCH", str(root / "bin" / "rnnbench")),
                         help="the program (default: $RNNBENCH, else bin/rnnbench)")
     parser.add_argument("--flags", default="", help="more flags for every command, as in '--device cuda:0'")
@@ -185,7 +185,7 @@ def main():
                     for impl in IMPLS:
                         got = trained(args, cell, impl, optimizer, size, text, folder)
                         apart, change = compare(got, want, first)
-                        right = apart <= LARGEST  # not where it is no number
+                        right = apart <= LARGEST  # false for NaN
                         runs, bad = runs + 1, bad + (not right)
                         worst = max(worst, apart) if apart == apart else apart
                         print(f"{cell:<9} {impl:<11} {optimizer:<34} {size['hidden']:>4} {size['batch']:>3} {size['steps']:>3} {size['layers']:>2}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Layers that nobody tuned to: auto without wisdom, our techniques and oneDNN on the CPU, in turns.
+"""Random layers, which nobody tuned for: auto without wisdom, our techniques and oneDNN on the CPU, in turns.
 
-Draws layers log-uniformly, of four cells and one or two layers, in fp32, and measures each forward and in training.
-With --simd avx2, oneDNN is held to AVX2 as well. Prints a line a layer, worst first, and geometric means.
+Draws sizes log-uniformly, for four cells and one or two layers, in fp32. Measures each layer forward and in training.
+With --simd avx2, oneDNN is limited to AVX2, too. Prints a line for each layer, worst first, and geometric means.
 A time is the mean of the fastest quarter of the samples. Needs make build rival-onednn.
 """
 import argparse, collections, json, math, os, pathlib, random, subprocess, sys, tempfile
