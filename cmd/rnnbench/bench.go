@@ -173,9 +173,9 @@ func (b *bench) record() results.Device {
 // workerCommit is the key of a device's fact: the commit that its worker was built from.
 const workerCommit = "worker commit"
 
-// otherBuild says that worker and program were built from different commits. It returns "" if
-// the commits agree or one is unknown.
-func otherBuild(worker, own string) string {
+// buildMismatch says that worker and program were built from different commits. It returns "" if the
+// commits agree or one is unknown.
+func buildMismatch(worker, own string) string {
 	if worker == "" || own == "" || worker == own {
 		return ""
 	}
@@ -185,14 +185,14 @@ func otherBuild(worker, own string) string {
 // vocabulary returns the names that a grid may use on this device.
 func (b *bench) vocabulary() grid.Vocabulary {
 	return grid.Vocabulary{
-		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Lengths: readLengths, Impls: append(append(implNames(), b.rivals.names()...), autoName), All: b.usual(),
+		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Lengths: readLengths, Impls: append(append(implNames(), b.rivals.names()...), autoName), All: b.defaultTechniques(),
 		Derive: b.derive,
 	}
 }
 
-// usual lists the default techniques: our own, the vendors' libraries that the device has, and
-// the rivals.
-func (b *bench) usual() []string {
+// defaultTechniques lists the techniques that a grid measures by default: our own, the vendors'
+// libraries that the device has, and the rivals.
+func (b *bench) defaultTechniques() []string {
 	var names []string
 	for _, t := range impl.Own() {
 		names = append(names, t.Name())

@@ -13,7 +13,7 @@ import (
 // busy prints what is being done, once it has taken longer than progress.Moment. On a
 // terminal, it prints immediately if at is now, and done erases the line. Nothing else may be
 // written before done is called.
-func busy(p *program, at once, what string) (done func()) {
+func busy(p *program, at whenBusy, what string) (done func()) {
 	if p.quiet {
 		return func() {}
 	}
@@ -48,12 +48,12 @@ func busy(p *program, at once, what string) (done func()) {
 	}
 }
 
-// once says when busy prints on a terminal: immediately, or after progress.Moment.
-type once bool
+// whenBusy says when busy prints on a terminal: immediately, or after progress.Moment.
+type whenBusy bool
 
 const (
-	now  once = true
-	late once = false
+	now  whenBusy = true
+	late whenBusy = false
 )
 
 // measureBench measures the device's peak rates and prints that it does.

@@ -85,7 +85,7 @@ func described(words func() [][2]string) completer {
 
 func implCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if list, ok := settingCompletions(start); ok {
-		return list, open
+		return list, openEnded
 	}
 	return described(func() (list [][2]string) {
 		for _, t := range impl.All() {

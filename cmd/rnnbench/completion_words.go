@@ -16,8 +16,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// open is the directive for words that the user goes on to write, such as a key without its value.
-const open = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+// openEnded is the directive for words that the user goes on to write, such as a key without its value.
+const openEnded = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 
 // knobsOf lists a technique's knobs, then the knobs of every kind of device.
 func knobsOf(technique string) []knob.Knob {
@@ -100,7 +100,7 @@ func whereCompletions(_ *cobra.Command, _ []string, start string) ([]cobra.Compl
 	for _, d := range [][2]string{{"impl", "technique"}, {"mem", "bytes"}, {"flops", "operations of a run"}, {"intensity", "operations per byte"}} {
 		add(d[0], d[1])
 	}
-	return list, open
+	return list, openEnded
 }
 
 // pointCompletions completes the axes of a point by their letters: H=512,B=.
@@ -115,7 +115,7 @@ func pointCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.
 		}
 		return list
 	})(cmd, args, start)
-	return list, open
+	return list, openEnded
 }
 
 // zipCompletions completes lists of axes.

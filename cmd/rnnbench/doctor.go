@@ -65,7 +65,7 @@ rnnbench model.`,
 		if err != nil {
 			return err
 		}
-		if err := keepMachine(p, b, machine); err != nil {
+		if err := writeMachine(p, b, machine); err != nil {
 			return err
 		}
 		if format == "json" {
@@ -83,7 +83,7 @@ func diagnose(ctx context.Context, p *program, b *bench, env results.Environment
 	if err := measureModel(p, b); err != nil {
 		return diagnosis{}, err
 	}
-	b.keep()
+	b.saveMachine()
 	noise, err := p.listen(ctx, b)
 	if err != nil {
 		return diagnosis{}, err
@@ -147,8 +147,8 @@ func (b *bench) listen(ctx context.Context) (probe.Noise, error) {
 	return probe.Listen(ctx, prog)
 }
 
-// keepMachine writes the measured machine to the file path; "": it writes nothing.
-func keepMachine(p *program, b *bench, path string) error {
+// writeMachine writes the measured machine to the file path; "": it writes nothing.
+func writeMachine(p *program, b *bench, path string) error {
 	switch {
 	case path == "":
 		return nil

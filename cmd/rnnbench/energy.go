@@ -29,8 +29,8 @@ func (s *settings) objective() string {
 	return ""
 }
 
-// canCount returns an error if a tune for energy has no counter. A dry run gets a warning instead.
-func (f *tuneFlags) canCount(p *program, b *bench) error {
+// checkEnergyCounter returns an error if a tune for energy has no counter. A dry run gets a warning instead.
+func (f *tuneFlags) checkEnergyCounter(p *program, b *bench) error {
 	if f.objective() == "" {
 		return nil
 	}
@@ -63,8 +63,8 @@ func (f *tuneFlags) rounds(m config.Measure) int {
 	return m.MaxRounds
 }
 
-// switches turns --no-verify and --energy into the settings that they abbreviate.
-func (f *sweepFlags) switches() {
+// applySwitches turns --no-verify and --energy into the settings that they abbreviate.
+func (f *sweepFlags) applySwitches() {
 	if f.noVerify {
 		f.values["verify"] = &texts{list: []string{"off"}}
 	}

@@ -125,7 +125,7 @@ func explainPoint(p *program, cmd *cobra.Command, f *explainFlags) error {
 		}
 	}
 	for i, l := range layouts {
-		if err := all[i].AddFloor(b.known(), l); err != nil {
+		if err := all[i].AddFloor(b.floorMachine(), l); err != nil {
 			return err
 		}
 	}

@@ -107,7 +107,7 @@ func export(ctx context.Context, p *program, b *bench, l *tuner.Layout, m config
 		}
 		from.Knobs, from.Device, from.DeviceKnobs = l.Knobs, b.info.Key, l.DeviceKnobs
 	}
-	ctx, stop := signal.NotifyContext(ctx, endings()...) // so that no half-written file is left
+	ctx, stop := signal.NotifyContext(ctx, endSignals()...) // so that no half-written file is left
 	defer stop()
 	write := func(w io.Writer) error { return torch.Export(until{ctx, w}, data, answer, from) }
 	if file == "-" {

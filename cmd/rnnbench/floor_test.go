@@ -33,7 +33,7 @@ func TestFloor(t *testing.T) {
 	if b.machine, err = model.Load("xeon"); err != nil {
 		t.Fatal(err)
 	}
-	b.keep()
+	b.saveMachine()
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func flow(text string, width int) string {
 			out = append(out, "")
 		case item:
 			end()
-			paragraph, indent = line, hang(line)
+			paragraph, indent = line, hangingIndent(line)
 		case paragraph == "" || indent > 0 && line[0] != ' ':
 			end()
 			paragraph, indent = line, 0
@@ -44,9 +44,9 @@ func flow(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// hang returns the indent of an item's continuation lines: the column where the text after its
-// mark or name begins, or a usual indent if the item has no name or a long one.
-func hang(item string) int {
+// hangingIndent returns the indent of an item's continuation lines: the column where the text after
+// its mark or name begins, or a usual indent if the item has no name or a long one.
+func hangingIndent(item string) int {
 	const most, usual = 20, 6
 	if strings.HasPrefix(item, "  - ") {
 		return 4

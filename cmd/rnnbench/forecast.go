@@ -24,7 +24,7 @@ func (p *program) open(s *settings, c config.Config) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s := otherBuild(b.info.Build, worker.Build()); s != "" {
+	if s := buildMismatch(b.info.Build, worker.Build()); s != "" {
 		p.warn("%s", s)
 	}
 	if err := openRivals(p, s, c, b); err != nil {

@@ -86,7 +86,7 @@ func graphCommand(p *program) *cobra.Command {
 	})
 	_ = cmd.MarkFlagDirname("out") // the flag is there
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
-		if err := f.idle(cmd, args[0]); err != nil {
+		if err := f.checkUnused(cmd, args[0]); err != nil {
 			return misused(cmd, err)
 		}
 		g, err := f.load(args[0])
@@ -132,9 +132,9 @@ func completeNetwork(_ *cobra.Command, args []string, _ string) ([]cobra.Complet
 	return list, cobra.ShellCompDirectiveDefault // files, too
 }
 
-// idle returns an error for a flag without effect: a size if the network is a file, or a flag
-// of the run without --run.
-func (f *graphFlags) idle(cmd *cobra.Command, name string) error {
+// checkUnused returns an error for a flag without effect: a size if the network is a file, or a
+// flag of the run without --run.
+func (f *graphFlags) checkUnused(cmd *cobra.Command, name string) error {
 	given := func(names ...string) string {
 		i := slices.IndexFunc(names, func(n string) bool { return cmd.Flags().Changed(n) })
 		if i < 0 {

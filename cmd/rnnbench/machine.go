@@ -15,8 +15,9 @@ func (b *bench) measureMachine() (err error) {
 	return err
 }
 
-// moved measures the machine again and returns findings on what changed since measureMachine.
-func (b *bench) moved() ([]string, error) {
+// machineChanges measures the machine again. It returns findings on what changed since
+// measureMachine.
+func (b *bench) machineChanges() ([]string, error) {
 	if b.machine == nil {
 		return nil, nil
 	}
@@ -27,9 +28,9 @@ func (b *bench) moved() ([]string, error) {
 	return probe.Moved(b.machine, now), nil
 }
 
-// known returns the machine for floors without measuring: the one that was measured before, a
-// GPU's built-in one, or the one that doctor saved for this processor; nil: there is none.
-func (b *bench) known() *model.Machine {
+// floorMachine returns the machine for floors without measuring: the one that was measured before,
+// a GPU's built-in one, or the one that doctor saved for this processor; nil: there is none.
+func (b *bench) floorMachine() *model.Machine {
 	if b.machine != nil {
 		return b.machine
 	}
@@ -40,7 +41,7 @@ func (b *bench) known() *model.Machine {
 		}
 		return m
 	}
-	path := b.keptMachine()
+	path := b.savedMachinePath()
 	if path == "" {
 		return nil
 	}
@@ -51,9 +52,9 @@ func (b *bench) known() *model.Machine {
 	return m
 }
 
-// keep saves the machine's description for later sweeps. Failing to save it is not an error.
-func (b *bench) keep() {
-	path := b.keptMachine()
+// saveMachine saves the machine's description for later sweeps. Failing to save it is not an error.
+func (b *bench) saveMachine() {
+	path := b.savedMachinePath()
 	if path == "" || b.machine == nil || b.info.Name != "cpu" {
 		return
 	}
@@ -66,9 +67,9 @@ func (b *bench) keep() {
 	}
 }
 
-// keptMachine returns the file of the machine with this device's key and instruction set; "": the
-// user has no cache folder.
-func (b *bench) keptMachine() string {
+// savedMachinePath returns the file of the machine with this device's key and instruction set; "":
+// the user has no cache folder.
+func (b *bench) savedMachinePath() string {
 	dir := machinesFolder()
 	if dir == "" {
 		return ""

@@ -44,14 +44,14 @@ func (j *job) run(ctx context.Context) error {
 		tasks = tuner.Spread(tasks)
 	}
 	s := &tuner.Sweep{
-		Device: j.bench.Device, Techniques: j.bench.techniques(), Settings: j.measure, Limits: j.bench.limits, Machine: j.bench.known(), MaxMemory: j.bench.maxMemory,
+		Device: j.bench.Device, Techniques: j.bench.techniques(), Settings: j.measure, Limits: j.bench.limits, Machine: j.bench.floorMachine(), MaxMemory: j.bench.maxMemory,
 		Skip: j.skip, Emit: j.emit, Watch: j.show.Watch,
 	}
 	return s.Run(ctx, tasks)
 }
 
-// endings returns the signals that ask the process to end.
-func endings() []os.Signal {
+// endSignals returns the signals that ask the process to end.
+func endSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
 		signals = append(signals, syscall.SIGHUP)
@@ -63,7 +63,7 @@ func endings() []os.Signal {
 // terminal is closed; the second one ends the process at once. The function that it
 // returns waits until a message under way is written.
 func interruptible(ctx context.Context, show *progress.Progress) (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(ctx, endings()...)
+	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
 	said := make(chan struct{})
 	quiet := context.AfterFunc(ctx, func() {
 		defer close(said)

@@ -51,7 +51,7 @@ func recordedAt(t *testing.T, machine string, e experiments.Experiment) *report.
 	}
 	p := &program{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 	r := &report.Reproduction{Experiment: e}
-	if err := read(p, r, dir); err != nil {
+	if err := readReproduction(p, r, dir); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -82,7 +82,7 @@ func plotCommand(p *program) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := drawable(recs, spec); err != nil {
+		if err := checkDrawable(recs, spec); err != nil {
 			return err
 		}
 		spec.Machine, spec.Copy, spec.Roofs = machine(sets)
@@ -106,8 +106,8 @@ func plotCommand(p *program) *cobra.Command {
 	})
 }
 
-// drawable returns an error if no record has a value of the metric that spec draws.
-func drawable(recs []results.Record, spec plots.Spec) error {
+// checkDrawable returns an error if no record has a value of the metric that spec draws.
+func checkDrawable(recs []results.Record, spec plots.Spec) error {
 	name := cmp.Or(spec.Y, "flops")
 	if spec.Kind == "winner" || spec.Kind == "roofline" || spec.Kind == "speedup" {
 		name = "time"

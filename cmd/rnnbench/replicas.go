@@ -54,14 +54,14 @@ func (s *settings) openReplicas(c config.Config, name string, n int) (*replicas,
 		})
 	}
 	all.Wait()
-	if err := blamed(errs); err != nil {
+	if err := firstCause(errs); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
 }
 
-// blamed returns the first error that is not about waiting for another replica, else the first.
-func blamed(errs []error) (first error) {
+// firstCause returns the first error that is not about waiting for another replica, else the first.
+func firstCause(errs []error) (first error) {
 	for _, err := range errs {
 		switch {
 		case err == nil:

@@ -135,7 +135,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if all {
 		args = experiments.IDs()
 	}
-	f.switches()
+	f.applySwitches()
 	c, err := f.resolve(p)
 	if err != nil {
 		return misused(cmd, err)
@@ -333,7 +333,7 @@ func reportOn(p *program, b *bench, e experiments.Experiment, end *ending, forma
 		return err
 	}
 	if e.Model != nil {
-		moved, err := b.moved()
+		moved, err := b.machineChanges()
 		if err != nil {
 			return err
 		}

@@ -38,12 +38,12 @@ func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 			continue
 		}
 		c.Measure.Budget = share
-		err := sit(ctx, p, cmd, f, c, x)
+		err := reproduceEntry(ctx, p, cmd, f, c, x)
 		var bad *failure
 		switch {
 		case err == nil:
 		case !errors.As(err, &bad):
-			return again(s, err)
+			return withResumeHint(s, err)
 		case bad.code == exitNoDevice:
 			p.note("skipped: %v", err)
 			if err := x.Skip(needs(x.ID)); err != nil {
@@ -52,7 +52,7 @@ func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		case bad.code == exitFailures:
 			outcome = err // the others can go on
 		default:
-			return again(s, err)
+			return withResumeHint(s, err)
 		}
 	}
 	if f.dryRun {
@@ -122,8 +122,8 @@ func needs(id string) string {
 	return "needs a GPU with the vendor library"
 }
 
-// sit measures one experiment of a session, or what its run lacks.
-func sit(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, x *session.Sitting) error {
+// reproduceEntry measures one experiment of a session, or what its run lacks.
+func reproduceEntry(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, x *session.Sitting) error {
 	e, err := experiments.Lookup(x.ID)
 	if err != nil {
 		return err
@@ -146,8 +146,8 @@ func sit(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c c
 	return reproduce(ctx, p, cmd, &own, c, e, size, before, x)
 }
 
-// again adds to an error the command that resumes the session.
-func again(s *session.Session, err error) error {
+// withResumeHint adds to an error the command that resumes the session.
+func withResumeHint(s *session.Session, err error) error {
 	hint := "rnnbench reproduce all --resume " + s.Dir + " resumes the session"
 	var bad *failure
 	switch {
@@ -172,7 +172,7 @@ func presentAll(p *program, s *session.Session, format string) error {
 		r := report.Reproduction{Experiment: e, Missing: x.Reason}
 		if x.Run != "" {
 			r.Link = x.Run
-			if err := read(p, &r, x.Folder()); err != nil {
+			if err := readReproduction(p, &r, x.Folder()); err != nil {
 				r.Report, r.Missing = nil, err.Error()
 			}
 		}
@@ -201,8 +201,8 @@ func presentAll(p *program, s *session.Session, format string) error {
 	return nil
 }
 
-// read reads the run in dir into r, and reports on it.
-func read(p *program, r *report.Reproduction, dir string) error {
+// readReproduction reads the run in dir into r, and reports on it.
+func readReproduction(p *program, r *report.Reproduction, dir string) error {
 	m, recs, warnings, err := results.Read(dir)
 	for _, w := range warnings {
 		p.warn("%v", w)

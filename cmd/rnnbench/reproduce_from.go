@@ -27,7 +27,7 @@ func reportFrom(p *program, e experiments.Experiment, from recorded, format stri
 		report.Findings = append(report.Findings, fmt.Sprintf("The plan was divided into %d shards. All techniques at a point were measured by one of them.", m.Count))
 	}
 	if from.again != "" {
-		line, err := apart(p, e, set, from.again)
+		line, err := repeatFinding(p, e, set, from.again)
 		if err != nil {
 			return err
 		}
@@ -65,8 +65,8 @@ func deviceOf(s results.Set) (d results.Device) {
 	return d
 }
 
-// apart returns a finding on how far a second run of e differs from the first.
-func apart(p *program, e experiments.Experiment, first results.Set, path string) (string, error) {
+// repeatFinding returns a finding on how far a second run of e differs from the first.
+func repeatFinding(p *program, e experiments.Experiment, first results.Set, path string) (string, error) {
 	second, err := recordedRun(p, e, path)
 	if err != nil {
 		return "", err

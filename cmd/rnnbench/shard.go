@@ -33,7 +33,7 @@ func (f *sweepFlags) shardFlag(fs *pflag.FlagSet) {
 func (f *sweepFlags) readShard(p *program) error {
 	f.part = nil
 	if f.submitted != "" {
-		if err := f.here().SameVersion(f.submitted); err != nil {
+		if err := f.thisNode().SameVersion(f.submitted); err != nil {
 			return usage(err, "have all machines run the same binary, or use submit --copy")
 		}
 	}
@@ -89,7 +89,7 @@ func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *resu
 		return q, before, nil
 	}
 	if f.submitted != "" && !f.dryRun {
-		n := f.here()
+		n := f.thisNode()
 		n.Shard, n.Device = f.part.String(), b.info.Key
 		if err := n.SameDevice(c.Dir, f.required); err != nil {
 			return q, before, &failure{exitNoDevice, err, "use submit --group for each kind of device, or ask the scheduler for nodes of one kind"}
@@ -128,8 +128,8 @@ func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *resu
 	return q, &m, nil
 }
 
-// here describes this machine for the checks of a submitted job.
-func (f *sweepFlags) here() cluster.Node {
+// thisNode describes this machine for the checks of a submitted job.
+func (f *sweepFlags) thisNode() cluster.Node {
 	return cluster.Node{Name: node(f.hideHost), Version: version()}
 }
 

@@ -92,9 +92,9 @@ func submitArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// own lists flags that the submitted command must not have: submit sets them, or a shard does not
-// take them.
-var own = []string{"--out", "--shard", "--resume", "--dry-run", "--print-config", "--profile", "--from", "--regret", "--help", "-h"}
+// reservedFlags lists flags that the submitted command must not have: submit sets them, or a shard
+// does not take them.
+var reservedFlags = []string{"--out", "--shard", "--resume", "--dry-run", "--print-config", "--profile", "--from", "--regret", "--help", "-h"}
 
 // checkCommand checks the submitted command as a job would, as far as that needs no device.
 func checkCommand(ctx context.Context, args []string) error {
@@ -103,7 +103,7 @@ func checkCommand(ctx context.Context, args []string) error {
 		return usage(grid.Unknown("command to submit", args[0], verbs), submitHint)
 	}
 	for _, a := range args {
-		if name, _, _ := strings.Cut(a, "="); slices.Contains(own, name) {
+		if name, _, _ := strings.Cut(a, "="); slices.Contains(reservedFlags, name) {
 			return usage(fmt.Errorf("the submitted %s does not take %s: submit sets the shard and its folder", args[0], name), "put --out before -- to name the folder of submissions")
 		}
 	}

@@ -123,9 +123,9 @@ func (f *sweepFlags) checkResume() error {
 	return nil
 }
 
-// settled returns the settings: flags override those of the run to resume. before is that run's
-// manifest; nil: there is none.
-func (f *sweepFlags) settled(p *program) (c config.Config, before *results.Manifest, err error) {
+// effectiveConfig returns the settings: flags override those of the run to resume. before is that
+// run's manifest; nil: there is none.
+func (f *sweepFlags) effectiveConfig(p *program) (c config.Config, before *results.Manifest, err error) {
 	if c, err = f.resolve(p); err != nil {
 		return c, nil, err
 	}
@@ -143,11 +143,11 @@ func (f *sweepFlags) settled(p *program) (c config.Config, before *results.Manif
 
 // sweep measures the grid that the flags name. A dry run prints what it would measure.
 func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) error {
-	f.switches()
+	f.applySwitches()
 	if f.profile {
 		f.runOnce()
 	}
-	c, before, err := f.settled(p)
+	c, before, err := f.effectiveConfig(p)
 	if err != nil {
 		return misused(cmd, err)
 	}

@@ -118,8 +118,8 @@ func (f *trainFlags) trainRunFlags(cmd *cobra.Command) {
 // indented joins lines of a help text, each indented by two spaces.
 func indented(lines []string) string { return "  " + strings.Join(lines, "\n  ") }
 
-// stops sets f.want from the command line, which overrides the limits of the run to resume.
-func (f *trainFlags) stops(cmd *cobra.Command, was *results.TrainingPlan) error {
+// setLimits sets f.want from the command line, which overrides the limits of the run to resume.
+func (f *trainFlags) setLimits(cmd *cobra.Command, was *results.TrainingPlan) error {
 	given := cmd.Flags().Changed
 	f.want.Time = f.time.Seconds()
 	if was != nil {
@@ -185,7 +185,7 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 			return usage(fmt.Errorf("run %s is not a run of train", before.Run), "rnnbench sweep --resume "+f.resume)
 		}
 	}
-	if err := f.stops(cmd, was); err != nil {
+	if err := f.setLimits(cmd, was); err != nil {
 		return misused(cmd, err)
 	}
 	if f.print {
@@ -200,7 +200,7 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	if err := askedBy(f.want.Data, c.Grid, b); err != nil {
+	if err := setTaskAxes(f.want.Data, c.Grid, b); err != nil {
 		return misused(cmd, err)
 	}
 	q, err := planFor(p, c, b)
@@ -263,8 +263,8 @@ func (f *trainFlags) divideTraining(c config.Config, b *bench, q plan.Plan, befo
 	return q.Until(f.want), before, nil
 }
 
-// askedBy sets the axes that a task determines, such as input and output.
-func askedBy(spec string, r grid.Request, b *bench) error {
+// setTaskAxes sets the axes that a task determines, such as input and output.
+func setTaskAxes(spec string, r grid.Request, b *bench) error {
 	g, err := grid.New(r, b.vocabulary())
 	if err != nil {
 		return err
@@ -312,12 +312,12 @@ func (f *trainFlags) checkPoints(q plan.Plan) error {
 		if at.History > 0 && !source.Shape().Continues {
 			return fmt.Errorf("--history %d: minibatches of %s do not continue the ones before: use --data text or words, or omit --history", at.History, f.want.Data)
 		}
-		return sharable(at, f.want.Replicas)
+		return checkReplicas(at, f.want.Replicas)
 	})
 }
 
-// sharable returns an error if that many replicas cannot train a point together.
-func sharable(at results.Point, replicas int) error {
+// checkReplicas returns an error if that many replicas cannot train a point together.
+func checkReplicas(at results.Point, replicas int) error {
 	switch {
 	case replicas > at.Batch:
 		return fmt.Errorf("--replicas: %d replicas cannot share a minibatch of %d: each needs at least one sequence", replicas, at.Batch)

@@ -98,7 +98,7 @@ would have taken, and its regret.`,
 	completeFlag(cmd, "from", completer(completeRuns))
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		f.format = format
-		f.fewest()
+		f.setMinRounds()
 		o, err := f.options()
 		if err != nil {
 			return misused(cmd, err)
@@ -242,8 +242,8 @@ func (f *tuneFlags) book() (*wisdom.Book, string, error) {
 	return b, path, nil
 }
 
-// fewest makes --max-rounds also set the minimum of rounds, for which tune has no flag.
-func (f *tuneFlags) fewest() {
+// setMinRounds makes --max-rounds also set the minimum of rounds, for which tune has no flag.
+func (f *tuneFlags) setMinRounds() {
 	if t := f.values["max-rounds"]; t.list != nil {
 		f.values["rounds"] = t
 	}
@@ -302,7 +302,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume: rnnbench tune reuses earlier runs anyway")
 		}
 	}
-	if err := f.canCount(p, b); err != nil {
+	if err := f.checkEnergyCounter(p, b); err != nil {
 		return err
 	}
 	if err := measureBench(p, b); err != nil {
@@ -336,7 +336,7 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	}
 	b, m := t.bench, t.config.Measure
 	tune := &tuner.Tune{
-		Sweep:  tuner.Sweep{Device: b.Device, Techniques: b.techniques(), Settings: m, Limits: b.limits, Machine: b.known(), MaxMemory: b.maxMemory},
+		Sweep:  tuner.Sweep{Device: b.Device, Techniques: b.techniques(), Settings: m, Limits: b.limits, Machine: b.floorMachine(), MaxMemory: b.maxMemory},
 		Depth:  depth,
 		Search: o, Objective: t.flags.objective(),
 	}
@@ -350,7 +350,7 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	}
 	s.Begin = func() (*results.Run, error) { return begin(t.program, t.config, b, q, t.resume, t.env) }
 	if t.flags.regret {
-		t.far, s.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0
+		t.regrets, s.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0
 	}
 	if t.flags.check {
 		t.checked = &regret.Check{}

@@ -20,11 +20,11 @@ import (
 
 // tuneFrom searches among recorded runs.
 func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
-	if name := given(cmd, append(grid.AxisNames(), "point", "preset", "zip", "impl", "skip-impl")); name != "" {
+	if name := firstGiven(cmd, append(grid.AxisNames(), "point", "preset", "zip", "impl", "skip-impl")); name != "" {
 		return usage(fmt.Errorf("--%s selects points to measure, but --from searches recorded runs", name),
 			"select records with --where, as in --where hidden=512 --where impl!=naive")
 	}
-	if name := given(cmd, []string{"device", "threads", "simd", "max-memory", "isolate", "cache", "data", "budget", "resume", "shard"}); name != "" {
+	if name := firstGiven(cmd, []string{"device", "threads", "simd", "max-memory", "isolate", "cache", "data", "budget", "resume", "shard"}); name != "" {
 		return misused(cmd, fmt.Errorf("--%s applies to measuring, but --from searches recorded runs: omit it", name))
 	}
 	c, err := f.resolve(p)
@@ -80,8 +80,8 @@ func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags,
 	return nil
 }
 
-// given returns the first of these flags that was given; "": none was.
-func given(cmd *cobra.Command, names []string) string {
+// firstGiven returns the first of these flags that the user gave; "": none.
+func firstGiven(cmd *cobra.Command, names []string) string {
 	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
 		return names[i]
 	}

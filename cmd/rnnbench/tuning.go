@@ -31,7 +31,7 @@ type tuneRun struct {
 	resume  string // folder of the run to resume; "": a new run
 	session *tuning.Session
 	control plan.Plan     // of a shard: the control point, to compare nodes
-	far     *regret.List  // of --regret; nil: not asked for
+	regrets *regret.List  // of --regret; nil: not asked for
 	checked *regret.Check // of --check; nil: not asked for
 }
 
@@ -113,14 +113,14 @@ func (t *tuneRun) regret(ctx context.Context, at results.Point, specs []grid.Spe
 	if err != nil {
 		return nil, err
 	}
-	return t.far.Measure(ctx, t.session.Tune, at, specs, choice, l)
+	return t.regrets.Measure(ctx, t.session.Tune, at, specs, choice, l)
 }
 
-// instead returns the table of --regret or --check, printed instead of winners; nil: neither is set.
-func (t *tuneRun) instead() *table.Table {
+// otherTable returns the table of --regret or --check, which replaces that of winners; nil: neither is set.
+func (t *tuneRun) otherTable() *table.Table {
 	switch {
-	case t.far != nil:
-		return t.far.Table()
+	case t.regrets != nil:
+		return t.regrets.Table()
 	case t.checked != nil:
 		return t.checked.Table()
 	}
@@ -181,7 +181,7 @@ func (t *tuneRun) finish(err error, took time.Duration) error {
 	}
 	t.note("%d of %s tuned, %s; took %v; %s", done, plural(points, "point"), plural(list.Samples, "sample"), took.Round(100*time.Millisecond), where)
 	if list.Points() > 0 {
-		if err := writeWinners(t.program, list, t.instead(), t.flags.format); err != nil {
+		if err := writeWinners(t.program, list, t.otherTable(), t.flags.format); err != nil {
 			return err
 		}
 		if s.Kept {

@@ -13,7 +13,7 @@ func TestOtherBuild(t *testing.T) {
 		worker, own string
 		told        bool
 	}{{"", "", false}, {"a", "", false}, {"", "a", false}, {"a", "a", false}, {"a", "b", true}, {"a and changes", "a", true}} {
-		if s := otherBuild(x.worker, x.own); (s != "") != x.told {
+		if s := buildMismatch(x.worker, x.own); (s != "") != x.told {
 			t.Errorf("%q and %q: %q", x.worker, x.own, s)
 		}
 	}
