@@ -109,15 +109,15 @@ const stampInset = 7 * vg.Length(1)
 
 // stamp draws the mark of a series on its bar, so that series differ not by colour alone.
 func (l look) stamp(c *draw.Canvas, at vg.Point) {
-	c.DrawGlyphNoClip(draw.GlyphStyle{Color: onto(l.color), Radius: 2.6, Shape: solid(l.glyph)}, at)
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: textColorOn(l.color), Radius: 2.6, Shape: solid(l.glyph)}, at)
 	if l.hollow {
 		c.DrawGlyphNoClip(draw.GlyphStyle{Color: l.color, Radius: 1.3, Shape: solid(l.glyph)}, at)
 	}
 }
 
-// otherFonts is how much wider names may become, as a share, in a viewer that lacks our font and
+// fontSlack is how much wider names may become, as a share, in a viewer that lacks our font and
 // ignores the widths in the file, such as librsvg.
-const otherFonts = 0.15
+const fontSlack = 0.15
 
 func (b *Bars) draw(c draw.Canvas, look map[string]look) {
 	values := []float64{0}
@@ -162,7 +162,7 @@ func (b *Bars) draw(c draw.Canvas, look map[string]look) {
 		y -= float64(len(g.Bars)) + float64(groupGap/barHeight)/2
 	}
 	p.Y.Tick.Marker = names
-	p.Y.Tick.Length, p.Y.Tick.LineStyle.Color = otherFonts*widest, color.Transparent // it keeps names away from the bars
+	p.Y.Tick.Length, p.Y.Tick.LineStyle.Color = fontSlack*widest, color.Transparent // it keeps names away from the bars
 	p.Add(&barPlotter{b, look, x, ticks, tops})
 	p.Draw(c)
 }

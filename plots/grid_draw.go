@@ -232,7 +232,7 @@ func (p *cellPlotter) cell(c *draw.Canvas, cell GridCell, r vg.Rectangle) {
 			col = mix(col, rgb(0xffffff), 0.62)
 		}
 		fill(col)
-		fitLines(c, r, onto(col), name, cell.Text)
+		fitLines(c, r, textColorOn(col), name, cell.Text)
 	default:
 		col := p.grid.colorAt(p.span.share(cell.Value))
 		fill(col)
@@ -240,7 +240,7 @@ func (p *cellPlotter) cell(c *draw.Canvas, cell GridCell, r vg.Rectangle) {
 		if format == nil {
 			format = quantity.Short
 		}
-		fitLines(c, r, onto(col), format(cell.Value))
+		fitLines(c, r, textColorOn(col), format(cell.Value))
 	}
 }
 

@@ -22,9 +22,9 @@ type shape struct {
 
 func (l look) shape() shape { return shape{fmt.Sprintf("%T", l.glyph), l.hollow} }
 
-// apart gives l a mark that is not taken: its own mark if that is free, else the same shape hollow
-// or filled, else the first free one. If all are taken, l keeps its own.
-func apart(l look, taken func(shape) bool) look {
+// freeMark gives l a mark that is not taken: its own mark if that is free, else the same shape
+// hollow or filled, else the first free one. If all are taken, l keeps its own.
+func freeMark(l look, taken func(shape) bool) look {
 	if !taken(l.shape()) {
 		return l
 	}

@@ -135,7 +135,7 @@ func (a Axis) ticks(s scaling, room func(label string) float64) plot.ConstantTic
 		slices.Sort(places)
 		places = slices.Compact(places)
 		if len(places) <= 24 {
-			return thin(places, s, format, room)
+			return labelTicks(places, s, format, room)
 		}
 	}
 	var marks []float64
@@ -145,16 +145,16 @@ func (a Axis) ticks(s scaling, room func(label string) float64) plot.ConstantTic
 	} else {
 		marks = linearTicks(s.min, s.max, 6)
 	}
-	t := thin(marks, s, format, room)
+	t := labelTicks(marks, s, format, room)
 	for _, m := range minor {
 		t = append(t, plot.Tick{Value: m})
 	}
 	return t
 }
 
-// thin returns a tick for every place, and labels as many as there is room for: all, or every
+// labelTicks returns a tick for every place, and labels as many as there is room for: all, or every
 // second one, or every third one, and so on.
-func thin(places []float64, s scaling, format func(float64) string, room func(string) float64) plot.ConstantTicks {
+func labelTicks(places []float64, s scaling, format func(float64) string, room func(string) float64) plot.ConstantTicks {
 	// If there is no room for all, it first tries to label only powers of two.
 	for pass := range 2 {
 		keep := places

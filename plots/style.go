@@ -156,7 +156,7 @@ func vary(all []Series, head func(Series) string, byHead map[string]look) map[st
 		} else {
 			before[h]++
 		}
-		l = apart(l, func(x shape) bool { whose, ok := shapes[x]; return ok && whose != s.Label })
+		l = freeMark(l, func(x shape) bool { whose, ok := shapes[x]; return ok && whose != s.Label })
 		shapes[l.shape()] = s.Label
 		out[s.Label] = l
 	}
@@ -198,8 +198,8 @@ func ramp(share float64, stops ...uint32) color.NRGBA {
 	return mix(rgb(stops[i]), rgb(stops[i+1]), share-float64(i))
 }
 
-// onto returns a colour of text that is readable on c.
-func onto(c color.NRGBA) color.NRGBA {
+// textColorOn returns a colour of text that is readable on c.
+func textColorOn(c color.NRGBA) color.NRGBA {
 	linear := func(v uint8) float64 { return math.Pow(float64(v)/255, 2.2) }
 	if 0.2126*linear(c.R)+0.7152*linear(c.G)+0.0722*linear(c.B) > 0.2 {
 		return rgb(0x111111)

@@ -143,8 +143,8 @@ func Fewest(recs []*results.Record, axes []Axis, used ...Axis) []Axis {
 	return axes
 }
 
-// usual maps axes to their usual places, which texts leave out.
-func usual() map[string]string {
+// usualPlaces maps axes to their usual places, which texts leave out.
+func usualPlaces() map[string]string {
 	return map[string]string{"streams": "auto", "input": "H", "output": "0", "history": "0", "heads": "0", "projection": "0", "resets": "0%", "calls": "0", "embedding": "none", "softmax": "one", "onehot": "dense", "direction": "forward", "lengths": "full", "cache": "hot", "graph": "direct"}
 }
 
@@ -152,7 +152,7 @@ func usual() map[string]string {
 // are usual.
 func Place(r *results.Record, axes []Axis) string {
 	var all, words []string
-	usual := usual()
+	usual := usualPlaces()
 	for _, a := range axes {
 		all = append(all, a.Tag(r))
 		if a.Text(r) != usual[a.Name] {
@@ -175,7 +175,7 @@ func Common(recs []*results.Record, except ...string) string {
 	for _, a := range Varying(recs) {
 		varying[a.Name] = true
 	}
-	usual := usual()
+	usual := usualPlaces()
 	usual["impl"], usual["device"], usual["data"] = Label(recs[0]), recs[0].Device, recs[0].Mode.Data
 	var words []string
 	for _, a := range Axes() {

@@ -25,14 +25,14 @@ type layout struct {
 	hang   bool // the last column is written below its row
 }
 
-// tall is the most lines of a row without boxes that stay readable.
-const tall = 3
+// mostRowLines is the most lines of a row without boxes that stay readable.
+const mostRowLines = 3
 
 // layOut returns a layout that fits the terminal, with wrapped texts. It returns false if rows would
 // be too tall.
 func (t page) layOut() (layout, bool) {
 	for _, gap := range []int{2, 1} {
-		if l, ok := t.widthsOf(len(t.Columns), gap); ok && t.height(l.widths) <= tall {
+		if l, ok := t.widthsOf(len(t.Columns), gap); ok && t.height(l.widths) <= mostRowLines {
 			return l, true
 		}
 	}
@@ -47,7 +47,7 @@ func (t page) hang() (layout, bool) {
 	}
 	l, ok := t.widthsOf(n-1, 2)
 	l.hang = true
-	return l, ok && t.height(l.widths) <= tall
+	return l, ok && t.height(l.widths) <= mostRowLines
 }
 
 // widthsOf returns widths for the first n columns that fit the terminal. It narrows the widest first.
@@ -68,7 +68,7 @@ func (t page) widthsOf(n, gap int) (layout, bool) {
 			least[i], natural[i] = max(least[i], word), max(natural[i], columns(text))
 		}
 		if i == 0 && !c.Right {
-			least[i] = min(least[i]+further, natural[i])
+			least[i] = min(least[i]+continuationIndent, natural[i])
 		}
 	}
 	for sum(natural)+gap*(n-1) > t.o.Width {
@@ -97,15 +97,15 @@ func (t page) height(widths []int) int {
 	return most
 }
 
-// further is the indent of continuation lines in a row's first cell. It shows where the next row
-// begins.
-const further = 2
+// continuationIndent is the indent of continuation lines in a row's first cell. It shows where the
+// next row begins.
+const continuationIndent = 2
 
 // linesOf wraps a cell.
 func (t page) linesOf(row []Cell, i, width int) []string {
 	text := spell(row[i].Text, t.o)
 	if i == 0 && !t.Columns[i].Right {
-		return strings.Split(Paragraph(text, width, further), "\n")
+		return strings.Split(Paragraph(text, width, continuationIndent), "\n")
 	}
 	return wrap(text, width)
 }

@@ -58,8 +58,8 @@ func (t *Table) withoutEmpty() *Table {
 	return t.without(empty)
 }
 
-// nothing is the text of a cell without a value.
-const nothing = "–"
+// emptyText is the text of a cell without a value.
+const emptyText = "–"
 
 // withoutConstants moves columns with the same text in every row into the title. It keeps at least
 // one column, and returns a table of one row as it is.
@@ -73,7 +73,7 @@ func (t *Table) withoutConstants() *Table {
 		first := t.Rows[0][i].Text
 		same := first != "" && !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i].Text != first })
 		if same && len(out) < len(t.Columns)-1 {
-			if out[i] = true; first != nothing {
+			if out[i] = true; first != emptyText {
 				words = append(words, c.Name+" "+first)
 			}
 		}
