@@ -115,8 +115,8 @@ func (l look) stamp(c *draw.Canvas, at vg.Point) {
 	}
 }
 
-// fontSlack is how much wider names may become, as a share, in a viewer that lacks our font and
-// ignores the widths in the file, such as librsvg.
+// fontSlack is by which share names may become wider in a viewer that lacks our font. Some, such as
+// librsvg, ignore the widths in the file.
 const fontSlack = 0.15
 
 func (b *Bars) draw(c draw.Canvas, look map[string]look) {

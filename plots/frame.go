@@ -16,7 +16,7 @@ type Figure interface {
 	frame() *frame
 }
 
-// A frame surrounds the body of a figure with a title, a subtitle, notes below, and a legend to
+// A frame surrounds the body of a figure with a title, a subtitle and notes below. A legend is at
 // the right, where it hides no data. The figure grows to hold all of them.
 type frame struct {
 	title    string

@@ -29,7 +29,8 @@ func (s *settings) objective() string {
 	return ""
 }
 
-// checkEnergyCounter returns an error if a tune for energy has no counter. A dry run gets a warning instead.
+// checkEnergyCounter returns an error if a tune for energy has no counter. A dry run gets a warning
+// instead.
 func (f *tuneFlags) checkEnergyCounter(p *program, b *bench) error {
 	if f.objective() == "" {
 		return nil

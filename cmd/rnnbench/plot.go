@@ -123,8 +123,8 @@ func checkDrawable(recs []results.Record, spec plots.Spec) error {
 	return usage(fmt.Errorf("none of the %s has a value to draw: %s", plural(len(recs), "record"), what), "rnnbench show prints the status of each record")
 }
 
-// machine returns the name, the copy rate in bytes/s and the peaks by precision of the device
-// that all runs share; "", 0 and nil if they differ.
+// machine returns the name, copy rate in bytes/s and peaks by precision of the device that all runs
+// share. It returns "", 0 and nil if they differ.
 func machine(sets []results.Set) (name string, copyRate float64, roofs map[string]float64) {
 	for i, s := range sets {
 		if len(s.Manifest.Devices) == 0 {

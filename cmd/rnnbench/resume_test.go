@@ -42,7 +42,7 @@ func TestHangUp(t *testing.T) {
 	<-ctx.Done()
 }
 
-// TestInterruptMessageComesFirst: the message of Ctrl-C is never written after the command's last message.
+// TestInterruptMessageComesFirst: the message of Ctrl-C never follows the command's last message.
 func TestInterruptMessageComesFirst(t *testing.T) {
 	for range 200 {
 		stderr := &trigger{}

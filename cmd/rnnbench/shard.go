@@ -160,7 +160,8 @@ func beginShard(dir string, s results.Shard, m results.Manifest) (*results.Run, 
 	return run, nil
 }
 
-// busyShard explains an error that another process measures the shard. It returns other errors as they are.
+// busyShard explains an error that another process measures the shard. It returns other errors
+// unchanged.
 func busyShard(s results.Shard, err error) error {
 	if other := (*results.BusyError)(nil); errors.As(err, &other) {
 		return &failure{exitError, fmt.Errorf("shard %v is being measured by %s in %s", s, other.Who, other.Dir),

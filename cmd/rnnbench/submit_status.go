@@ -50,7 +50,8 @@ exits with 3 if shards failed or are missing. --retry submits those again.`,
 	})
 }
 
-// status prints the state of each shard of the submission in dir. With retry, it submits lacking ones again.
+// status prints the state of each shard of the submission in dir. With retry, it submits failed and
+// missing shards again.
 func status(p *program, cmd *cobra.Command, dir string, retry bool, format string) error {
 	s, err := cluster.Read(dir)
 	if err != nil {

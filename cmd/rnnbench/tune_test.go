@@ -245,7 +245,8 @@ func TestRegret(t *testing.T) {
 	}
 }
 
-// TestTuneCheck compares the winner of a search with the fastest of all candidates. Wisdom does not change.
+// TestTuneCheck compares the winner of a search with the fastest of all candidates. Wisdom does not
+// change.
 func TestTuneCheck(t *testing.T) {
 	tinyBook(t, nil)
 	before, err := os.ReadFile("w.toml")

@@ -116,7 +116,8 @@ func (t *tuneRun) regret(ctx context.Context, at results.Point, specs []grid.Spe
 	return t.regrets.Measure(ctx, t.session.Tune, at, specs, choice, l)
 }
 
-// otherTable returns the table of --regret or --check, which replaces that of winners; nil: neither is set.
+// otherTable returns the table of --regret or --check, which replaces the table of winners; nil:
+// neither is set.
 func (t *tuneRun) otherTable() *table.Table {
 	switch {
 	case t.regrets != nil:

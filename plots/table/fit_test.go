@@ -56,7 +56,8 @@ func unsaid(t *Table, text string, o Options) string {
 	return ""
 }
 
-// TestNarrowTerminalsSayWhatIsMissing: a table on a narrow terminal names the columns that it leaves out.
+// TestNarrowTerminalsSayWhatIsMissing: a table on a narrow terminal names the columns that it
+// leaves out.
 func TestNarrowTerminalsSayWhatIsMissing(t *testing.T) {
 	recs := synthetic.Sweep([]int{512, 4096}, []int{64, 128})
 	table, err := Records(recs, "naive")
