@@ -7,48 +7,48 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Calls are runs of a program one by one, as a server makes them: before each the host writes an
-// input, and after each it reads an output. The next begins at once.
+// Calls are runs of a program one by one, as a server makes them. Before each run the host writes
+// an input, and after it the host reads an output. The next call begins at once.
 type Calls struct {
-	In     *schedule.Matrix // whose first rows each call writes
-	Inputs []float32        // for several calls, one after another; the calls take them in turns
+	In     *schedule.Matrix // each call writes its first rows
+	Inputs []float32        // inputs of several calls, one after another; calls use them in rotation
 	Each   int              // values that a call writes
-	Out    *schedule.Matrix // whose first rows each call reads
+	Out    *schedule.Matrix // each call reads its first rows
 	Read   int              // values that a call reads
 	N      int              // calls
 }
 
-// Check reports the first number that makes no sense.
+// Check returns an error if a number is invalid.
 func (c Calls) Check() error {
 	if c.N < 1 || c.Each < 1 || c.Read < 1 || len(c.Inputs) < c.Each || len(c.Inputs)%c.Each != 0 {
-		return errors.New("device: calls need at least one input and one output, and the values of whole inputs")
+		return errors.New("device: calls need at least one value to write and one to read, and a whole number of inputs")
 	}
 	return nil
 }
 
-// A Called is what calls took, each alone, by the host's monotonic clock.
+// Called holds the time of each call, by the host's monotonic clock.
 type Called struct {
 	Wall      []time.Duration // from before the input is written until the output is read
-	Run       []time.Duration // of that, the run alone: by the device's own clock, or until the host knows of its end
-	Throttled bool            // of any; see Sample
+	Run       []time.Duration // the run's part of it: by the device's own clock, or until the host knows that the run has ended
+	Throttled bool            // any call was; see Sample
 }
 
-// Append adds what more calls took.
+// Append appends the times of more calls.
 func (c *Called) Append(more Called) {
 	c.Wall, c.Run = append(c.Wall, more.Wall...), append(c.Run, more.Run...)
 	c.Throttled = c.Throttled || more.Throttled
 }
 
-// A Caller is a program that makes calls nearer to the device than its user is. Inputs and outputs
-// may be in the device's own format: no conversion is timed.
+// A Caller is a program that makes calls closer to the device, such as in the worker process.
+// Inputs and outputs may be in the device's own format, so no conversion is timed.
 type Caller interface {
 	Call(c Calls) (Called, error)
 }
 
-// mostCalls is how many calls are asked for at once: their times travel together.
+// mostCalls limits the calls of one request, whose times come back in one answer.
 const mostCalls = 1 << 13
 
-// Call makes calls of p.
+// Call runs p c.N times and times each call.
 func Call(p Program, c Calls) (Called, error) {
 	if err := c.Check(); err != nil {
 		return Called{}, err
@@ -69,7 +69,7 @@ func Call(p Program, c Calls) (Called, error) {
 	return all, nil
 }
 
-// callHere makes calls one by one.
+// callHere makes the calls through Write, Run and Read.
 func callHere(p Program, c Calls) (Called, error) {
 	all := Called{Wall: make([]time.Duration, c.N), Run: make([]time.Duration, c.N)}
 	out := make([]float32, c.Read)

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// Copy copies as many elements as dst and src both have, and returns how many: by
-// several processors where they are many, since one alone is slower than memory.
+// Copy copies min(len(dst), len(src)) elements and returns that number. It splits long copies among
+// several processors, since one alone cannot use the whole memory bandwidth.
 func Copy[T byte | float32](dst, src []T) int {
 	const (
-		least = 1 << 18 // elements of a part
-		most  = 16      // parts
+		least = 1 << 18 // elements of a part, at least
+		most  = 16      // parts, at most
 	)
 	n := min(len(dst), len(src))
 	parts := min(most, runtime.NumCPU(), n/least)

@@ -14,7 +14,7 @@ func TestCopy(t *testing.T) {
 			src[i] = float32(i)
 		}
 		if got := device.Copy(dst, src); got != n || !slices.Equal(dst[:n], src) || dst[n]+dst[n+1] != 0 {
-			t.Errorf("%d elements: %d are copied, or wrongly", n, got)
+			t.Errorf("%d elements: Copy returned %d, or the values are wrong", n, got)
 		}
 		if got := device.Copy(dst[:n/2], src); got != n/2 {
 			t.Errorf("%d of %d elements: %d", n/2, n, got)

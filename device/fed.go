@@ -2,29 +2,28 @@ package device
 
 import "rnnbench/rnn/schedule"
 
-// Ahead is how many runs of a Fed program may be under way: one that the device makes, and one that
-// waits for it.
+// Ahead is the most runs of a Fed program under way: one that executes and one that waits.
 const Ahead = 2
 
-// A Fed program takes the values of its next run while it makes this one. A program that is not
-// Fed is written and run.
+// A Fed program accepts the values of its next run while the current one executes. Other programs
+// need a Write between runs.
 type Fed interface {
-	// Feed brings values to a place beside their matrices, where the next Start takes them from.
-	// They are as those of Write. It returns once the caller may change the values. Runs may be
-	// under way, and do not see them.
+	// Feed stages values for the next Start, with the meaning of Write. The caller may change the
+	// values once Feed returns. Runs under way do not see them.
 	Feed(values ...Filled) error
 
-	// Start begins a run behind those under way, of which there may be Ahead, and returns. The run
-	// begins by copying what was fed into place. Of what was fed and what was written before, the last
-	// holds. Until Wait was called for each run, only Feed, Start and Close may be called.
+	// Start enqueues a run and returns; at most Ahead runs may be under way. The run begins by
+	// copying the staged values into their matrices. If a matrix was both fed and written, the
+	// later call counts. Until Wait has been called for each run, only Feed, Start and Close may be
+	// called.
 	Start() error
 
-	// Wait waits for the end of the oldest run under way, and returns its error. A run behind one
-	// that failed may fail as well.
+	// Wait waits for the end of the oldest run under way and returns its error. Runs after a failed
+	// one may fail too.
 	Wait() error
 }
 
-// A Filled matrix is one with values for its first rows, whole ones.
+// A Filled is a matrix with values for its first rows. The values fill whole rows.
 type Filled struct {
 	Matrix *schedule.Matrix
 	Values []float32

@@ -1,40 +1,38 @@
 package device
 
-// A Kernel is a function that a program launches, with its geometry. What is unknown
-// is 0, or "".
+// A Kernel is a function that a program launches, with its geometry. Unknown fields are 0 or "".
 type Kernel struct {
 	Name      string // of the function, as profilers show it
-	Variant   string // of the ways that the device has for such an operation
+	Variant   string // which of the device's implementations of the operation
 	Config    string // in words
 	Grid      [3]int // blocks; 0: a library chooses
 	Block     [3]int // threads
-	Cluster   int    // blocks of a cluster; 0: there are none
+	Cluster   int    // blocks of a cluster; 0: no clusters
 	Registers int    // per thread
 	Shared    int    // bytes of shared memory per block
-	Spills    int    // bytes of local memory per thread; known if Registers are
-	Launches  int    // by one run
-	Group     Group  // zero: it keeps no weights on chip
+	Spills    int    // bytes of local memory per thread; known if Registers is
+	Launches  int    // in one run
+	Group     Group  // zero: no weights stay on chip
 
-	// Seconds are what a cost model expects of one launch; 0: no model knows it.
-	// Error is by how much, relative to the measurements, the model was wrong where
-	// it was fitted; 0: not recorded.
+	// Seconds is the cost model's prediction for one launch; 0: there is no model. Error is the
+	// model's relative error on the measurements that it was fitted to; 0: not recorded.
 	Seconds, Error float64
 }
 
 // A Group is the blocks of a kernel that share one copy of a layer's weights.
 type Group struct {
-	Blocks  int  // of one layer, where a kernel runs a stack
-	Samples int  // sequences that they multiply at a time
-	Spread  bool // over the GPU, so that states travel through its L2 cache; else they are a cluster
-	Tensor  bool // they multiply on tensor cores
-	Steps   int  // that one launch takes, one after another
+	Blocks  int  // of one layer, if the kernel runs a stack
+	Samples int  // sequences that the group multiplies at a time
+	Spread  bool // the blocks are spread over the GPU and exchange states through L2; otherwise they form a cluster
+	Tensor  bool // products run on tensor cores
+	Steps   int  // of one launch
 }
 
-// mostKernels is how many different kernels are told apart.
+// mostKernels is the most entries that Merge returns.
 const mostKernels = 512
 
-// Merge adds up the launches of equal kernels, in the order of their first ones. What
-// is beyond the first few hundred is one kernel by the name of "others".
+// Merge adds up the launches of equal kernels, in order of first appearance. Kernels beyond the
+// first few hundred are merged into one named "others".
 func Merge(all []Kernel) []Kernel {
 	at := map[Kernel]int{}
 	out := []Kernel{}

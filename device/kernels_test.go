@@ -21,7 +21,7 @@ func TestMerge(t *testing.T) {
 	}
 	got := device.Merge(append(many, many...))
 	if last := got[len(got)-1]; len(got) != 512 || last.Name != "others" || got[0].Launches != 4 || last.Launches != 4*(2000-511) {
-		t.Errorf("%d kernels, the last of which is %+v", len(got), last)
+		t.Errorf("%d kernels, and the last is %+v", len(got), last)
 	}
 	if got := device.Merge(nil); got == nil || len(got) != 0 {
 		t.Errorf("of no kernels: %#v", got)

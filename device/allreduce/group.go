@@ -1,12 +1,12 @@
-// Package allreduce sums vectors over processes of one machine: the replicas of a network
-// that is trained by all of them.
+// Package allreduce sums vectors over processes of one machine: the replicas that train a network
+// together.
 //
-// They share a file that each has mapped. A vector passes through it in pieces: each
-// replica writes its own, then adds up its part of all of them in the order of replicas,
-// and then reads the sums. So every replica has the same sums to the last bit.
+// The replicas share a file that each has mapped. A vector passes through the file in pieces. Each
+// replica writes its own piece, then adds up its share of all replicas' pieces in the order of
+// replicas, and then reads the sums. So all replicas get the same bits.
 //
-// Each replica holds a lock on a byte of the file while it lives. When a process is killed
-// the system drops the lock, and those who wait for it get an error, no hang.
+// Each replica holds a lock on a byte of the file while it lives. If a process is killed, the
+// system drops the lock, and replicas that wait for it get an error instead of hanging.
 package allreduce
 
 import (
@@ -19,30 +19,30 @@ import (
 	"unsafe"
 )
 
-// ErrGone says that another replica is no longer there.
+// ErrGone says that another replica has ended.
 var ErrGone = errors.New("it was killed or has failed")
 
-// MostReplicas is how many can share a file.
+// MostReplicas is the most replicas that can share a file.
 const MostReplicas = 64
 
-// piece is how many values pass through the file at once: a replica's piece stays in its
+// piece is the number of values that pass through the file at once. A replica's piece fits its
 // cache.
 const piece = 1 << 15
 
-// A Group is what one replica has of all of them. It is for one goroutine at a time.
+// A Group is one replica's end of the group. Only one goroutine may use it at a time.
 type Group struct {
 	rank, replicas int
 	file           *os.File
 	memory         []byte
 	turns          uint64 // pieces so far
-	meetings       uint64 // of all replicas, so far
+	meetings       uint64 // barriers of all replicas so far
 
 	mu     sync.Mutex
 	failed error
 }
 
-// Create makes a file for so many replicas, which the caller removes once all have joined.
-// Without a folder it is in memory, where the system has such a folder.
+// Create makes a file for so many replicas. The caller removes it once all have joined. If dir is
+// empty, the file is in /dev/shm or, without such a folder, in the folder for temporary files.
 func Create(dir string, replicas int) (path string, err error) {
 	if replicas < 1 || replicas > MostReplicas {
 		return "", fmt.Errorf("allreduce: %d replicas: choose 1 to %d", replicas, MostReplicas)
@@ -65,14 +65,14 @@ func Create(dir string, replicas int) (path string, err error) {
 
 const pattern = "rnnbench-replicas-*"
 
-// The file begins with a page for each replica: how often it has met the others, how many
-// values it sums now, and whether it ever joined. Then come two sets of pieces: the next
-// one is written while others still read this one.
+// The file begins with a page for each replica, with its header. Two sets of pieces follow: the
+// next piece is written to one set while other replicas still read the other.
 const page = 4096
 
 func size(replicas int) int { return replicas * (page + 2*4*piece) }
 
-// A header is what a replica tells the others.
+// A header is what a replica publishes: whether it ever joined, the barriers that it has reached,
+// and the length of its current sum.
 type header struct {
 	joined   atomic.Uint64
 	meetings atomic.Uint64
@@ -83,20 +83,20 @@ func (g *Group) header(rank int) *header {
 	return (*header)(unsafe.Pointer(&g.memory[rank*page]))
 }
 
-// slot is the piece of a replica in one of the two sets.
+// slot returns a replica's piece in one of the two sets.
 func (g *Group) slot(set, rank int) []float32 {
 	at := g.replicas*page + (set*g.replicas+rank)*4*piece
 	return unsafe.Slice((*float32)(unsafe.Pointer(&g.memory[at])), piece)
 }
 
-// Rank is which of the replicas this one is, from 0.
+// Rank returns this replica's number, from 0.
 func (g *Group) Rank() int { return g.rank }
 
-// Replicas is how many there are.
+// Replicas returns the number of replicas.
 func (g *Group) Replicas() int { return g.replicas }
 
-// Sum sets each vector to its sum over all replicas, which call it with vectors of the same
-// lengths. Once it has failed, it fails at once.
+// Sum sets each vector to its sum over all replicas. All replicas must call it with vectors of the
+// same lengths. After a failure, every later call fails at once.
 func (g *Group) Sum(vectors ...[]float32) error {
 	if err := g.Err(); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (g *Group) Sum(vectors ...[]float32) error {
 	return nil
 }
 
-// Err is why sums have failed, nil if none has.
+// Err returns the error of the first failed sum, or nil.
 func (g *Group) Err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,7 +130,7 @@ func (g *Group) fail(err error) error {
 	return g.failed
 }
 
-// sum sums the next values of vectors of so many in all.
+// sum sums one piece: the next values, of all in the vectors together.
 func (g *Group) sum(c *cursor, values, all int) error {
 	set := int(g.turns % 2)
 	g.turns++
@@ -163,13 +163,13 @@ func add(into, more []float32) {
 	}
 }
 
-// name tells people of a replica, as they count.
+// name names a replica in messages, counting from 1.
 func (g *Group) name(rank int) string {
 	return fmt.Sprintf("replica %d of %d", rank+1, g.replicas)
 }
 
-// How a replica waits: so many looks, then so many with its processor left to others in
-// between, and then asleep between looks. From time to time it looks for the others' locks.
+// A waiting replica polls spins times, then yields times with its processor yielded in between, and
+// then sleeps for nap between polls. At intervals of look it checks the others' locks.
 const (
 	spins  = 4000
 	yields = 400
@@ -177,10 +177,10 @@ const (
 	look   = 5 * time.Millisecond
 )
 
-// joining is how long replicas wait for one that has never joined.
+// joining is the time limit for a replica that has not joined yet.
 const joining = 2 * time.Minute
 
-// meet waits until all replicas have come as far.
+// meet is a barrier: it waits until all replicas have reached it.
 func (g *Group) meet() error {
 	g.meetings++
 	g.header(g.rank).meetings.Store(g.meetings)
@@ -192,7 +192,7 @@ func (g *Group) meet() error {
 	return nil
 }
 
-// await waits until a replica has come as far as this one.
+// await waits until one replica has reached the current barrier.
 func (g *Group) await(rank int) error {
 	h := g.header(rank)
 	here := func() bool { return h.meetings.Load() >= g.meetings }
@@ -220,7 +220,7 @@ func (g *Group) await(rank int) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("allreduce: %w", err)
-		case alive, here(): // it may have ended just after it came
+		case alive, here(): // it may have ended just after it arrived
 		case h.joined.Load() != 0:
 			return fmt.Errorf("allreduce: %s is gone: %w", g.name(rank), ErrGone)
 		case now.Sub(start) > joining:
@@ -230,19 +230,19 @@ func (g *Group) await(rank int) error {
 	return nil
 }
 
-// Close leaves the group: others who wait for this replica fail.
+// Close leaves the group. Replicas that wait for this one get an error.
 func (g *Group) Close() error {
 	_ = g.fail(errors.New("allreduce: the group is closed"))
 	return errors.Join(g.unmap(), g.file.Close())
 }
 
-// A cursor goes through vectors as if they were one.
+// A cursor walks through vectors as if they were one.
 type cursor struct {
 	vectors [][]float32
-	at      int // in the first
+	at      int // position in vectors[0]
 }
 
-// move calls f for parts of the vectors that together are as long as slot.
+// move calls f for consecutive parts of the vectors, until they have filled slot.
 func (c *cursor) move(slot []float32, f func(vector, slot []float32)) {
 	for len(slot) > 0 {
 		rest := c.vectors[0][c.at:]

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Join makes the caller a replica, counted from 0, of those that share a file of Create's.
+// Join makes the caller the replica of this rank, from 0, among those that share a file of
+// Create's.
 func Join(path string, rank, replicas int) (*Group, error) {
 	if replicas < 1 || replicas > MostReplicas || rank < 0 || rank >= replicas {
 		return nil, fmt.Errorf("allreduce: replica %d of %d: choose 1 to N of at most %d", rank+1, replicas, MostReplicas)
@@ -41,13 +42,13 @@ func (g *Group) join() error {
 		return err
 	}
 	if h := g.header(g.rank); !h.joined.CompareAndSwap(0, 1) {
-		return errors.Join(errors.New("that replica has been there before"), g.unmap())
+		return errors.Join(errors.New("that replica has joined before"), g.unmap())
 	}
 	return nil
 }
 
-// lock is that of a replica: of its first byte. It belongs to the open file, so the system
-// drops it when the process ends, however that comes.
+// lock returns the lock of a replica: byte number rank of the file. It belongs to the open file, so
+// the system drops it whenever and however the process ends.
 func (g *Group) lock(rank int) unix.Flock_t {
 	return unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: int64(rank), Len: 1}
 }
@@ -61,7 +62,7 @@ func (g *Group) alive(rank int) (bool, error) {
 	return lock.Type != unix.F_UNLCK, nil
 }
 
-// yield lets another thread of the system have the processor.
+// yield lets the system run another thread on this processor.
 func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 func (g *Group) unmap() error {

@@ -15,7 +15,7 @@ import (
 	"rnnbench/device/allreduce"
 )
 
-// asReplica has the test binary join a group, sum once, and wait to be killed.
+// asReplica makes the test binary join a group, sum once, and wait to be killed.
 const asReplica = "RNNBENCH_TEST_REPLICA"
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func needsLocks(t *testing.T) {
 	}
 }
 
-// together has n replicas, each in a goroutine, and returns their errors.
+// together runs do on n replicas, each in a goroutine, and returns their errors.
 func together(t *testing.T, n int, do func(g *allreduce.Group) error) []error {
 	needsLocks(t)
 	path, err := allreduce.Create(t.TempDir(), n)
@@ -62,7 +62,7 @@ func together(t *testing.T, n int, do func(g *allreduce.Group) error) []error {
 	return errs
 }
 
-// TestSum: sums of vectors of any length are those of their values, on every replica.
+// TestSum: every replica gets the exact sums, for vectors of any length.
 func TestSum(t *testing.T) {
 	value := func(rank, call, i int) float32 { return float32((i*7+rank*3+call)%1001) - 500 }
 	for _, n := range []int{1, 2, 3, 5} {
@@ -100,7 +100,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestSumDiffers: replicas that sum different vectors are told so.
+// TestSumDiffers: replicas that sum vectors of different lengths get an error.
 func TestSumDiffers(t *testing.T) {
 	for r, err := range together(t, 2, func(g *allreduce.Group) error { return g.Sum(make([]float32, 3+g.Rank())) }) {
 		if err == nil || !strings.Contains(err.Error(), "different schedules") {
@@ -109,7 +109,7 @@ func TestSumDiffers(t *testing.T) {
 	}
 }
 
-// TestReplicaLeaves: who waits for one that has left fails, then and later.
+// TestReplicaLeaves: waiting for a replica that has left fails, and so does every later sum.
 func TestReplicaLeaves(t *testing.T) {
 	errs := together(t, 3, func(g *allreduce.Group) error {
 		err := g.Sum([]float32{1})
@@ -129,7 +129,7 @@ func TestReplicaLeaves(t *testing.T) {
 	}
 }
 
-// TestReplicaKilled: a replica that is killed costs the others an error, no hang.
+// TestReplicaKilled: when a replica is killed, the others get an error and do not hang.
 func TestReplicaKilled(t *testing.T) {
 	needsLocks(t)
 	path, err := allreduce.Create("", 2)
@@ -154,7 +154,7 @@ func TestReplicaKilled(t *testing.T) {
 	defer g.Close()
 	v := []float32{1}
 	if err := g.Sum(v); err != nil || v[0] != 3 {
-		t.Errorf("a sum of 1 and 2 is %g: %v", v[0], err)
+		t.Errorf("the sum of 1 and 2 is %g: %v", v[0], err)
 	}
 	if err := cmd.Process.Kill(); err != nil { // it stays as a zombie until it is waited for
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestReplicaKilled(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-// TestJoinDeclines: what cannot be a replica is told why.
+// TestJoinDeclines: Join says why it declines a replica.
 func TestJoinDeclines(t *testing.T) {
 	needsLocks(t)
 	path, err := allreduce.Create(t.TempDir(), 2)
@@ -191,10 +191,10 @@ func TestJoinDeclines(t *testing.T) {
 		}
 	}
 	g.Close()
-	if _, err := allreduce.Join(path, 0, 2); err == nil || !strings.Contains(err.Error(), "has been there before") {
+	if _, err := allreduce.Join(path, 0, 2); err == nil || !strings.Contains(err.Error(), "has joined before") {
 		t.Errorf("joining again: %v", err)
 	}
 	if _, err := allreduce.Create(t.TempDir(), 0); err == nil {
-		t.Error("a file for no replica")
+		t.Error("Create accepts zero replicas")
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// A Place is which replica a process is, and the file that it shares with the others.
+// A Place says which replica a process is, and which file the replicas share.
 type Place struct {
 	Path           string
-	Rank, Replicas int // from 0; of so many
+	Rank, Replicas int // the replica's number from 0; the number of replicas
 }
 
-// Args are the arguments by which a worker is told its place. ParseArgs reads them.
+// Args returns the command-line arguments that give a worker its place. ParseArgs reads them.
 func (p Place) Args() []string {
 	return []string{"--group", p.Path, "--replica", fmt.Sprintf("%d/%d", p.Rank+1, p.Replicas)}
 }
 
-// ParseArgs is the place that a worker's arguments name; the zero Place for no arguments.
+// ParseArgs returns the place in a worker's arguments, or the zero Place if there are no arguments.
 func ParseArgs(args []string) (Place, error) {
 	var group, replica string
 	f := flag.NewFlagSet("", flag.ContinueOnError)
@@ -29,8 +29,8 @@ func ParseArgs(args []string) (Place, error) {
 	return ParsePlace(group, replica)
 }
 
-// ParsePlace is the place that is spelled PATH and I/N, counted from 1; the zero Place for
-// neither.
+// ParsePlace returns the place with the file path and the replica I/N, counted from 1. It returns
+// the zero Place if both are empty.
 func ParsePlace(path, replica string) (Place, error) {
 	if path == "" && replica == "" {
 		return Place{}, nil
@@ -43,7 +43,7 @@ func ParsePlace(path, replica string) (Place, error) {
 	return p, nil
 }
 
-// Join makes the caller the replica of that place; nil for the zero Place.
+// Join makes the caller the replica of p. It returns nil for the zero Place.
 func (p Place) Join() (*Group, error) {
 	if p == (Place{}) {
 		return nil, nil
