@@ -5,18 +5,18 @@ import (
 	"errors"
 )
 
-// messageBytes is what an answer may have, matrices apart. The longest are a device's
-// vocabulary of knobs and its findings, a few thousand bytes; in memory an answer is at
-// most some hundred times as long.
+// messageBytes is the most bytes of an answer, without matrices. The longest answers are a device's
+// vocabulary of knobs and its findings, a few thousand bytes. In memory an answer is at most some
+// hundred times as long.
 const messageBytes = 1 << 20
 
-// errorBytes limits the reported text of an error, such as a compiler's listing.
+// errorBytes limits the text of a reported error, which may contain a compiler's listing.
 const errorBytes = 1 << 14
 
 var errTooLong = errors.New("the message is too long")
 
-// A bounded reader reads what is left of a message. It reads no byte ahead, since a
-// matrix may follow.
+// A bounded reader reads the rest of a message, of which at most left bytes may follow. It never
+// reads ahead, since matrix data may follow.
 type bounded struct {
 	r    *bufio.Reader
 	left int

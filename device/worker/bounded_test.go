@@ -14,15 +14,15 @@ import (
 	"rnnbench/device/worker"
 )
 
-// flood writes without end: instead of a greeting, behind one, and as an answer whose
-// length is a gigabyte.
+// flood writes without end: instead of a greeting, after one, or as an answer with a length of a
+// gigabyte.
 func flood(where string) {
 	const greeting = "rnnbench worker 2\n"
 	junk := bytes.Repeat([]byte{'x'}, 1<<16)
 	if where != "line" {
 		os.Stdout.WriteString(greeting)
 	}
-	if where == "answer" { // as gob writes a length: the number of its bytes, negated, and these
+	if where == "answer" { // gob writes a length as its number of bytes, negated, and then these bytes
 		length := binary.BigEndian.AppendUint32(nil, 1<<30-1)
 		os.Stdout.Write(append([]byte{0xfc}, length...))
 	}
@@ -33,8 +33,8 @@ func flood(where string) {
 	}
 }
 
-// TestFloodsAreBounded: whatever a worker writes, the parent reads little of it and says in one
-// sentence that it is none.
+// TestFloodsAreBounded: whatever a process writes, the parent reads little of it and returns a
+// short error.
 func TestFloodsAreBounded(t *testing.T) {
 	for _, where := range []string{"line", "greeting", "answer"} {
 		var before, after runtime.MemStats
@@ -56,8 +56,8 @@ func TestFloodsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSilentStart: what never greets is given up after the time for a start, not after
-// that for a call.
+// TestSilentStart: for a process that never greets, the time limit is that of a start, not that of
+// a call.
 func TestSilentStart(t *testing.T) {
 	start := time.Now()
 	_, err := worker.Open(worker.Options{Device: "cpu", Timeout: time.Minute, Start: 50 * time.Millisecond, Command: func() *exec.Cmd {

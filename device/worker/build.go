@@ -2,7 +2,8 @@ package worker
 
 import "runtime/debug"
 
-// Build is the commit that this program was built from, with "and changes" where it had some; "": unknown.
+// Build returns the commit that this program was built from, followed by " and changes" if the tree
+// was modified. It returns "" if the commit is unknown.
 func Build() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"rnnbench/device"
 )
 
-// Call implements device.Caller: the worker makes the calls, so that no time includes the pipe.
-// Its limit is as that of Run.
+// Call implements device.Caller. The worker makes the calls, so no time includes the pipe. The time
+// limit is computed as in Run.
 func (p *remote) Call(c device.Calls) (device.Called, error) {
 	if err := c.Check(); err != nil {
 		return device.Called{}, err
@@ -39,7 +39,7 @@ func (p *remote) Call(c device.Calls) (device.Called, error) {
 	return r.Called, err
 }
 
-// calls makes calls, and no collection of garbage meanwhile.
+// calls makes the calls, without garbage collection meanwhile.
 func (s *server) calls(p program, c call, r *response) (err error) {
 	if c.Out < 0 || c.Out >= len(p.schedule.Matrices) || c.Size < 0 || c.Size%4 != 0 {
 		return fmt.Errorf("worker: calls with %d bytes and matrix %d", c.Size, c.Out)
@@ -61,5 +61,5 @@ func (s *server) calls(p program, c call, r *response) (err error) {
 	return err
 }
 
-// mostCalls is how many calls one answer has the times of.
+// mostCalls is the most calls of one request.
 const mostCalls = 1 << 16

@@ -10,7 +10,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// adding is a schedule each run of which adds x, 2 × 3, to sum.
+// adding returns a schedule that adds x to sum in each run; both are 2 × 3.
 func adding(t testing.TB) (s *schedule.Schedule, x, sum *schedule.Matrix) {
 	b := schedule.NewBuilder(1)
 	x, sum = b.Matrix("x", 2, 3), b.Matrix("sum", 2, 3)
@@ -22,7 +22,7 @@ func adding(t testing.TB) (s *schedule.Schedule, x, sum *schedule.Matrix) {
 	return s, x, sum
 }
 
-// TestCalls: every call has its input, in turns, and is timed, near or far.
+// TestCalls: every call gets its input, in rotation, and is timed, in this process and in a worker.
 func TestCalls(t *testing.T) {
 	here, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestCalls(t *testing.T) {
 					t.Errorf("call %d took %v, its run %v", i, took.Wall[i], took.Run[i])
 				}
 			}
-			c.N = 1<<13 + 3 // more than are asked for at once
+			c.N = 1<<13 + 3 // more than one request may have
 			if took, err = device.Call(p, c); err != nil || len(took.Wall) != c.N {
 				t.Errorf("%d of %d calls: %v", len(took.Wall), c.N, err)
 			}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestCausesCrossTheWire checks that an error crosses the wire as the narrowest of what it is.
+// TestCausesCrossTheWire checks that errors.Is gives the same for an error before and after it
+// crosses the pipe.
 func TestCausesCrossTheWire(t *testing.T) {
 	for i, c := range causes() {
 		var r response

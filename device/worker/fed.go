@@ -9,17 +9,17 @@ import (
 	"rnnbench/device"
 )
 
-// A fedRemote is a program in the worker that is fed while it runs. No answer but that of Wait
+// A fedRemote is a program in the worker that accepts values while it runs. Only the call of Wait
 // waits for a run.
 type fedRemote struct {
 	*remote
-	started []time.Time // of the runs under way
+	started []time.Time // start times of the runs under way
 }
 
-// limit is that of a call that may have to wait for a run after all.
+// limit is the time limit of a call that may have to wait for a run.
 func (p *fedRemote) limit() time.Duration { return p.device.o.Timeout + 10*p.perRun }
 
-// Feed implements device.Fed: all values travel with one call.
+// Feed implements device.Fed. All values travel with one call.
 func (p *fedRemote) Feed(values ...device.Filled) error {
 	q := request{Call: callFeed}
 	var n int
@@ -59,24 +59,24 @@ func (p *fedRemote) Start() error {
 	return err
 }
 
-// Wait implements device.Fed. Its limit is as that of Run.
+// Wait implements device.Fed. Its time limit is computed as in Run.
 func (p *fedRemote) Wait() error {
 	_, err := p.call(p.limit(), request{Call: callWait}, nil, nil)
 	if len(p.started) == 0 {
 		return err
 	}
-	if err == nil { // a run that waited for another takes both their times
+	if err == nil { // a run that waited for another one seems to take the time of both
 		p.perRun = max(p.perRun, time.Since(p.started[0]))
 	}
 	p.started = slices.Delete(p.started, 0, 1)
 	return err
 }
 
-// fed is a call of a program that is fed.
+// fed makes a call of device.Fed.
 func (s *server) fed(p program, c call) error {
 	f, ok := p.Program.(device.Fed)
 	if !ok {
-		return errors.New("worker: the program is not fed while it runs")
+		return errors.New("worker: the program cannot be fed while it runs")
 	}
 	switch c.Call {
 	case callStart:
@@ -91,7 +91,7 @@ func (s *server) fed(p program, c call) error {
 	return f.Feed(values...)
 }
 
-// filled are the matrices of a call with their values.
+// filled returns the matrices of a feed call with their values.
 func (s *server) filled(p program, c call) (values []device.Filled, err error) {
 	all := c.data
 	if c.Window {
@@ -117,7 +117,7 @@ func (s *server) filled(p program, c call) (values []device.Filled, err error) {
 		all = all[f.Size/4:]
 	}
 	if len(all) != 0 {
-		return nil, fmt.Errorf("worker: %d bytes to feed are of no matrix", 4*len(all))
+		return nil, fmt.Errorf("worker: %d bytes to feed belong to no matrix", 4*len(all))
 	}
 	return values, nil
 }

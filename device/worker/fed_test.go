@@ -9,8 +9,8 @@ import (
 	"rnnbench/device/devicetest"
 )
 
-// TestFed: a program in the worker is fed while it runs, by memory that both share and through the
-// pipe, if the device there can.
+// TestFed: a program in the worker accepts values while it runs, through shared memory and through
+// the pipe, if its device can do so.
 func TestFed(t *testing.T) {
 	for _, way := range []string{"window", "pipe"} {
 		d, err := open(t, "fed", "cpu")
@@ -35,11 +35,11 @@ func TestFed(t *testing.T) {
 	}
 	defer p.Close()
 	if _, fed := p.(device.Fed); fed {
-		t.Error("a program is fed whose device cannot")
+		t.Error("a program is a device.Fed, but its device has none")
 	}
 }
 
-// TestFedKilled: a worker that dies while a run is under way is told as such.
+// TestFedKilled: if the worker is killed while a run is under way, the errors say so.
 func TestFedKilled(t *testing.T) {
 	d, err := open(t, "fed", "cpu")
 	if err != nil {
@@ -58,15 +58,15 @@ func TestFedKilled(t *testing.T) {
 	}
 	d.Kill()
 	if err := f.Feed(device.Filled{Matrix: x, Values: make([]float32, 6)}); !is(err, device.ErrKilled) {
-		t.Errorf("the feed says %v", err)
+		t.Errorf("Feed returned %v", err)
 	}
 	if err := f.Wait(); !is(err, device.ErrLost) {
-		t.Errorf("the run says %v", err)
+		t.Errorf("Wait returned %v", err)
 	}
 }
 
-// BenchmarkIteration measures what an iteration of a training asks of a worker, beside the run: four
-// small matrices, and a run of next to nothing.
+// BenchmarkIteration measures the cost of one training iteration's calls to a worker: four small
+// matrices, and a run that takes next to no time.
 func BenchmarkIteration(b *testing.B) {
 	for _, way := range []string{"written", "fed"} {
 		b.Run(way, func(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An idle device does nothing, but looks at what it is given.
+// An idle device does nothing but check its arguments.
 type idle struct{}
 
 func (idle) Info() device.Info         { return device.Info{Name: "idle"} }
@@ -36,7 +36,7 @@ func (p idleProgram) Write(m *schedule.Matrix, src []float32) error { return p.f
 func (p idleProgram) Read(m *schedule.Matrix, dst []float32) error  { return p.fits(m, dst) }
 func (p idleProgram) fits(m *schedule.Matrix, v []float32) error {
 	if len(v) > m.Elements() {
-		panic("more than a matrix has")
+		panic("more elements than the matrix has")
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (p idleProgram) Run(n int) (device.Sample, error) {
 	return device.Sample{Wall: 1}, nil
 }
 
-// requests are frames as the parent sends them.
+// requests encodes requests as the parent sends them.
 func requests(t testing.TB, list ...request) []byte {
 	var b bytes.Buffer
 	enc := gob.NewEncoder(&b)
@@ -92,8 +92,8 @@ func serveIdle(in []byte) (out []byte, err error) {
 	return b.Bytes(), err
 }
 
-// TestServeRefuses sends a worker calls that make no sense: each is answered with an
-// error, or ends it with one.
+// TestServeRefuses sends invalid calls to a worker. Each is answered with an error, or ends the
+// worker with one.
 func TestServeRefuses(t *testing.T) {
 	open, compile := request{Call: callOpen}, request{Call: callCompile, Schedule: 1, Text: oneMap(t)}
 	for name, list := range map[string][]request{
@@ -125,7 +125,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// FuzzServe feeds a worker whatever comes.
+// FuzzServe sends arbitrary bytes to a worker.
 func FuzzServe(f *testing.F) {
 	text := oneMap(f)
 	f.Add(requests(f, request{Call: callOpen, Name: "cpu"}, request{Call: callCompile, Schedule: 1, Text: text, Knobs: knob.Params{"a": 1}},
@@ -137,7 +137,7 @@ func FuzzServe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) { _, _ = serveIdle(in) })
 }
 
-// parent is a device whose worker says what is in answers.
+// parent returns a device whose worker writes answers.
 func parent(answers []byte) *Device {
 	p := &process{in: bufio.NewReader(bytes.NewReader(answers)), out: bufio.NewWriter(io.Discard)}
 	p.enc, p.bounded.r = gob.NewEncoder(p.out), p.in
@@ -145,8 +145,8 @@ func parent(answers []byte) *Device {
 	return &Device{process: p}
 }
 
-// FuzzAnswers feeds the parent's end whatever comes: it takes answers or says that they
-// are none, and never more than a message may have.
+// FuzzAnswers sends arbitrary bytes to the parent's end. It must accept them as answers or reject
+// them, and never read more than a message may have.
 func FuzzAnswers(f *testing.F) {
 	out, err := serveIdle(requests(f, request{Call: callOpen}, request{Call: callCompile, Schedule: 1, Text: oneMap(f)}, request{Call: callRun, Program: 1, Runs: 1}))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestKernels: a program in another process lists the kernels that it lists in this one.
+// TestKernels: a program lists the same kernels in a worker as in this process.
 func TestKernels(t *testing.T) {
 	here, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -37,7 +37,7 @@ func TestKernels(t *testing.T) {
 			t.Fatal(err)
 		}
 		if lists[i] = p.Kernels(); p.Close() != nil {
-			t.Error("a program does not close")
+			t.Error("Close failed")
 		}
 	}
 	if len(lists[0]) == 0 || !reflect.DeepEqual(lists[0], lists[1]) {
@@ -45,12 +45,12 @@ func TestKernels(t *testing.T) {
 	}
 	for _, k := range lists[0] {
 		if want := map[string]int{"gemm": 3, "cell": 3}[k.Name]; k.Variant == "" || want > 0 && k.Launches != want {
-			t.Errorf("of three steps, kernel %+v", k)
+			t.Errorf("three steps launch kernel %+v", k)
 		}
 	}
 }
 
-// made is what clumsy devices say of a schedule with one knob.
+// made is the explanation of clumsy devices for a knob's value n.
 func made(n int) device.Explanation {
 	return device.Explanation{
 		Kernels: []device.Kernel{{Name: "k", Variant: "v", Grid: [3]int{1, 2, 3}, Registers: n, Launches: 1, Seconds: 0.5}},
@@ -59,8 +59,7 @@ func made(n int) device.Explanation {
 	}
 }
 
-// Explain is of a device that chooses among kernels. A large n fits none, which comes
-// with what was found.
+// Explain implements device.Explainer. If n is large, it returns an error besides the explanation.
 func (clumsy) Explain(s *schedule.Schedule, k knob.Params) (device.Explanation, error) {
 	if k["n"] > 100 {
 		return made(k["n"]), fmt.Errorf("too much: %w", schedule.ErrUnsupported)
@@ -68,7 +67,7 @@ func (clumsy) Explain(s *schedule.Schedule, k knob.Params) (device.Explanation, 
 	return made(k["n"]), nil
 }
 
-// TestExplain: an explanation comes back from another process as it is, with an error too.
+// TestExplain: an explanation comes back from a worker unchanged, also along with an error.
 func TestExplain(t *testing.T) {
 	d, err := open(t, "serve", "cpu")
 	if err != nil {
@@ -87,7 +86,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Predict knows a time of every run that fits.
+// Predict implements device.Predictor.
 func (clumsy) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction, error) {
 	if k["n"] > 100 {
 		return device.Prediction{}, fmt.Errorf("too much: %w", schedule.ErrUnsupported)
@@ -95,7 +94,7 @@ func (clumsy) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction, e
 	return device.Prediction{Seconds: float64(len(s.Nodes) + k["n"]), Error: 0.25}, nil
 }
 
-// TestPredict: a prediction comes back from another process as it is.
+// TestPredict: a prediction comes back from a worker unchanged.
 func TestPredict(t *testing.T) {
 	d, err := open(t, "serve", "cpu")
 	if err != nil {

@@ -2,7 +2,7 @@ package worker
 
 import "rnnbench/device"
 
-// Limits implements device.Meter; a device that is none has none.
+// Limits implements device.Meter. The result is zero if the device is no Meter.
 func (d *Device) Limits() (device.Limits, error) {
 	if err := d.start(); err != nil {
 		return device.Limits{}, err
@@ -11,7 +11,7 @@ func (d *Device) Limits() (device.Limits, error) {
 	return r.Limits, err
 }
 
-// Hierarchy implements device.Prober; a device that is none has no memories.
+// Hierarchy implements device.Prober. The result is zero if the device is no Prober.
 func (d *Device) Hierarchy() (device.Hierarchy, error) {
 	if err := d.start(); err != nil {
 		return device.Hierarchy{}, err
@@ -20,7 +20,7 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 	return r.Hierarchy, err
 }
 
-// Power implements device.PowerMeter; for a device that is none it is an error.
+// Power implements device.PowerMeter. It returns an error if the device is no PowerMeter.
 func (d *Device) Power() (device.Power, error) {
 	if err := d.start(); err != nil {
 		return device.Power{}, err
@@ -29,7 +29,7 @@ func (d *Device) Power() (device.Power, error) {
 	return r.Power, err
 }
 
-// Inspect implements device.Inspector; a device that is none finds nothing.
+// Inspect implements device.Inspector. The result is empty if the device is no Inspector.
 func (d *Device) Inspect() ([]device.Finding, error) {
 	if err := d.start(); err != nil {
 		return nil, err

@@ -4,5 +4,5 @@ package worker
 
 import "io"
 
-// pollable is r: pipes of other systems are as they are.
+// pollable returns r: other systems' pipes need no change.
 func pollable(r io.Reader) io.Reader { return r }

@@ -9,11 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pollable is r, but a pipe in such a way that nobody waits for it in a system
-// call. What stops the world for the collector of garbage overlooks a thread that
-// enters a call at this very moment (Go 1.26), and then waits for it, with
-// everybody else, until the runtime's monitor wakes: a minute, where there are no
-// timers. A call that returns at once is none to wait for.
+// pollable returns r or, if r is a pipe, a copy that the runtime can poll, so that no read blocks
+// in a system call. When Go 1.26 stops the world for garbage collection, it overlooks a thread that
+// enters a system call at that very moment. Then all threads wait for that one until the runtime's
+// monitor wakes up: a minute, if there are no timers. A call that returns at once does no harm.
 func pollable(r io.Reader) io.Reader {
 	f, ok := r.(*os.File)
 	if !ok {
@@ -27,7 +26,7 @@ func pollable(r io.Reader) io.Reader {
 		return r
 	}
 	if err := unix.SetNonblock(fd, true); err != nil {
-		_ = unix.Close(fd) // that of r will do
+		_ = unix.Close(fd) // fall back to r
 		return r
 	}
 	return os.NewFile(uintptr(fd), f.Name())

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestServeWaits: a worker without calls waits in the runtime's poller and not in a
-// read of a pipe that blocks, as standard input is one.
+// TestServeWaits: an idle worker waits in the runtime's poller, not in a blocking read of a pipe,
+// such as its standard input.
 func TestServeWaits(t *testing.T) {
 	var ends [2]int
 	if err := syscall.Pipe(ends[:]); err != nil {
@@ -28,7 +28,7 @@ func TestServeWaits(t *testing.T) {
 		if state == "IO wait" {
 			break
 		}
-		if state == "syscall" { // where it is for a moment, too, to learn that there is nothing to read
+		if state == "syscall" { // the poller also makes a short system call, which finds nothing to read
 			calls++
 		}
 		if calls == 100 {
@@ -45,7 +45,7 @@ func TestServeWaits(t *testing.T) {
 	}
 }
 
-// reader is the state of the goroutine that reads calls, "" where there is none.
+// reader returns the state of the goroutine that reads calls, or "" if there is none.
 func reader() string {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -59,8 +59,8 @@ func reader() string {
 	return ""
 }
 
-// TestChildrenThatKeepPipes: a worker's time ends also where a process that it has started keeps its
-// pipes, and what a program says that is no worker is told although it stays.
+// TestChildrenThatKeepPipes: the time limit also holds if a child process keeps the worker's pipes
+// open. The output of a program that is no worker is reported even if it does not end.
 func TestChildrenThatKeepPipes(t *testing.T) {
 	for script, want := range map[string]string{
 		"sleep 30; true":              "no answer within 3s",

@@ -51,7 +51,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// greeting reads the first line as far as a greeting goes.
+// greeting reads the first line, but no more bytes than a greeting has.
 func (p *process) greeting() (string, error) {
 	var line []byte
 	for len(line) < len(greeting) {
@@ -66,7 +66,7 @@ func (p *process) greeting() (string, error) {
 	return string(line), nil
 }
 
-// receive reads an answer of at most messageBytes.
+// receive reads an answer of at most messageBytes bytes.
 func (p *process) receive(r *response) error {
 	p.bounded.left = messageBytes
 	err := p.dec.Decode(r)
@@ -79,7 +79,7 @@ func (p *process) receive(r *response) error {
 	return nil
 }
 
-// ending says how the process ended that no longer answers.
+// ending returns an error that says how a process ended that no longer answers.
 func (p *process) ending(err error) error {
 	if errors.Is(err, errNonsense) {
 		p.kill()
@@ -94,8 +94,8 @@ func (p *process) ending(err error) error {
 	return fmt.Errorf("it ended (%s): %s: %w", state, oneLine(p.errors.String()), device.ErrFault)
 }
 
-// signalled reports whether what ended the process is what people and systems send,
-// such as a system whose memory is full, and no crash of its own.
+// signalled reports whether a signal ended the process that comes from outside, for example from a
+// user or from a system without memory. Signals of a crash of its own do not count.
 func (p *process) signalled() bool {
 	if p.cmd.ProcessState == nil {
 		return false
@@ -111,16 +111,16 @@ func (p *process) signalled() bool {
 	return false
 }
 
-// heirs is for how long processes that a killed one has started may hold its pipes.
+// heirs is how long child processes of a killed worker may keep its pipes open.
 const heirs = time.Second
 
-// kill ends the process, and nobody waits for what those that it has started may say.
+// kill kills the process. It closes the pipe, too, since child processes may keep it open.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // that it has ended is as good
+	_ = p.cmd.Process.Kill() // it may have ended already
 	_ = p.stdout.Close()
 }
 
-// lastWords is what a process says that is no worker and may stay all the same.
+// lastWords returns the output of a process that did not greet. The process may not end by itself.
 func (p *process) lastWords() string {
 	timer := time.AfterFunc(heirs, p.kill)
 	defer timer.Stop()
@@ -128,16 +128,16 @@ func (p *process) lastWords() string {
 	return string(rest)
 }
 
-// reap waits for the end of the process and says how it ended.
+// reap waits for the end of the process and returns how it ended.
 func (p *process) reap() string {
 	p.waited.Do(func() {
-		_ = p.cmd.Wait() // the state says more
+		_ = p.cmd.Wait() // the state says more than the error
 		p.state = p.cmd.ProcessState.String()
 	})
 	return p.state
 }
 
-// end has the process end by itself, or not, within a few seconds.
+// end asks the process to end, and kills it after a few seconds.
 func (p *process) end() {
 	timer := time.AfterFunc(5*time.Second, p.kill)
 	defer timer.Stop()
@@ -145,7 +145,7 @@ func (p *process) end() {
 	p.reap()
 }
 
-// A Tail keeps the last of what is written to it.
+// A Tail is a writer that keeps the last tailBytes bytes.
 type Tail struct {
 	mu sync.Mutex
 	b  []byte

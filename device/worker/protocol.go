@@ -1,10 +1,9 @@
 // Package worker runs a device in another process.
 //
-// A GPU can hang, and after an illegal access its process cannot use the GPU any
-// more. The device therefore lives in a worker that can be killed and restarted.
-// Device is the parent's end: a device.Device whose calls travel over the worker's
-// standard input and output. Serve is the worker's end. The worker times samples,
-// so that no measurement includes the pipe.
+// A GPU can hang, and after an illegal access its process cannot use the GPU any more. The device
+// therefore lives in a worker process that can be killed and restarted. Device is the parent's end:
+// a device.Device whose calls travel over the worker's standard input and output. Serve is the
+// worker's end. The worker times samples, so no measurement includes the pipe.
 package worker
 
 import (
@@ -17,11 +16,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// greeting is the first line of a worker. What a process writes instead is why
-// it is none.
+// greeting is the first line that a worker writes. If a process writes anything else, that text is
+// reported as the reason why it did not start.
 const greeting = "rnnbench worker 2\n"
 
-// The calls.
+// The kinds of calls.
 const (
 	callOpen = iota
 	callInfo
@@ -48,36 +47,37 @@ const (
 	callWait
 )
 
-// A request is one call. Size bytes of matrix follow it, or are in the window.
+// A request is one call. Size bytes of matrix data follow it or lie in the window.
 type request struct {
 	Call     int
 	Name     string // open: the device; provoke: the mishap
-	Schedule int    // knobs, memory, compile, precompile, explain, predict: what the call is about, as the parent numbers them
-	Text     []byte // that schedule, where the worker does not know it
-	Forget   []int  // schedules that no call is about any more
+	Schedule int    // knobs, memory, compile, precompile, explain, predict: the schedule's number, which the parent assigns
+	Text     []byte // the schedule, if the worker does not have it yet
+	Forget   []int  // schedules that the worker may drop
 	Knobs    knob.Params
-	Program  int // as answered by compile
+	Program  int // from the answer to compile
 	Matrix   int
 	Runs     int
-	Each     int // calls: values that each writes
-	Out      int // calls: the matrix that each reads
-	Read     int // calls: values that each reads
+	Each     int // calls: values that each call writes
+	Out      int // calls: the matrix that each call reads
+	Read     int // calls: values that each call reads
 	Fills    []fill
 	Size     int
-	Window   bool // open: there is one; write, read, calls, feed: the matrix is in it
+	Window   bool // open: the parent has a window; write, read, calls, feed: the data is in it
 }
 
-// A fill is a matrix that is fed, so many bytes of it. The bytes of all of them are one after another.
+// A fill is a matrix to feed and the bytes of its values. The values of all fills lie one after
+// another.
 type fill struct{ Matrix, Size int }
 
-// A response answers it. Size bytes of matrix follow it, or are in the window.
+// A response answers a request. Size bytes of matrix data follow it or lie in the window.
 type response struct {
 	Info      device.Info
 	Knobs     []knob.Knob // open: the device's vocabulary
 	Memory    int64
 	Program   int
-	Kernels   []device.Kernel // compile: of that program
-	Fed       bool            // compile: it is a device.Fed
+	Kernels   []device.Kernel // compile: the program's kernels
+	Fed       bool            // compile: the program is a device.Fed
 	Sample    device.Sample
 	Limits    device.Limits
 	Findings  []device.Finding
@@ -87,19 +87,19 @@ type response struct {
 	Power     device.Power
 	Called    device.Called
 	Size      int
-	Window    bool // open: both have it
+	Window    bool // open: the worker has mapped the window
 
 	Error string // "" for none
-	Cause int    // index in causes, plus 1; 0: none of them
+	Cause int    // 1 + index in causes; 0: none of them
 }
 
-// causes are the errors that callers distinguish.
+// causes returns the errors that callers distinguish.
 func causes() []error {
 	causes := []error{device.ErrHang, device.ErrFault, device.ErrLost, device.ErrMemory, schedule.ErrUnsupported}
-	return append(causes, schedule.Declines()...) // the last that an error is counts
+	return append(causes, schedule.Declines()...) // the last match counts
 }
 
-// A remoteError is an error of the worker's.
+// A remoteError is an error that the worker reported.
 type remoteError struct {
 	text  string
 	cause error
@@ -131,7 +131,7 @@ func (r *response) err() error {
 	return e
 }
 
-// bytesOf is the memory of v: both ends are on one machine.
+// bytesOf returns the memory of v. Both ends run on one machine, so the byte order is the same.
 func bytesOf(v []float32) []byte {
 	if len(v) == 0 {
 		return nil
@@ -139,14 +139,13 @@ func bytesOf(v []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v))
 }
 
-// A Provoker is a device that breaks when asked, so that what guards against it
-// can be tested.
+// A Provoker is a device that breaks on request, to test how callers cope.
 type Provoker interface {
 	Provoke(mishap string) error
 }
 
 // The mishaps.
 const (
-	Spin  = "spin"  // never come back
-	Fault = "fault" // access memory that is not there
+	Spin  = "spin"  // never return
+	Fault = "fault" // access memory that is not mapped
 )

@@ -17,13 +17,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Serve answers calls read from r on w until r ends. It opens the device that
-// the first call names with open, and makes every call to it on the calling
-// goroutine. Should r end during a call, whoever asked is gone, and Serve calls
-// abandon, from another goroutine: a call that hangs must not outlive it.
+// Serve answers calls read from r on w until r ends. It opens the device that the first call names
+// with open, and makes every call to it on the calling goroutine. If r ends during a call, the
+// parent is gone, and Serve calls abandon from another goroutine: a call that hangs must not
+// outlive the parent.
 //
-// The process is Serve's: it ignores interrupts, hang-ups and terminations, which
-// terminals and shells send to whoever asked as well. That one ends the worker.
+// Serve takes over the process's signals. It ignores interrupts, hang-ups and terminations, since
+// terminals and shells send them to the parent as well, and the parent ends the worker.
 func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, error), abandon func()) error {
 	signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
 	return serve(r, w, open, abandon)
@@ -56,7 +56,7 @@ func serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 			}
 			if slices.Contains([]int{callWrite, callCalls, callFeed}, c.Call) && !c.Window {
 				var err error
-				if matrix, err = readMatrix(in, matrix[:0], c.Size); err != nil { // that of the call before is copied by now
+				if matrix, err = readMatrix(in, matrix[:0], c.Size); err != nil { // the previous call's values are copied by now
 					failed = err
 					break
 				}
@@ -77,8 +77,8 @@ func serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 	return failed
 }
 
-// readMatrix reads a matrix of so many bytes. It takes memory for what has come, not for
-// what is said to come.
+// readMatrix reads a matrix of so many bytes. It allocates memory as data arrives, so that a false
+// size cannot exhaust memory.
 func readMatrix(r io.Reader, matrix []float32, bytes int) ([]float32, error) {
 	const piece = 1 << 22
 	if bytes < 0 || bytes%4 != 0 {
@@ -95,7 +95,7 @@ func readMatrix(r io.Reader, matrix []float32, bytes int) ([]float32, error) {
 	return matrix, nil
 }
 
-// A call is a request with its matrix.
+// A call is a request with the values that follow it.
 type call struct {
 	request
 	data []float32
@@ -113,15 +113,15 @@ type server struct {
 	known    map[int]*schedule.Schedule
 	programs map[int]program
 	next     int
-	busy     atomic.Bool // with a call whose answer is not on its way yet
-	window   *window     // nil: there is none
+	busy     atomic.Bool // a call is being made whose answer has not been sent
+	window   *window     // nil: data goes through the pipe
 	enc      *gob.Encoder
 	out      *bufio.Writer
 }
 
 func (s *server) close() {
 	for _, p := range s.programs {
-		_ = p.Close() // the process ends
+		_ = p.Close() // the process ends anyway
 	}
 	if s.device != nil {
 		_ = s.device.Close()
@@ -136,7 +136,7 @@ func (s *server) answer(c call) error {
 		data = nil
 	}
 	r.Size = 4 * len(data)
-	s.busy.Store(false) // before whoever asked can have read the answer and be gone
+	s.busy.Store(false) // before the parent can have read the answer and ended
 	if err := s.enc.Encode(&r); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s *server) answer(c call) error {
 	return s.out.Flush()
 }
 
-// do is what c asks for; data is what is to go through the pipe behind the answer.
+// do makes call c and fills in r. The data follows the answer through the pipe.
 func (s *server) do(c call, r *response) (data []float32, err error) {
 	switch {
 	case c.Call == callOpen:
@@ -190,14 +190,14 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	return nil, err
 }
 
-// info says what the device is, and what drives it.
+// info describes the device and the build of this worker.
 func (s *server) info() device.Info {
 	i := s.device.Info()
 	i.Build = Build()
 	return i
 }
 
-// begin opens the device, and the window if there is one.
+// begin opens the device and, if the parent has one, the window.
 func (s *server) begin(c call, r *response) (err error) {
 	if s.device, err = s.open(c.Name); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (s *server) compile(c call, about *schedule.Schedule, r *response) error {
 	return err
 }
 
-// more is a call that not every device answers.
+// more makes a call that only some devices support.
 func (s *server) more(c call, r *response) (err error) {
 	switch c.Call {
 	case callLimits:
@@ -241,7 +241,7 @@ func (s *server) more(c call, r *response) (err error) {
 	case callPower:
 		m, ok := s.device.(device.PowerMeter)
 		if !ok {
-			return errors.New("worker: the device has no meter of energy")
+			return errors.New("worker: the device has no energy meter")
 		}
 		r.Power, err = m.Power()
 	case callEvict:
@@ -260,7 +260,7 @@ func (s *server) more(c call, r *response) (err error) {
 	return err
 }
 
-// run is a call of a program.
+// run makes a call of a program.
 func (s *server) run(c call, r *response) (data []float32, err error) {
 	p, ok := s.programs[c.Program]
 	if !ok || c.Matrix < 0 || c.Matrix >= len(p.schedule.Matrices) {
@@ -271,7 +271,7 @@ func (s *server) run(c call, r *response) (data []float32, err error) {
 		return s.move(p, p.schedule.Matrices[c.Matrix], c)
 	case callPrepare:
 		return nil, p.Prepare()
-	case callRun: // and no collection of garbage meanwhile
+	case callRun: // without garbage collection meanwhile
 		if c.Runs < 1 {
 			return nil, fmt.Errorf("worker: %d runs requested: at least one is needed", c.Runs)
 		}
@@ -289,7 +289,7 @@ func (s *server) run(c call, r *response) (data []float32, err error) {
 	return nil, fmt.Errorf("worker: unknown call %d", c.Call)
 }
 
-// about is the schedule that c is about, nil for none.
+// about returns the schedule that c is about, or nil.
 func (s *server) about(c call) (*schedule.Schedule, error) {
 	for _, n := range c.Forget {
 		delete(s.known, n)
@@ -308,7 +308,7 @@ func (s *server) about(c call) (*schedule.Schedule, error) {
 	return found, nil
 }
 
-// move writes or reads a matrix; data is what is to go through the pipe.
+// move writes or reads a matrix. The data follows the answer through the pipe.
 func (s *server) move(p device.Program, m *schedule.Matrix, c call) (data []float32, err error) {
 	switch {
 	case c.Size < 0 || c.Size%4 != 0 || c.Size/4 > m.Elements():

@@ -11,7 +11,7 @@ import (
 	"rnnbench/device"
 )
 
-// TestServeEnds: a worker that has nothing to do ends when whoever asked is gone, and is abandoned only during a call.
+// TestServeEnds: an idle worker ends when its parent is gone. It is abandoned only during a call.
 func TestServeEnds(t *testing.T) {
 	for range 1000 {
 		if err := Serve(strings.NewReader(""), io.Discard, nil, func() { t.Error("abandoned with nothing to do") }); err != nil {

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// StartTied starts cmd so that it is killed when this process ends, even where it is
-// stopped or hangs in a system call. The kernel ties it to the thread that starts it:
-// one thread, which never ends, starts them all.
+// StartTied starts cmd so that it is killed when this process ends, even if cmd is stopped or hangs
+// in a system call. The kernel ties cmd to the thread that starts it, so one thread, which never
+// ends, starts all commands.
 func StartTied(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -20,7 +20,7 @@ func StartTied(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// starter has a thread of its own run what is sent to it.
+// starter returns a channel of functions, which a thread of its own runs.
 var starter = sync.OnceValue(func() chan<- func() {
 	todo := make(chan func())
 	go func() {

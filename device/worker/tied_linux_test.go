@@ -14,10 +14,10 @@ import (
 	"rnnbench/device/worker"
 )
 
-// asParent has the test binary be a process that starts a stopped worker and waits.
+// asParent makes the test binary start a worker, stop it and wait.
 const asParent = "parent"
 
-// parent starts a worker, stops it, says its number and waits to be killed.
+// parent starts a worker, stops it, prints its process number and waits to be killed.
 func parent() {
 	started := make(chan *exec.Cmd, 1)
 	_, err := worker.Open(worker.Options{Device: "cpu", Command: func() *exec.Cmd {
@@ -37,8 +37,8 @@ func parent() {
 	select {}
 }
 
-// TestDiesWithParent kills the parent of a stopped worker, which cannot see that its
-// pipe is closed.
+// TestDiesWithParent kills the parent of a stopped worker, which cannot notice that its pipe is
+// closed.
 func TestDiesWithParent(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asWorker+"="+asParent)
@@ -68,7 +68,7 @@ func TestDiesWithParent(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; one that nobody has waited for does not.
+// alive reports whether a process runs. A zombie does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -78,8 +78,8 @@ func alive(pid int) bool {
 	return len(rest) > 0 && rest[0] != 'Z' && rest[0] != 'X'
 }
 
-// TestSignalsToTheGroup sends a worker what a shell sends to its whole group: it goes on.
-// What nobody can ignore is told as what it is.
+// TestSignalsToTheGroup sends a worker the signals that shells send to a process group: it
+// continues. After SIGKILL, which no process can ignore, the error says that it was killed.
 func TestSignalsToTheGroup(t *testing.T) {
 	var cmd *exec.Cmd
 	d, err := worker.Open(worker.Options{Device: "cpu", Command: func() *exec.Cmd {
@@ -103,7 +103,7 @@ func TestSignalsToTheGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Evict(); !(is(err, device.ErrKilled) && !is(err, device.ErrFault)) {
-		t.Errorf("a killed worker is told as %v", err)
+		t.Errorf("a killed worker is reported as %v", err)
 	}
 	if err := d.Evict(); err != nil {
 		t.Errorf("after it was killed: %v", err)

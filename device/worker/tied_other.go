@@ -4,5 +4,5 @@ package worker
 
 import "os/exec"
 
-// StartTied starts cmd. When this process ends, its pipes tell cmd so.
+// StartTied starts cmd. When this process ends, cmd notices that its pipes are closed.
 func StartTied(cmd *exec.Cmd) error { return cmd.Start() }

@@ -5,20 +5,20 @@ import (
 	"unsafe"
 )
 
-// A window is memory that both ends share, which matrices pass through: a copy
-// is several times as fast as a pipe, and a call does not wait for the other end
-// to read. Calls are one at a time, and so is what is in the window. A nil window
-// is none: matrices follow their calls through the pipe.
+// A window is memory that both ends share and that matrices pass through. A copy is several times
+// as fast as a pipe, and a call need not wait for the other end to read. Only one call is made at a
+// time, so the window holds the data of one call. If the window is nil, matrices follow their calls
+// through the pipe.
 type window struct {
 	file   *os.File
 	memory []byte
 }
 
-// windowFile is where a worker finds the window among its files.
+// windowFile is the window's file descriptor in a worker.
 const windowFile = 3
 
-// reach is n elements of the window. The parent makes the window larger where
-// they are more than it has; the worker looks at what it has become.
+// reach returns n elements of the window. If the window is too small, the parent, with grow,
+// enlarges it. The worker maps it again at its new size.
 func (w *window) reach(n int, grow bool) ([]float32, error) {
 	if n == 0 {
 		return nil, nil

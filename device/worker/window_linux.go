@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newWindow makes a window, which goes with the last process that has it.
+// newWindow makes a window. The system frees it when the last process that has it ends.
 func newWindow() (*window, error) {
 	fd, err := unix.MemfdCreate("rnnbench", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -16,7 +16,7 @@ func newWindow() (*window, error) {
 	return &window{file: os.NewFile(uintptr(fd), "window")}, nil
 }
 
-// openWindow is the window that the parent left in the worker's files.
+// openWindow opens the window that the worker has inherited from its parent.
 func openWindow() (*window, error) {
 	w := &window{file: os.NewFile(windowFile, "window")}
 	if _, err := w.file.Stat(); err != nil {
@@ -25,8 +25,8 @@ func openWindow() (*window, error) {
 	return w, nil
 }
 
-// remap maps at least so many bytes; grow makes the window as large first, by
-// half of it at least.
+// remap maps at least so many bytes. With grow, it first enlarges the window, to at least one and a
+// half times its size.
 func (w *window) remap(bytes int, grow bool) error {
 	const page = 1 << 21
 	fail := func(err error) error { return fmt.Errorf("worker: %d bytes of shared memory: %w", bytes, err) }
@@ -52,7 +52,7 @@ func (w *window) remap(bytes int, grow bool) error {
 	if w.memory, err = unix.Mmap(int(w.file.Fd()), 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return fail(err)
 	}
-	_ = unix.Madvise(w.memory, unix.MADV_HUGEPAGE) // advice
+	_ = unix.Madvise(w.memory, unix.MADV_HUGEPAGE) // only advice
 	return nil
 }
 
@@ -67,5 +67,5 @@ func (w *window) unmap() error {
 
 func (w *window) close() {
 	_ = w.unmap()
-	_ = w.file.Close() // as good as gone
+	_ = w.file.Close() // it is not needed any more
 }

@@ -15,29 +15,29 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Options say what to start and how long to wait for it.
+// Options say which worker to start and how long to wait for it.
 type Options struct {
 	Command func() *exec.Cmd // the worker, not yet started
-	Device  string           // that it is to open
-	Timeout time.Duration    // for a call, or a run of a program, before the worker is taken for hung; 0: a minute
+	Device  string           // that the worker opens
+	Timeout time.Duration    // for a call or a run of a program, before the worker counts as hung; 0: a minute
 	Start   time.Duration    // for the greeting of a new worker; 0: ten seconds
 }
 
-// opening is how many times as long as its greeting a worker may take to open its
-// device: libraries are loaded and a GPU may have to wake.
+// opening times Options.Start is the time limit for opening the device: the worker loads libraries,
+// and a GPU may have to wake up.
 const opening = 6
 
 // A Device is a device in another process.
 type Device struct {
 	o          Options
-	process    *process // nil: none runs
-	generation int      // of processes started
+	process    *process // nil: not running
+	generation int      // number of processes started
 	info       device.Info
 	vocabulary []knob.Knob
-	known      []known // schedules that the process has, the latest last
-	numbered   int     // schedules so far
-	window     *window // nil: none has been made
-	shared     bool    // the process has the window, too
+	known      []known // schedules that the process has, the newest last
+	numbered   int     // number of schedules so far
+	window     *window // nil: there is no window
+	shared     bool    // the process has mapped the window, too
 }
 
 // Open starts a worker and has it open the device.
@@ -55,10 +55,10 @@ func Open(o Options) (*Device, error) {
 	return d, nil
 }
 
-// Ready starts a worker where none runs.
+// Ready starts a worker if none is running.
 func (d *Device) Ready() error { return d.start() }
 
-// start starts a worker where none runs. What does not start is killed within the
+// start starts a worker if none is running. A worker that fails to start is killed within the time
 // limits of Options.
 func (d *Device) start() error {
 	if d.process != nil {
@@ -66,7 +66,7 @@ func (d *Device) start() error {
 	}
 	cmd := d.o.Command()
 	if d.window == nil {
-		d.window, _ = newWindow() // the pipe will do
+		d.window, _ = newWindow() // without a window, data goes through the pipe
 	}
 	if d.window != nil {
 		cmd.ExtraFiles = []*os.File{d.window.file} // windowFile
@@ -107,8 +107,7 @@ func oneLine(s string) string {
 	return s
 }
 
-// guard runs f, which talks to the process, and kills the process if that takes
-// too long.
+// guard runs f, which talks to the process, and kills the process if f exceeds the limit.
 func (d *Device) guard(limit time.Duration, f func() error) error {
 	p := d.process
 	timer := time.AfterFunc(limit, p.kill)
@@ -116,7 +115,7 @@ func (d *Device) guard(limit time.Duration, f func() error) error {
 	late := !timer.Stop()
 	var remote *remoteError
 	switch {
-	case late: // and killed, whatever came meanwhile
+	case late: // the process was killed, whatever f returned
 		d.process = nil
 		p.reap()
 		return fmt.Errorf("worker: no answer within %v, so the worker was killed: %w", limit, device.ErrHang)
@@ -134,8 +133,8 @@ var (
 	errNonsense = fmt.Errorf("it sent an invalid answer and was killed: %w", errBroken)
 )
 
-// call sends a request, with the matrix out behind it, and waits for the
-// answer, whose matrix it reads to in.
+// call sends a request, followed by the values of out, and waits for the answer. It reads the
+// values that follow the answer into in.
 func (d *Device) call(limit time.Duration, q request, out, in []float32) (response, error) {
 	var r response
 	if d.process == nil {
@@ -160,7 +159,7 @@ func (d *Device) call(limit time.Duration, q request, out, in []float32) (respon
 		if err := r.err(); err != nil {
 			return err
 		}
-		if r.Size != 4*len(in) { // what follows is no answer
+		if r.Size != 4*len(in) { // the next bytes would not be an answer
 			return errNonsense
 		}
 		if _, err := io.ReadFull(p.in, bytesOf(in)); err != nil {
@@ -168,13 +167,13 @@ func (d *Device) call(limit time.Duration, q request, out, in []float32) (respon
 		}
 		return nil
 	})
-	if errors.Is(err, device.ErrFault) && d.process != nil { // what broke stays broken
+	if errors.Is(err, device.ErrFault) && d.process != nil { // a device that failed stays broken
 		d.stop()
 	}
 	return r, err
 }
 
-// transfer is how long n elements may take: 80 MB/s at least.
+// transfer is the time limit for n elements: 80 MB/s.
 func transfer(n int) time.Duration { return time.Duration(n) * 50 * time.Nanosecond }
 
 func write(w io.Writer, b []byte) error {
@@ -182,17 +181,17 @@ func write(w io.Writer, b []byte) error {
 	return err
 }
 
-// A known schedule has a number at the worker.
+// A known schedule is one that the worker has, under a number.
 type known struct {
 	schedule *schedule.Schedule
 	number   int
 }
 
-// keep is how many operations known schedules have together, at most: a point's
-// candidates are asked about several times each.
+// keep limits the operations of all known schedules together. A point's candidates are asked about
+// several times each.
 const keep = 1 << 16
 
-// about is a call on s, which is sent along unless the worker has it.
+// about makes a call about s. It sends s along unless the worker has it.
 func (d *Device) about(limit time.Duration, q request, s *schedule.Schedule) (response, error) {
 	if err := d.start(); err != nil {
 		return response{}, err
@@ -232,8 +231,8 @@ func (d *Device) Info() device.Info {
 	return d.info
 }
 
-// Knobs implements device.Device. A worker that has ended meanwhile is started anew,
-// once; one that fails to answer has none.
+// Knobs implements device.Device. If the worker has ended, it is restarted once. If the call fails
+// again, the result is nil.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 	for range 2 {
 		if r, err := d.about(d.o.Timeout, request{Call: callKnobs}, s); err == nil {
@@ -252,8 +251,7 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	return r.Memory, err
 }
 
-// compiling may take this many times longer than a call: kernels are compiled
-// on demand.
+// compiling times Options.Timeout is the time limit for calls that may compile kernels.
 const compiling = 10
 
 // Compile implements device.Device.
@@ -269,10 +267,9 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	return p, nil
 }
 
-// Precompile implements device.Precompiler; for a device that is none it does
-// nothing.
+// Precompile implements device.Precompiler. It does nothing if the device is no Precompiler.
 func (d *Device) Precompile(s *schedule.Schedule, k knob.Params) {
-	_, _ = d.about(d.o.Timeout, request{Call: callPrecompile, Knobs: k}, s) // Compile tells
+	_, _ = d.about(d.o.Timeout, request{Call: callPrecompile, Knobs: k}, s) // Compile reports errors
 }
 
 // Evict implements device.Evicter.
@@ -284,8 +281,8 @@ func (d *Device) Evict() error {
 	return err
 }
 
-// Provoke has the device break, and takes the worker for hung where that is not told
-// within the limit.
+// Provoke makes the device fail in the given way. If the failure is not reported within the limit,
+// the worker counts as hung.
 func (d *Device) Provoke(mishap string, limit time.Duration) error {
 	if err := d.start(); err != nil {
 		return err
@@ -318,7 +315,7 @@ type remote struct {
 	id         int
 	kernels    []device.Kernel
 	closed     bool
-	perRun     time.Duration // of the samples so far, the longest
+	perRun     time.Duration // the longest of all samples so far
 }
 
 func (p *remote) call(limit time.Duration, q request, out, in []float32) (response, error) {
@@ -384,7 +381,7 @@ func (p *remote) Read(m *schedule.Matrix, dst []float32) error {
 	return nil
 }
 
-// move has a matrix of n elements written from the window or read into it.
+// move has the worker write a matrix of n elements from the window, or read one into it.
 func (p *remote) move(q request, n int) error {
 	q.Window, q.Size = true, 4*n
 	_, err := p.call(p.device.o.Timeout+transfer(n), q, nil, nil)
@@ -400,8 +397,8 @@ func (p *remote) Prepare() error {
 	return err
 }
 
-// Run implements device.Program. It waits ten times as long as the runs of the
-// slowest sample so far would take, and the timeout besides.
+// Run implements device.Program. Its time limit is the timeout plus ten times what n runs would
+// take at the pace of the slowest sample so far.
 func (p *remote) Run(n int) (device.Sample, error) {
 	limit := p.device.o.Timeout + time.Duration(n)*10*p.perRun
 	r, err := p.call(limit, request{Call: callRun, Runs: n}, nil, nil)
@@ -418,7 +415,7 @@ func (p *remote) Close() error {
 	}
 	_, err := p.call(p.device.o.Timeout, request{Call: callFree}, nil, nil)
 	p.closed = true
-	if errors.Is(err, device.ErrLost) { // as gone as can be
+	if errors.Is(err, device.ErrLost) { // the program is gone anyway
 		return nil
 	}
 	return err

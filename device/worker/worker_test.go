@@ -18,7 +18,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// asWorker has the test binary be a worker.
+// asWorker makes the test binary a worker.
 const asWorker = "RNNBENCH_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// clumsy is a device that can be made to hang and to crash, and counts some energy.
+// clumsy is a device that hangs or crashes on request, and that has an energy meter.
 type clumsy struct{ *cpu.Device }
 
 func (clumsy) Power() (device.Power, error) {
@@ -71,7 +71,7 @@ func (clumsy) Provoke(mishap string) error {
 	return nil
 }
 
-// TestPower: what a meter says comes through the pipe.
+// TestPower: a meter's reading comes through the pipe unchanged.
 func TestPower(t *testing.T) {
 	d, err := open(t, "cpu", "cpu")
 	if err != nil {
@@ -91,8 +91,7 @@ func open(t testing.TB, mode, name string) (*worker.Device, error) {
 	}})
 }
 
-// TestDevice runs the whole suite with matrices in memory that both share and
-// through the pipe.
+// TestDevice runs the whole suite with matrices through shared memory and through the pipe.
 func TestDevice(t *testing.T) {
 	var both []device.Device
 	for _, unshared := range []bool{false, true} {
@@ -123,7 +122,7 @@ func TestDevice(t *testing.T) {
 	devicetest.Run(t, both...)
 }
 
-// BenchmarkWrite measures what a matrix of 16 MiB takes to the worker and back.
+// BenchmarkWrite measures the time of a matrix of 16 MiB to the worker and back.
 func BenchmarkWrite(b *testing.B) {
 	for _, way := range []string{"window", "pipe"} {
 		b.Run(way, func(b *testing.B) {
@@ -157,8 +156,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// TestMishaps has the device hang, break and crash: each is told, the programs
-// of the worker are lost, and the next compilation finds a fresh one.
+// TestMishaps makes the device hang, fail and crash. Each mishap is reported, the programs of the
+// worker are lost, and the next Compile starts a fresh worker.
 func TestMishaps(t *testing.T) {
 	d, err := open(t, "serve", "cpu")
 	if err != nil {
@@ -173,7 +172,7 @@ func TestMishaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for mishap, want := range map[string]error{worker.Spin: device.ErrHang, worker.Fault: device.ErrFault, "crash": device.ErrFault} {
-		limit := time.Minute // that nothing but a hang comes near
+		limit := time.Minute // only a hang would take so long
 		if mishap == worker.Spin {
 			limit = 100 * time.Millisecond
 		}
@@ -186,13 +185,13 @@ func TestMishaps(t *testing.T) {
 		}
 		err = d.Provoke(mishap, limit)
 		if !errors.Is(err, want) {
-			t.Errorf("%s is told as %v", mishap, err)
+			t.Errorf("%s is reported as %v", mishap, err)
 		}
 		if mishap == "crash" && !(strings.Contains(err.Error(), "out of luck") && strings.Contains(err.Error(), "7")) {
-			t.Errorf("a crash is told as %v", err)
+			t.Errorf("a crash is reported as %v", err)
 		}
 		if _, err := p.Run(1); !errors.Is(err, device.ErrLost) {
-			t.Errorf("after %s a program of before says %v", mishap, err)
+			t.Errorf("after %s an earlier program returns %v", mishap, err)
 		}
 		if err := p.Close(); err != nil {
 			t.Errorf("after %s: %v", mishap, err)
@@ -200,7 +199,7 @@ func TestMishaps(t *testing.T) {
 	}
 }
 
-// TestKilled: knobs are those of the device, whatever became of the worker.
+// TestKilled: Knobs returns the same after the worker was killed.
 func TestKilled(t *testing.T) {
 	d, err := open(t, "serve", "cpu")
 	if err != nil {
@@ -231,7 +230,7 @@ func TestNoWorker(t *testing.T) {
 	}
 	_, err := worker.Open(worker.Options{Command: func() *exec.Cmd { return exec.Command("./there-is-no-such-file") }})
 	if err == nil {
-		t.Error("a worker that is not there starts")
+		t.Error("a worker without an executable starts")
 	}
 }
 
