@@ -13,11 +13,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// positive names matrices that others may be divided by.
+// positive is the name of matrices that may be divisors.
 const positive = "positive"
 
-// fill sets every matrix to random values, indices to rows of a table of five.
-// Operands of products in fewer bits have so few that none is rounded.
+// fill sets every matrix to random values, and indices to rows of a table of five. If products have
+// fewer bits, the values have so few bits that no operand is rounded.
 func fill(s *schedule.Schedule, v values, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for _, m := range s.Matrices {
@@ -44,7 +44,7 @@ func fill(s *schedule.Schedule, v values, seed uint64) {
 // shrink is the power of two next above √n.
 func shrink(n int) float64 { return math.Exp2(math.Ceil(math.Log2(float64(n)) / 2)) }
 
-// A wanted is what a schedule makes of random values.
+// A wanted is a schedule with random start values and the values that it must compute from them.
 type wanted struct {
 	*schedule.Schedule
 	seed        uint64
@@ -64,14 +64,14 @@ func evaluate(s *schedule.Schedule, seed uint64) *wanted {
 	return w
 }
 
-// compare runs s on d, with each of the settings, and by evaluation and compares
-// every matrix, guard elements around the views included.
+// compare runs s on d with each of the settings and compares every matrix with the evaluation,
+// including the guard elements around views.
 func compare(t testing.TB, d device.Device, s *schedule.Schedule, seed uint64, settings []knob.Params) {
 	t.Helper()
 	evaluate(s, seed).compare(t, d, settings)
 }
 
-// compare is compare of what is evaluated already.
+// compare is like the function compare, after the evaluation.
 func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) {
 	t.Helper()
 	s := w.Schedule
@@ -79,7 +79,7 @@ func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) 
 		prog, err := d.Compile(s, k)
 		if errors.Is(err, schedule.ErrUnsupported) {
 			if i > 0 {
-				continue // no setting for this schedule, which the device runs otherwise
+				continue // the device runs this schedule, but not with this setting
 			}
 			t.Skip(err)
 		}
@@ -154,7 +154,7 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// hold runs prog once from the random values and holds its matrices to what is wanted.
+// hold runs prog once from the start values and compares its matrices with the wanted ones.
 func (w *wanted) hold(prog device.Program) error {
 	s := w.Schedule
 	all, err := results(prog, s, w.start)
@@ -185,7 +185,8 @@ func (w *wanted) hold(prog device.Program) error {
 	return nil
 }
 
-// predicted reports whether a device with a cost model has a time of s, which it runs. A time of 0 is unknown.
+// predicted checks that a device with a cost model predicts a valid time for s. A time of 0 means
+// unknown.
 func predicted(d device.Device, s *schedule.Schedule, k knob.Params) error {
 	p, ok := d.(device.Predictor)
 	if !ok {

@@ -1,7 +1,6 @@
-// Package devicetest is the test suite that every device passes. It runs each
-// operation alone, at sizes and views that do not divide into tiles, and random
-// schedules over several streams. It checks all of them against a plain evaluation
-// in double precision.
+// Package devicetest is the test suite that every device passes. It runs each operation alone, at
+// sizes and views that are no multiples of tiles, and random schedules over several streams. It
+// compares all results with a plain evaluation in double precision.
 package devicetest
 
 import (
@@ -18,8 +17,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Run runs the suite on devices that compute in the same precisions, each beside the
-// others: evaluation, which takes the longest, is done once for all of them.
+// Run runs the suite on several devices, which must compute in the same precisions. The evaluation,
+// which takes the longest, is done once for all devices.
 func Run(t *testing.T, devices ...device.Device) {
 	t.Run("operations", func(t *testing.T) { operations(t, devices) })
 	t.Run("scans", func(t *testing.T) { scans(t, devices) })
@@ -31,7 +30,7 @@ func Run(t *testing.T, devices ...device.Device) {
 	})
 }
 
-// many settings are too many to run all of them.
+// many is the most settings of an operation that are all run.
 const many = 16
 
 func operations(t *testing.T, devices []device.Device) {
@@ -52,7 +51,7 @@ func operations(t *testing.T, devices []device.Device) {
 					t.Fatal(err)
 				}
 				if seed%3 != 0 && isSequence(s.Nodes[len(s.Nodes)-1].Op) {
-					continue // workers meet at every step: a third of the trials take as long as all of another
+					continue // workers meet at every step: a third of these trials takes as long as all trials of other operations
 				}
 				if packs(s) && !kinked(s.Nodes[len(s.Nodes)-1].Op) {
 					s.Precision = precisions[seed%uint64(len(precisions))]
@@ -61,7 +60,7 @@ func operations(t *testing.T, devices []device.Device) {
 				for i, d := range devices {
 					spoken(t, d, s)
 					settings := knob.OneAtATime(d.Knobs(s))
-					if len(settings) > many { // each may be a kernel to compile, of each shape: a few of both
+					if len(settings) > many { // each setting of each shape may need a kernel of its own: run a few
 						if seed%15 != 0 {
 							continue
 						}
@@ -79,8 +78,8 @@ func operations(t *testing.T, devices []device.Device) {
 	}
 }
 
-// spoken holds what d offers for s to d's vocabulary: each knob is in it, with
-// every value that d takes for s, and with the same default.
+// spoken checks the knobs that d offers for s against d's vocabulary. It must have each knob, with
+// all the values that d accepts for s and with the same default.
 func spoken(t *testing.T, d device.Device, s *schedule.Schedule) {
 	t.Helper()
 	all := d.Vocabulary()
@@ -97,15 +96,15 @@ func spoken(t *testing.T, d device.Device, s *schedule.Schedule) {
 	}
 }
 
-// A run is a schedule that is to be compared, with each of the settings of each
-// device; a device without settings is left out.
+// A run is a schedule to compare, with the settings for each device. A device without settings is
+// left out.
 type run struct {
 	*schedule.Schedule
 	seed     uint64
 	settings [][]knob.Params
 }
 
-// compare compares r on each of devices.
+// compare compares r on each device.
 func (r *run) compare(t *testing.T, devices []device.Device) {
 	t.Helper()
 	var w *wanted
@@ -120,7 +119,7 @@ func (r *run) compare(t *testing.T, devices []device.Device) {
 	}
 }
 
-// precompile has a device that compiles kernels begin with those of s.
+// precompile starts to compile the kernels of s, if d is a device.Precompiler.
 func precompile(d device.Device, s *schedule.Schedule, settings []knob.Params) {
 	if a, ok := d.(device.Precompiler); ok {
 		for _, k := range settings {
@@ -129,7 +128,7 @@ func precompile(d device.Device, s *schedule.Schedule, settings []knob.Params) {
 	}
 }
 
-// precisions are those that d computes in.
+// precisions returns the precisions that d computes in.
 func precisions(d device.Device) []schedule.Precision {
 	var all []schedule.Precision
 	for i, name := range schedule.Precisions() {
@@ -144,8 +143,8 @@ func packs(s *schedule.Schedule) bool {
 	return slices.ContainsFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Packed })
 }
 
-// schedules holds random schedules over several streams, with conflicts of every
-// kind, to their meaning: one operation after the other.
+// schedules compares random schedules over several streams, with conflicts of every kind, with
+// running their operations one after the other.
 func schedules(t *testing.T, devices []device.Device) {
 	trials := 60
 	if testing.Short() {
@@ -176,11 +175,11 @@ func random(seed uint64) *schedule.Schedule {
 		stream := rng.IntN(b.Streams())
 		out := view(r, c)
 		from := view(1, c)
-		for from.M == out.M { // an operation does not overwrite its own operand in part
+		for from.M == out.M { // an operation may not overwrite part of its own operand
 			from = view(1, c)
 		}
 		switch rng.IntN(4) {
-		case 0: // bounded, or values would grow without end
+		case 0: // bounded, so that values do not grow without end
 			b.Do(stream, schedule.Map{Op: cell.Tanh, Out: out, A: from})
 		case 1:
 			b.Do(stream, schedule.Map{Op: cell.OneMinus, Out: out, A: from})
@@ -200,7 +199,7 @@ func random(seed uint64) *schedule.Schedule {
 	return s
 }
 
-// misuse checks that wrong calls are refused.
+// misuse checks that invalid calls return errors.
 func misuse(t *testing.T, d device.Device) {
 	b := schedule.NewBuilder(1)
 	m, table := b.Matrix("m", 2, 3), b.Matrix("table", 4, 3)

@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// values is the double-precision memory of a schedule, per matrix.
+// values is a schedule's memory in double precision: the elements of each matrix, by ID.
 type values [][]float64
 
 func newValues(s *schedule.Schedule) values {
@@ -18,7 +18,7 @@ func newValues(s *schedule.Schedule) values {
 	return v
 }
 
-// at is an element of a view; a view of one row serves for every row.
+// at returns an element of a view. A view of one row stands for any number of equal rows.
 func (v values) at(w schedule.View, i, j int) *float64 {
 	if w.Rows == 1 {
 		i = 0
@@ -26,7 +26,7 @@ func (v values) at(w schedule.View, i, j int) *float64 {
 	return &v[w.M.ID][(w.Row+i)*w.M.Cols+w.Col+j]
 }
 
-// eval runs one operation in the plainest way: it is the truth of this suite.
+// eval runs one operation in the plainest way. This suite takes its results as the truth.
 func (v values) eval(op schedule.Op) {
 	switch op := op.(type) {
 	case schedule.Gemm:
@@ -91,7 +91,7 @@ func (v values) eval(op schedule.Op) {
 		each(op.Src, func(i, j int) { *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) += *v.at(op.Src, i, j) })
 	case schedule.SoftmaxLoss:
 		v.softmaxLoss(op)
-	case schedule.AllReduce: // of one replica
+	case schedule.AllReduce: // of one replica: nothing to add
 	case schedule.Squares:
 		squares(v, op)
 	case schedule.Update:
@@ -161,7 +161,7 @@ func (v values) softmaxLoss(op schedule.SoftmaxLoss) {
 	}
 }
 
-// softmax computes one group of a row's classes; of class alone, if it is of the group, the loss.
+// softmax computes one group of a row's classes, and the loss if class belongs to the group.
 func (v values) softmax(op schedule.SoftmaxLoss, i, from, cols, class int, weight float64) {
 	logits, prob := op.Logits.Columns(from, cols), op.Prob.Columns(from, cols)
 	top, sum, mine := math.Inf(-1), 0.0, class >= 0 && class < cols
@@ -197,7 +197,7 @@ func squares(v values, op schedule.Squares) {
 	}
 }
 
-// update changes a parameter by its gradient.
+// update updates a parameter by its gradient.
 func (v values) update(op schedule.Update) {
 	rates, sum := make([]float64, schedule.RateColumns), 0.0
 	for i := range rates {
@@ -224,7 +224,7 @@ func (v values) update(op schedule.Update) {
 	})
 }
 
-// A temporary is v with one more matrix behind.
+// A temporary is values with one more matrix at the end, and a view of that matrix.
 type temporary struct {
 	values values
 	view   schedule.View

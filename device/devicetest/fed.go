@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Fed is d with programs that are a device.Fed: each run is made beside the caller. It refuses
-// what the interface forbids while there is one.
+// Fed returns d with programs that implement device.Fed. Each run is made in a goroutine of its
+// own. Calls that the interface forbids during a run return errors.
 func Fed(d device.Device) device.Device { return fedDevice{d} }
 
 type fedDevice struct{ device.Device }
@@ -29,7 +29,7 @@ type fedProgram struct {
 	device.Program
 	schedule *schedule.Schedule
 	waiting  []device.Filled
-	runs     []chan error  // under way, the oldest first; each gives its error
+	runs     []chan error  // under way, the oldest first; each delivers the run's error
 	latest   chan struct{} // closed when the latest run has ended
 	closed   bool
 }
@@ -43,7 +43,7 @@ func (p *fedProgram) Feed(values ...device.Filled) error {
 	for _, v := range values {
 		m := p.schedule.Matrices[v.Matrix.ID]
 		if rows := len(v.Values) / m.Cols; m.Private() || len(v.Values) == 0 || len(v.Values) != rows*m.Cols || rows > m.Rows {
-			return errors.New("devicetest: these are no values of whole rows")
+			return errors.New("devicetest: the values do not fill whole rows")
 		}
 	}
 	for _, v := range values {
@@ -52,7 +52,7 @@ func (p *fedProgram) Feed(values ...device.Filled) error {
 	return nil
 }
 
-// write writes values to p.
+// write writes the values to their matrices.
 func (p *fedProgram) write(values []device.Filled) error {
 	for _, v := range values {
 		if err := p.Program.Write(v.Matrix, v.Values); err != nil {
@@ -137,13 +137,14 @@ func (p *fedProgram) Run(n int) (device.Sample, error) {
 
 func (p *fedProgram) Close() error {
 	for len(p.runs) > 0 {
-		_ = p.Wait() // its error is nobody's
+		_ = p.Wait() // nobody waits for its error
 	}
 	p.closed = true
 	return p.Program.Close()
 }
 
-// Feeding holds a device whose programs are fed to what device.Fed says, with each of settings.
+// Feeding checks a device whose programs implement device.Fed against that interface, with each of
+// the settings.
 func Feeding(t *testing.T, d device.Device, settings ...knob.Params) {
 	for _, precision := range precisions(d) {
 		for _, k := range settings {
@@ -152,7 +153,7 @@ func Feeding(t *testing.T, d device.Device, settings ...knob.Params) {
 	}
 }
 
-// A fedSum is a program each run of which adds x, of 3 rows, to sum, and multiplies it.
+// A fedSum is a program that, in each run, adds x to sum and multiplies x by w. Both have 3 rows.
 type fedSum struct {
 	device.Fed
 	device.Program
@@ -161,7 +162,7 @@ type fedSum struct {
 	want      []float32
 }
 
-// newFedSum is nil where the device stores no matrix of it in 16 bits.
+// newFedSum returns nil if the device does not support the precision for this schedule.
 func newFedSum(t *testing.T, d device.Device, precision schedule.Precision, k knob.Params) *fedSum {
 	t.Helper()
 	b := schedule.NewBuilder(2)
@@ -184,12 +185,12 @@ func newFedSum(t *testing.T, d device.Device, precision schedule.Precision, k kn
 	return f
 }
 
-// rows are so many rows of x that have a value.
+// rows returns values for the first n rows of x, all equal to value.
 func (f *fedSum) rows(n int, value float32) device.Filled {
 	return device.Filled{Matrix: f.x, Values: slices.Repeat([]float32{value}, 16*n)}
 }
 
-// check compares the sum, to each row of which its value was added.
+// check compares the sum after added[i] was added to row i.
 func (f *fedSum) check(what string, added ...float32) {
 	f.t.Helper()
 	for i := range f.want {
@@ -230,7 +231,7 @@ func feeding(t *testing.T, d device.Device, precision schedule.Precision, k knob
 	f.must(f.Start(), f.Wait())
 	f.check("nothing fed", 2, 2, 2)
 	f.must(f.Start(), f.Feed(f.rows(3, 3)), f.Feed(f.rows(2, 4)), f.Feed(f.rows(1, 5)), f.Wait(), f.Start(), f.Wait())
-	f.check("rows fed one after another, and a run before", 2+5, 2+4, 2+3)
+	f.check("rows fed one after another during a run", 2+5, 2+4, 2+3)
 	f.must(f.Feed(f.rows(3, 6)), f.Write(f.x, f.rows(2, 7).Values), f.Start(), f.Wait())
 	f.check("rows written after the feed", 7, 7, 6)
 	f.must(f.Write(f.x, f.rows(3, 8).Values), f.Feed(f.rows(2, 9)), f.Start(), f.Wait())
@@ -242,9 +243,9 @@ func feeding(t *testing.T, d device.Device, precision schedule.Precision, k knob
 	if _, err := f.Run(2); err != nil {
 		t.Error(err)
 	}
-	f.check("a run of before takes nothing", 2, 2, 2)
+	f.check("Run ignores fed values", 2, 2, 2)
 	f.must(f.Start(), f.Wait())
-	f.check("and the next start does", 2, 2, 2)
+	f.check("the next Start uses them", 2, 2, 2)
 	f.must(f.Feed(f.rows(3, 1)), f.Start(), f.Feed(f.rows(3, 2)), f.Wait(), f.Start(), f.Feed(f.rows(3, 3)), f.Wait(), f.Start(), f.Wait())
 	f.check("three runs, each fed during the one before", 1+2+3, 1+2+3, 1+2+3)
 	f.must(f.Feed(f.rows(3, 1)), f.Start(), f.Feed(f.rows(3, 2)), f.Start(), f.Feed(f.rows(2, 3)), f.Wait(), f.Start(), f.Wait(), f.Wait())
@@ -252,25 +253,25 @@ func feeding(t *testing.T, d device.Device, precision schedule.Precision, k knob
 	misfed(t, f)
 	f.must(f.Start(), f.Start(), f.Feed(f.rows(3, 3)), f.Close())
 	if f.Start() == nil || f.Wait() == nil || f.Feed(f.rows(1, 1)) == nil {
-		t.Error("a closed program goes on")
+		t.Error("a closed program accepts calls")
 	}
 }
 
-// misfed has f refuse what makes no sense.
+// misfed checks that f returns errors for invalid calls.
 func misfed(t *testing.T, f *fedSum) {
 	if f.Wait() == nil {
-		t.Error("the end of no run is awaited")
+		t.Error("Wait without a run returns no error")
 	}
 	for _, n := range []int{0, 7, 64} {
 		if f.Feed(device.Filled{Matrix: f.x, Values: make([]float32, n)}) == nil {
-			t.Errorf("%d values are taken for rows of 16", n)
+			t.Errorf("%d values are accepted as rows of 16", n)
 		}
 	}
 	for range device.Ahead {
 		f.must(f.Start())
 	}
 	if f.Start() == nil {
-		t.Errorf("a run is started while there are %d", device.Ahead)
+		t.Errorf("Start accepts a run while %d are under way", device.Ahead)
 	}
 	for range device.Ahead {
 		f.must(f.Wait())

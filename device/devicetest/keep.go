@@ -5,11 +5,12 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// anewCells are those whose sequences begin anew in some operations: with states that only the product reads, or the cell as
-// well, gradients of the product apart, peepholes, and linear recurrences.
+// anewCells are the cells that are tested with resets. They cover states that only the product
+// reads, states that the cell reads as well, separate gradients of the product, peepholes, and
+// linear recurrences.
 var anewCells = []*cell.Cell{cell.LSTMPeephole, cell.GRU, cell.GILR, cell.RGLRU, cell.RGLRU.Scanned}
 
-// kept adds a copy of w to v, with rows of 0 where the column is 0.
+// kept appends a copy of w to v, with rows of zeros where the column is 0.
 func (v values) kept(w, column schedule.View) (values, schedule.View) {
 	if w.Empty() {
 		return v, w
@@ -23,7 +24,7 @@ func (v values) kept(w, column schedule.View) (values, schedule.View) {
 	return t.values, t.view
 }
 
-// cell runs a step, at which sequences may begin anew.
+// cell runs a step of a cell, with resets if the operation has any.
 func (v values) cell(op schedule.Cell) {
 	if !op.Keep.Empty() {
 		prev := make([]schedule.View, len(op.Prev))
@@ -39,7 +40,7 @@ func (v values) cell(op schedule.Cell) {
 	}
 }
 
-// cellBack runs the gradient of such a step.
+// cellBack runs the gradient of a step, with resets if the operation has any.
 func (v values) cellBack(op schedule.CellBackward) {
 	if !op.Keep.Empty() {
 		prev, next := make([]schedule.View, len(op.Prev)), make([]schedule.View, len(op.DNext))
@@ -55,7 +56,8 @@ func (v values) cellBack(op schedule.CellBackward) {
 	}
 }
 
-// anew has sequences of op, one over several steps, begin anew: about half at each step.
+// anew adds resets to op, an operation over several steps: about half of the sequences begin anew
+// at each step.
 func anew(t *trial, op schedule.Op) schedule.Op {
 	switch op := op.(type) {
 	case schedule.Scan:
@@ -74,14 +76,14 @@ func anew(t *trial, op schedule.Op) schedule.Op {
 	return op
 }
 
-// begins has sequences of s begin anew, and the resets lie among the inputs if they are to be spread.
+// begins adds resets to s and, with spread, places them beside the inputs as well.
 func begins(t *trial, s *schedule.Sequence, spread bool) {
 	if s.Keep = column(t, (s.Steps+1)*s.Batch()); spread {
 		spreadResets(t, s)
 	}
 }
 
-// column is one of ones and zeros, about half of each.
+// column returns a column of ones and zeros, about half of each.
 func column(t *trial, rows int) schedule.View {
 	v, one := t.shares(rows), t.place(rows, 1)
 	t.b.Do(0, schedule.Map{Op: cell.Zero, Out: one})
@@ -90,7 +92,7 @@ func column(t *trial, rows int) schedule.View {
 	return v
 }
 
-// spreadResets has the inputs of s lie in a matrix with their resets, for each unit.
+// spreadResets moves the inputs of s to a matrix that also holds the resets, one for each unit.
 func spreadResets(t *trial, s *schedule.Sequence) {
 	h := s.Hidden()
 	all, index, table := t.place(s.X.Rows, s.X.Cols+h), t.b.Matrix("keep", s.X.Rows, 1).All(), t.b.Matrix("zero and one", 2, h)

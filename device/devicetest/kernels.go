@@ -6,7 +6,7 @@ import (
 	"rnnbench/device"
 )
 
-// named reports what is wrong with the kernels that prog lists.
+// named returns an error if prog lists a kernel with invalid fields, or one twice.
 func named(prog device.Program) error {
 	seen := map[device.Kernel]bool{}
 	for _, k := range prog.Kernels() {

@@ -7,10 +7,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A maker builds one operation.
+// A maker builds one operation of random sizes.
 type maker func(t *trial) schedule.Op
 
-// makers build each kind of operation. Every kind of schedule.Op is here.
+// makers returns makers by name. They cover every kind of schedule.Op.
 func makers() map[string]maker {
 	all := simpleMakers()
 	for _, o := range cell.Ops() {
@@ -47,7 +47,7 @@ func makers() map[string]maker {
 	return all
 }
 
-// simpleMakers build the operations that no cell and no function varies.
+// simpleMakers returns the makers of operations without a cell or an element-wise function.
 func simpleMakers() map[string]maker {
 	return map[string]maker{
 		"gemm": func(t *trial) schedule.Op {
@@ -94,7 +94,7 @@ func simpleMakers() map[string]maker {
 		"update momentum rows": func(t *trial) schedule.Op { return t.sparse(t.update(schedule.SGD, t.rng.IntN(2))) },
 		"update adam":          func(t *trial) schedule.Op { return t.update(schedule.Adam, 2) },
 		"update adam rows":     func(t *trial) schedule.Op { return t.sparse(t.update(schedule.Adam, 2)) },
-		"allreduce": func(t *trial) schedule.Op { // alone: sums over several replicas need as many devices
+		"allreduce": func(t *trial) schedule.Op { // one replica: sums over several replicas need as many devices
 			return schedule.AllReduce{Sums: []schedule.View{t.place(t.size(), t.size()), t.place(t.size(), t.size())}, Replicas: 1}
 		},
 		"softmaxloss": func(t *trial) schedule.Op {
@@ -103,7 +103,7 @@ func simpleMakers() map[string]maker {
 		},
 		"softmaxloss grouped": func(t *trial) schedule.Op {
 			rows, groups, each := t.size(), 3+t.rng.IntN(3), 1+t.size()
-			if t.flip() { // so that targets are of several groups
+			if t.flip() { // small groups, so that targets fall into several of them
 				each = 2
 			}
 			op := t.softmaxLoss(rows, groups*each, groups)
@@ -113,7 +113,7 @@ func simpleMakers() map[string]maker {
 	}
 }
 
-// softmaxLoss is that of rows of so many classes.
+// softmaxLoss builds the operation for so many rows and classes.
 func (t *trial) softmaxLoss(rows, cols, groups int) schedule.SoftmaxLoss {
 	op := schedule.SoftmaxLoss{Logits: t.place(rows, cols), Target: t.index(rows), Loss: t.place(rows, 1), Grad: t.flip(), Groups: groups, Scale: 0.25}
 	if op.Prob = op.Logits; t.flip() {
@@ -122,15 +122,15 @@ func (t *trial) softmaxLoss(rows, cols, groups int) schedule.SoftmaxLoss {
 	return op
 }
 
-// shares is a column of which about half of the values are 0.
+// shares returns a column in which about half of the values are 0.
 func (t *trial) shares(rows int) schedule.View {
 	v := t.place(rows, 1)
 	t.b.Do(0, schedule.Map{Op: cell.ReLU, Out: v, A: v})
 	return v
 }
 
-// update changes a parameter by a rule with so many moments. Rates lie between 0 and 1,
-// and mean squares are not negative.
+// update builds an update by a rule with so many moments. Rates lie between 0 and 1, and mean
+// squares are not negative.
 func (t *trial) update(rule schedule.Rule, moments int) schedule.Update {
 	rows, cols := t.size(), t.size()
 	op := schedule.Update{
@@ -153,8 +153,8 @@ func (t *trial) update(rule schedule.Rule, moments int) schedule.Update {
 	return op
 }
 
-// table is one that is zero outside of some rows, with the column that names these, some more
-// than once.
+// table returns a table that is zero except in some rows, and the column of their indices. Some
+// rows occur more than once.
 func (t *trial) table(cols int) (table, index schedule.View) {
 	n := t.size()
 	table, index = t.place(5, cols), t.index(n)
@@ -163,8 +163,8 @@ func (t *trial) table(cols int) (table, index schedule.View) {
 	return table, index
 }
 
-// sparse is op of parameters of 5 rows, of which some have a gradient. Rows are long in some
-// trials: a device may look at which these are there alone.
+// sparse changes op to parameters of 5 rows, of which some have a gradient. In some trials rows are
+// long, since a device may then treat only the rows that are named.
 func (t *trial) sparse(op schedule.Update) schedule.Update {
 	cols := t.size()
 	if t.flip() {
@@ -182,7 +182,7 @@ func (t *trial) sparse(op schedule.Update) schedule.Update {
 	return op
 }
 
-// mapOf applies o to random operands.
+// mapOf builds a map of o over random operands.
 func (t *trial) mapOf(o cell.Op) schedule.Map {
 
 	rows, cols := t.size(), t.size()
@@ -208,7 +208,7 @@ func (t *trial) mapOf(o cell.Op) schedule.Map {
 	return m
 }
 
-// maps is a chain of up to 20 maps over a few views.
+// maps builds a chain of up to 20 maps over a few views.
 func (t *trial) maps() schedule.MapChain {
 
 	rows, cols := t.size(), t.size()
@@ -225,7 +225,7 @@ func (t *trial) maps() schedule.MapChain {
 	return op
 }
 
-// cell is one step of c.
+// cell builds one step of c.
 func (t *trial) cell(c *cell.Cell) schedule.Cell {
 
 	rows, h, g := t.size(), t.size(), len(c.Gates)
@@ -245,7 +245,7 @@ func (t *trial) cell(c *cell.Cell) schedule.Cell {
 	return op
 }
 
-// cellBackward is the gradient of one step of c.
+// cellBackward builds the gradient of one step of c.
 func (t *trial) cellBackward(c *cell.Cell) schedule.CellBackward {
 
 	rows, h, g := t.size(), t.size(), len(c.Gates)

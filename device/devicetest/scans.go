@@ -12,8 +12,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// scans holds recurrences over many steps, more than fit any block of them, to
-// their meaning, and their results to be the same bits each time.
+// scans compares recurrences over many steps, more than any block holds, with the evaluation. The
+// results must have the same bits in every run.
 func scans(t *testing.T, devices []device.Device) {
 	sizes := [][3]int{ // steps, batch, hidden
 		{5000, 1, 3}, {1, 2, 33}, {31, 3, 11}, {257, 1, 32}, {1023, 1, 33}, {513, 2, 16}, {2049, 1, 1}, {65, 1, 260}, {4099, 1, 32}, {140001, 1, 3},
@@ -35,7 +35,7 @@ func scans(t *testing.T, devices []device.Device) {
 	}
 }
 
-// ScansWith holds scans of several cells on d with settings of its knobs.
+// ScansWith checks scans of several cells on d with each of the settings.
 func ScansWith(t *testing.T, d device.Device, settings ...knob.Params) {
 	precisions, cells := precisions(d), []*cell.Cell{cell.RGLRU.Scanned, cell.SRU, cell.LSLSTM.Core, cell.MinGRU}
 	if testing.Short() {
@@ -49,8 +49,8 @@ func ScansWith(t *testing.T, d device.Device, settings ...knob.Params) {
 	}
 }
 
-// HoldScan holds a recurrence of steps, batch and channels to its meaning in double precision, and its gradient, too, if
-// it trains, and its results to be the same bits each time.
+// HoldScan checks a recurrence of size steps, batch and channels against the evaluation and, if it
+// trains, also its gradient. The results must have the same bits in every run.
 func HoldScan(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool) {
 	t.Helper()
 	HoldScanWith(t, d, c, size, precision, train, nil)
@@ -62,15 +62,16 @@ func HoldScanWith(t *testing.T, d device.Device, c *cell.Cell, size [3]int, prec
 	evaluate(long(t, c, size, precision, train, 0), 1).again(t, d, k)
 }
 
-// HoldScanWithin is HoldScanWith over parts of matrices: they begin so many steps behind the first row and, of matrices
-// with several vectors, a vector behind the first column.
+// HoldScanWithin is HoldScanWith over parts of matrices. They begin ahead steps after the first row
+// and, in matrices of several vectors, one vector after the first column.
 func HoldScanWithin(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, k knob.Params, ahead int) {
 	t.Helper()
 	evaluate(long(t, c, size, precision, train, ahead), 1).again(t, d, k)
 }
 
-// long is a scan over fresh matrices or, if any steps are ahead of it, over parts of such, and, if it trains, its gradient.
-// Products ahead of it, which are not run, ask that the states and the gradients be stored in the precision.
+// long returns the schedule of a scan and, if it trains, of its gradient. The matrices are fresh
+// or, if ahead is positive, parts of larger ones. Products in the preparation, which are never run,
+// make the device store states and gradients in the precision.
 func long(t *testing.T, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, ahead int) *schedule.Schedule {
 	steps, batch, hidden := size[0], size[1], size[2]
 	b := schedule.NewBuilder(1)
@@ -119,7 +120,7 @@ func long(t *testing.T, c *cell.Cell, size [3]int, precision schedule.Precision,
 	return s
 }
 
-// again holds the schedule to its meaning, and what it yields to what it yields next time.
+// again checks the schedule three times, and that its results have the same bits each time.
 func (w *wanted) again(t *testing.T, d device.Device, k knob.Params) {
 	t.Helper()
 	s := w.Schedule

@@ -15,11 +15,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Layer is a persistent layer of given sizes, or, forward, a few upon each other.
+// A Layer is a persistent layer of given sizes or, for forward passes, a stack of them.
 type Layer struct {
 	Cell                 *cell.Cell
 	Hidden, Batch, Steps int
-	Layers               int // 0: one
+	Layers               int // 0: one layer
 	Train, Backward      bool
 	Resets               bool // sequences begin anew at about half of the steps
 	Precision            schedule.Precision
@@ -42,7 +42,7 @@ func (l Layer) String() string {
 	return s + " " + l.Precision.String()
 }
 
-// Schedule is the layer alone, its views in the middle of matrices now and then.
+// Schedule returns the schedule of the layer alone. Some views are parts of larger matrices.
 func (l Layer) Schedule(seed uint64) (*schedule.Schedule, error) {
 	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
 	s := t.layer(l.Cell, l.Train || l.Backward, l.Steps, l.Batch, l.Hidden)
@@ -64,7 +64,7 @@ func (l Layer) Schedule(seed uint64) (*schedule.Schedule, error) {
 	return t.b.Schedule()
 }
 
-// stack runs layers, the states of each the input of the next.
+// stack adds layers, each with the states of the one below as its input.
 func (t *trial) stack(all []schedule.Sequence) {
 	var w, r []schedule.View
 	for i, s := range all {
@@ -86,15 +86,15 @@ func (t *trial) stack(all []schedule.Sequence) {
 	}
 }
 
-// A Case is a layer with settings of the device's knobs, as one operation over all
-// steps or stepwise, as products and cells one after the other.
+// A Case is a layer with settings of the device's knobs. It runs as one operation over all steps
+// or, if Stepwise, as a product and a cell for each step.
 type Case struct {
 	Layer
 	Knobs    knob.Params
 	Stepwise bool
 }
 
-// Build makes the schedule of the case.
+// Build returns the schedule of the case.
 func (c Case) Build() (*schedule.Schedule, error) {
 	if c.Stepwise {
 		return c.steps(uint64(c.Hidden))
@@ -102,7 +102,7 @@ func (c Case) Build() (*schedule.Schedule, error) {
 	return c.Schedule(uint64(c.Hidden))
 }
 
-// Layers holds each case on d; kernels of many are compiled side by side.
+// Layers checks each case on d. Kernels of many cases are compiled side by side.
 func Layers(t *testing.T, d device.Device, cases []Case) {
 	const far = 64
 	ready := 0
@@ -121,10 +121,9 @@ func Layers(t *testing.T, d device.Device, cases []Case) {
 	}
 }
 
-// Stacks are layers upon each other that a device runs as one where its knob of that
-// name is 1, or in a form for many sequences where it is 3: of sizes that fill neither
-// the last block of a kernel nor the last turn of sequences, over as few steps as there
-// are, over few and over many.
+// Stacks returns stacks that a device runs in one kernel if its knob of that name is 1, or in
+// another variant for many sequences if it is 3. The sizes fill neither the last block of a kernel
+// nor the last turn of sequences. The numbers of steps range from the fewest possible to many.
 func Stacks(name string) []Case {
 	return []Case{
 		{Layer: Layer{Cell: cell.LSTM, Hidden: 37, Batch: 5, Steps: 22, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 1}},
@@ -145,8 +144,8 @@ func Stacks(name string) []Case {
 	}
 }
 
-// Hold holds the case on d to its meaning, and each of several runs to the bits of
-// the first. A device may decline it: then the test is skipped.
+// Hold checks the case on d against the evaluation. Several runs must have the same bits. The test
+// is skipped if the device declines the case.
 func (c Case) Hold(t testing.TB, d device.Device) {
 	t.Helper()
 	s, err := c.Build()
@@ -157,7 +156,7 @@ func (c Case) Hold(t testing.TB, d device.Device) {
 	compare(t, d, s, uint64(c.Batch), []knob.Params{c.Knobs})
 }
 
-// HoldWith holds the layer on d with each of settings, as Case.Hold does with one.
+// HoldWith checks the layer on d with each of the settings, like Case.Hold.
 func (l Layer) HoldWith(t testing.TB, d device.Device, settings []knob.Params) {
 	t.Helper()
 	s, err := l.Schedule(uint64(l.Hidden))
@@ -170,7 +169,7 @@ func (l Layer) HoldWith(t testing.TB, d device.Device, settings []knob.Params) {
 	compare(t, d, s, uint64(l.Batch), settings)
 }
 
-// steps is the layer as a product and a cell a step.
+// steps returns the layer as a product and a cell for each step.
 func (l Layer) steps(seed uint64) (*schedule.Schedule, error) {
 	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
 	s := t.layer(l.Cell, l.Train || l.Backward, l.Steps, l.Batch, l.Hidden)
@@ -192,13 +191,13 @@ func (l Layer) steps(seed uint64) (*schedule.Schedule, error) {
 	return t.b.Schedule()
 }
 
-// sequence is a few steps of cell c over fresh matrices.
+// sequence returns a few steps of cell c over fresh matrices.
 func (t *trial) sequence(c *cell.Cell, train bool) schedule.Sequence {
-	// Evaluation takes time of the order of rows·h²: few sequences are many.
+	// Evaluation takes time of the order of rows·h², so there are few sequences.
 	return t.layer(c, train, 1+t.rng.IntN(6), 1+t.size()%20, t.size())
 }
 
-// layer is steps of c over rows sequences of h units.
+// layer returns steps of c over rows sequences of h units.
 func (t *trial) layer(c *cell.Cell, train bool, steps, rows, h int) schedule.Sequence {
 	g := len(c.Gates)
 	s := schedule.Sequence{Cell: c, Train: train, Steps: steps, X: t.place(steps*rows, g*h), BX: t.place(1, g*h)}
@@ -217,7 +216,7 @@ func (t *trial) layer(c *cell.Cell, train bool, steps, rows, h int) schedule.Seq
 	return s
 }
 
-// gradient is where the gradients of s come from and go to.
+// gradient returns matrices for the gradients of s.
 func (t *trial) gradient(s schedule.Sequence) schedule.SequenceGrad {
 	c, rows, h := s.Cell, s.Batch(), s.Hidden()
 	g := schedule.SequenceGrad{DOut: t.place(s.Steps*rows, h), DX: t.place(s.Steps*rows, c.Gradients()*h)}
@@ -241,11 +240,11 @@ func (t *trial) weights(rows, cols int, trans bool) schedule.View {
 	return packed
 }
 
-// weights names matrices whose products shrink what they multiply, so that
+// weights is the name of matrices whose products are smaller than what they multiply, so that
 // errors do not grow from step to step.
 const weights = "weights"
 
-// sequenceMakers build the operations over several steps of c.
+// sequenceMakers returns the makers of operations over several steps of c.
 func sequenceMakers(c *cell.Cell) map[string]maker {
 	all := map[string]maker{}
 	if c.Recurrence != nil {
@@ -283,8 +282,8 @@ func sequenceMakers(c *cell.Cell) map[string]maker {
 	return all
 }
 
-// isSequence reports whether op reads, or goes on from, what it has computed
-// itself.
+// isSequence reports whether op runs several steps, of which each reads what an earlier one has
+// computed.
 func isSequence(op schedule.Op) bool {
 	switch op.(type) {
 	case schedule.Persistent, schedule.PersistentBackward, schedule.Scan, schedule.ScanBackward, schedule.Vendor, schedule.VendorBackward:
@@ -293,7 +292,7 @@ func isSequence(op schedule.Op) bool {
 	return false
 }
 
-// roundsStates reports whether op may round what it writes and products multiply.
+// roundsStates reports whether op may round states or gradients that products multiply.
 func roundsStates(op schedule.Op) bool {
 	switch op.(type) {
 	case schedule.Cell, schedule.CellBackward:
@@ -302,7 +301,7 @@ func roundsStates(op schedule.Op) bool {
 	return isSequence(op)
 }
 
-// repeats runs s again and again, each time from the same matrices.
+// repeats runs s four times from the same values and checks that the results have the same bits.
 func repeats(t testing.TB, d device.Device, s *schedule.Schedule, k knob.Params) {
 	t.Helper()
 	prog, err := d.Compile(s, k)

@@ -5,7 +5,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// stackMakers build the operations of a library of the device's maker.
+// stackMakers returns the makers of operations that the vendor's library runs.
 func stackMakers(c *cell.Cell) map[string]maker {
 	return map[string]maker{
 		"vendor": func(t *trial) schedule.Op { return t.vendor(c, t.flip()) },
@@ -25,7 +25,7 @@ func stackMakers(c *cell.Cell) map[string]maker {
 	}
 }
 
-// vendor is a small stack over fresh matrices.
+// vendor builds a small stack over fresh matrices.
 func (t *trial) vendor(c *cell.Cell, train bool) schedule.Vendor {
 	steps, layers, batch := 1+t.rng.IntN(6), 1+t.rng.IntN(3), 1+t.rng.IntN(9)
 	lengths, rows := t.lengths(batch, steps)
@@ -53,25 +53,26 @@ func (t *trial) vendor(c *cell.Cell, train bool) schedule.Vendor {
 	return op
 }
 
-// kinked reports whether op computes states and their gradients by a function with
-// a kink: a state that rounding lifts over it has another gradient altogether.
+// kinked reports whether op computes states and their gradients by a function with a kink. If
+// rounding moves a state across the kink, the gradient is quite another one.
 func kinked(op schedule.Op) bool {
 	v, ok := op.(schedule.VendorBackward)
 	return ok && v.Cell == cell.RNNReLU
 }
 
-// whole is a fresh matrix of the shape of v.
+// whole returns a fresh matrix of the shape of v.
 func (t *trial) whole(name string, v schedule.View) schedule.View {
 	return t.b.Matrix(name, v.Rows, v.Cols).All()
 }
 
-// more is v with one more matrix behind.
+// more returns v with one more matrix at the end, and a view of that matrix.
 func (v values) more(rows, cols int) (values, schedule.View) {
 	m := &schedule.Matrix{Name: "more", Rows: rows, Cols: cols, ID: len(v)}
 	return append(v[:len(v):len(v)], make([]float64, m.Elements())), m.All()
 }
 
-// turn sets rows to others, steps of so many rows each: in the opposite order, or as they are.
+// turn copies steps of batch rows each from in to out: in the opposite order of steps, or as they
+// are.
 func (v values) turn(out, in schedule.View, batch int, opposite bool) {
 	for at := 0; at < out.Rows; at += batch {
 		from := at
@@ -82,17 +83,18 @@ func (v values) turn(out, in schedule.View, batch int, opposite bool) {
 	}
 }
 
-// A stackRun is one layer's, one way, in the order in which it reads the steps.
+// A stackRun is a layer's run in one direction. Its steps are in the order in which it reads them.
 type stackRun struct {
 	schedule.Sequence
 	in        schedule.View
 	backwards bool
 }
 
-// outputs are those of all steps, in the order of reading.
+// outputs returns the outputs of all steps, in the order of reading.
 func (r *stackRun) outputs() schedule.View { return r.State[0].Band(r.X.Rows/r.Steps, r.X.Rows) }
 
-// stack runs s layer by layer, each once or twice, and returns the runs.
+// stack runs s layer by layer, in one direction or both, and returns v with more matrices at the
+// end, and the runs.
 func (v values) stack(s *schedule.Stack, train bool) (all values, runs []stackRun) {
 	b, h, in, ways := s.Batch(), s.Hidden(), s.X, s.Ways()
 	for i := range s.W {
@@ -116,7 +118,7 @@ func (v values) stack(s *schedule.Stack, train bool) (all values, runs []stackRu
 			v.eval(schedule.Gemm{A: q.Before(t)[s.Cell.Through], B: s.R[i], TransB: true, C: r})
 			v.eval(q.Step(t, r))
 		}
-		if runs = append(runs, q); (i+1)%ways == 0 { // what the next layer reads
+		if runs = append(runs, q); (i+1)%ways == 0 { // the input of the next layer
 			v, in = v.more(s.X.Rows, ways*h)
 			v.join(in, runs[len(runs)-ways:])
 		}
@@ -124,7 +126,7 @@ func (v values) stack(s *schedule.Stack, train bool) (all values, runs []stackRu
 	return v, runs
 }
 
-// join puts the outputs of a layer's runs side by side, in the order of steps.
+// join copies the outputs of a layer's runs side by side, in the order of time.
 func (v values) join(out schedule.View, runs []stackRun) {
 	for w, r := range runs {
 		h := r.outputs().Cols
@@ -166,7 +168,8 @@ func (v values) vendorBackward(op schedule.VendorBackward) {
 	}
 }
 
-// runBack is the gradient of number n of the runs of op. It sets below to the gradient of the input, or adds it.
+// runBack computes the gradient of run n of op. It sets below to the gradient of the input, or adds
+// to it.
 func (v values) runBack(op schedule.VendorBackward, n int, q stackRun, above, below schedule.View, add bool) values {
 	b, rows := op.Batch(), op.X.Rows
 	g := schedule.PersistentBackward{Sequence: q.Sequence, R: op.R[n]}
@@ -200,5 +203,5 @@ func (v values) runBack(op schedule.VendorBackward, n int, q stackRun, above, be
 	return v
 }
 
-// Evaluate runs op in double precision on the values of matrices, by number.
+// Evaluate runs op in double precision on the values of matrices, indexed by Matrix.ID.
 func Evaluate(op schedule.Op, matrices [][]float64) { values(matrices).eval(op) }

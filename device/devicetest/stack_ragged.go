@@ -7,8 +7,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// lengths are those of a batch, the longest first, now and then nil for all steps, and how many
-// steps all sequences have.
+// lengths returns random lengths of a batch, the longest first, and their sum. Half of the time the
+// list is nil: all sequences have all steps.
 func (t *trial) lengths(batch, steps int) (list []int, rows int) {
 	if t.flip() {
 		return nil, batch * steps
@@ -24,14 +24,14 @@ func (t *trial) lengths(batch, steps int) (list []int, rows int) {
 	return list, rows
 }
 
-// A lone is one sequence of a stack whose sequences have lengths of their own.
+// A lone is one sequence of a stack whose sequences differ in length.
 type lone struct {
 	schedule.Stack
 	number int
-	rows   []int // of its steps among those of all sequences
+	rows   []int // rows of its steps in matrices of all sequences
 }
 
-// of are the sequence's rows of a matrix of all steps.
+// of returns the sequence's rows of a matrix of all steps.
 func (q *lone) of(all schedule.View) (rows []schedule.View) {
 	for _, row := range q.rows {
 		rows = append(rows, all.Band(row, 1))
@@ -39,7 +39,7 @@ func (q *lone) of(all schedule.View) (rows []schedule.View) {
 	return rows
 }
 
-// alone is the sequence's part of a matrix of all steps, in a matrix of its own.
+// alone copies the sequence's rows of a matrix of all steps to a new matrix.
 func (v values) alone(q *lone, all schedule.View) (values, schedule.View) {
 	v, part := v.more(len(q.rows), all.Cols)
 	for i, row := range q.of(all) {
@@ -48,14 +48,14 @@ func (v values) alone(q *lone, all schedule.View) (values, schedule.View) {
 	return v, part
 }
 
-// among puts the sequence's part among the steps of all sequences.
+// among is the opposite of alone: it copies part to the sequence's rows of all.
 func (v values) among(q *lone, all, part schedule.View) {
 	for i, row := range q.of(all) {
 		v.eval(schedule.Map{Op: cell.Copy, Out: row, A: part.Band(i, 1)})
 	}
 }
 
-// states are the sequence's parts of states: a row for each run of a layer.
+// states copies the sequence's rows of states to new matrices, with a row for each run of a layer.
 func (v values) states(q *lone, all []schedule.View) (_ values, parts []schedule.View) {
 	for _, a := range all {
 		var part schedule.View
@@ -68,7 +68,7 @@ func (v values) states(q *lone, all []schedule.View) (_ values, parts []schedule
 	return v, parts
 }
 
-// row is where the state of a run of a layer lies among those of all sequences.
+// row returns the row of a run's state in matrices of all sequences.
 func (q *lone) row(run int) int { return run*len(q.Lengths) + q.number }
 
 // putStates is the opposite of states.
@@ -80,7 +80,8 @@ func (v values) putStates(q *lone, all, parts []schedule.View) {
 	}
 }
 
-// each runs f for each sequence of s on its own, on copies of its inputs.
+// each calls f for each sequence of s, as a stack of this sequence alone, with copies of its
+// inputs.
 func (v values) each(s *schedule.Stack, f func(v values, q *lone, one schedule.Stack)) {
 	for j, length := range s.Lengths {
 		q, at := &lone{Stack: *s, number: j}, 0
@@ -101,7 +102,7 @@ func (v values) each(s *schedule.Stack, f func(v values, q *lone, one schedule.S
 	}
 }
 
-// raggedVendor is vendor where sequences have lengths of their own: each runs alone.
+// raggedVendor is vendor for sequences of different lengths: each runs alone.
 func (v values) raggedVendor(op schedule.Vendor) {
 	if op.Padded() {
 		v.eval(schedule.Map{Op: cell.Zero, Out: op.Y})
@@ -114,8 +115,8 @@ func (v values) raggedVendor(op schedule.Vendor) {
 	})
 }
 
-// raggedVendorBackward is vendorBackward where sequences have lengths of their own: each runs alone, and the
-// gradients of parameters are added up.
+// raggedVendorBackward is vendorBackward for sequences of different lengths: each runs alone, and
+// the gradients of parameters are added up.
 func (v values) raggedVendorBackward(op schedule.VendorBackward) {
 	sums := slices.Concat(op.DW, op.DR, op.DBX, op.DBR)
 	for _, sum := range sums {

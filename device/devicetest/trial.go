@@ -8,7 +8,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// lengths are ones, odd and prime, one past a vector, a tile and a block.
+// lengths are the sizes of operations: 1, odd numbers, primes, and one more than a vector, a tile
+// or a block.
 var lengths = []int{1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 48, 49, 64, 65, 97, 257}
 
 // A trial builds one operation over fresh matrices.
@@ -18,13 +19,13 @@ type trial struct {
 	size func() int
 }
 
-// place is a view of a fresh matrix, now and then a rectangle in its middle.
+// place returns a view of a fresh matrix: all of it or, half of the time, a rectangle inside.
 func (t *trial) place(rows, cols int) schedule.View { return t.placed("m", rows, cols) }
 
-// divisor is a place of values that others may be divided by; see fill.
+// divisor is like place, with values that may be divisors; see fill.
 func (t *trial) divisor(rows, cols int) schedule.View { return t.placed(positive, rows, cols) }
 
-// state is a place of state s of c.
+// state is like place, for state s of c.
 func (t *trial) state(c *cell.Cell, s, rows, cols int) schedule.View {
 	if slices.Contains(c.Positive, s) {
 		return t.divisor(rows, cols)
@@ -40,7 +41,7 @@ func (t *trial) placed(name string, rows, cols int) schedule.View {
 	return schedule.View{M: t.b.Matrix(name, top+rows+t.rng.IntN(3), left+cols+t.rng.IntN(5)), Row: top, Col: left, Rows: rows, Cols: cols}
 }
 
-// index is a column whose values are rows of a table; see fill.
+// index returns a column of indices of a table's rows; see fill.
 func (t *trial) index(rows int) schedule.View { return t.b.Matrix("index", rows, 1).All() }
 
 func (t *trial) flip() bool { return t.rng.IntN(2) == 0 }
