@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An allReduce is a schedule.AllReduce. Alone it has nothing to do.
+// An allReduce is a schedule.AllReduce. With one replica it does nothing.
 type allReduce struct {
 	program *program
 	vectors [][]float32
@@ -35,7 +35,7 @@ func (p *binder) allReduce(op schedule.AllReduce) (work, error) {
 	return w, nil
 }
 
-// sums declines sums over other replicas than there are.
+// sums declines a sum over another number of replicas than there are.
 func (pl *planner) sums(op schedule.AllReduce) error {
 	if op.Replicas == 1 {
 		return nil
@@ -51,12 +51,12 @@ func (pl *planner) sums(op schedule.AllReduce) error {
 
 func (w *allReduce) share(int, int, *scratch) {
 	if len(w.vectors) > 0 {
-		_ = w.program.device.group.Sum(w.vectors...) // Run asks the group for its error
+		_ = w.program.device.group.Sum(w.vectors...) // the error stays in the group, where Run finds it
 	}
 }
 
-// reducing is the stream that has all sums over replicas and nothing else; -1: there is
-// none. It is served beside the workers, so that these compute while it waits.
+// reducing returns the stream that has all sums over replicas and nothing else, or -1. Another
+// goroutine serves it beside the workers, so that they compute while it waits.
 func reducing(s *schedule.Schedule) int {
 	at := -1
 	for _, n := range s.Nodes {
@@ -76,7 +76,7 @@ func reducing(s *schedule.Schedule) int {
 	return at
 }
 
-// computing is the number of streams that workers serve.
+// computing returns the number of streams that workers serve.
 func computing(s *schedule.Schedule) int {
 	if reducing(s) >= 0 {
 		return s.Streams - 1
@@ -84,7 +84,7 @@ func computing(s *schedule.Schedule) int {
 	return s.Streams
 }
 
-// reduce serves the stream of sums for n runs, beside the workers.
+// reduce runs the stream of sums for n runs, beside the workers.
 func (p *program) reduce(n int) {
 	q := p.queues[p.reducing]
 	for r := range n {
@@ -92,7 +92,7 @@ func (p *program) reduce(n int) {
 		for k, i := range q {
 			node := &p.nodes[i]
 			ready := func() bool { return p.over(node.wait, run) }
-			if p.teams == 1 { // operations have no progress of their own
+			if p.teams == 1 { // inOrder counts no progress of streams
 				ready = func() bool { return p.begun.Load() > run*uint64(len(q))+uint64(k) }
 			}
 			for !ready() {
@@ -107,7 +107,7 @@ func (p *program) reduce(n int) {
 	}
 }
 
-// summed has worker 0, who runs everything else, wait for what a node needs of the sums.
+// summed waits for the sums that a node depends on. Worker 0, which runs all other nodes, calls it.
 func (p *program) summed(wait []turn, run uint64) {
 	for _, t := range wait {
 		if t.stream == p.reducing {
@@ -116,7 +116,7 @@ func (p *program) summed(wait []turn, run uint64) {
 	}
 }
 
-// failure is why sums over replicas have failed.
+// failure returns the error of sums over replicas, if any.
 func (p *program) failure() error {
 	if !p.sums {
 		return nil
@@ -124,7 +124,8 @@ func (p *program) failure() error {
 	return p.device.group.Err()
 }
 
-// leave has the other replicas fail rather than wait for one whose run has ended early.
+// leave leaves the group after a run has failed, so that the other replicas get an error and do not
+// wait.
 func (p *program) leave() {
 	if p.sums {
 		_ = p.device.group.Close() // the run's own error says more

@@ -5,30 +5,33 @@ import (
 	"sync/atomic"
 )
 
-// A barrier is where some workers meet, again and again. Those that share a cache form a group: they add
-// their arrival to a counter of the group, on a line of its own, and watch another line. The last of each group
-// goes on to the root, and lets its group go when all groups have come. So a line moves between caches
-// as often as its group has workers, rather than as all have, and few of those moves are between clusters.
+// A barrier is a reusable barrier for some workers. Workers that share a cache form a group. They
+// add their arrival to the group's counter, which has a cache line of its own, and watch another
+// line. The last of a group continues to the root and, when all groups have arrived, releases its
+// group. So a line moves between caches once per worker of a group, not once per worker in all, and
+// few moves are between clusters.
 //
-// A few workers are one group, and watch the counter of arrivals itself: a line fewer moves.
+// A few workers form one group and watch the counter of arrivals itself, which saves one line's
+// moves.
 type barrier struct {
-	starts []int   // per group, its first worker; then their number
-	group  []int32 // of each worker
-	gates  []gate  // of the groups, then the root
+	starts []int   // per group, its first worker; then the number of workers
+	group  []int32 // per worker, its group
+	gates  []gate  // one per group, then the root
 }
 
-// A gate counts arrivals of a group and lets it go.
+// A gate counts a group's arrivals and releases the group.
 type gate struct{ arrived, released counter }
 
 const (
-	// watched is the most workers that watch the counter of arrivals itself. With each more, every arrival takes the line
-	// from one more reader.
+	// watched is the most workers that watch the counter of arrivals itself. Each further one makes
+	// every arrival take the line from one more reader.
 	watched = 4
-	// grouped is the most workers of a group, unless there are so many that the root would have more groups.
+	// grouped is the most workers of a group, unless the root would then have more groups than a
+	// group has workers.
 	grouped = 8
 )
 
-// newBarrier is for the workers of clusters of such sizes, in order.
+// newBarrier returns a barrier for the workers of clusters of the given sizes, in order.
 func newBarrier(clusters []int) *barrier {
 	all := 0
 	for _, n := range clusters {
@@ -47,7 +50,8 @@ func newBarrier(clusters []int) *barrier {
 	return b
 }
 
-// cut cuts clusters into groups of so many workers at most, as even as possible: their first workers, then how many there are in all.
+// cut cuts clusters into groups of at most so many workers, as even as possible. It returns each
+// group's first worker, and then the number of workers.
 func cut(clusters []int, most int) []int {
 	starts := []int{0}
 	for _, n := range clusters {
@@ -60,7 +64,7 @@ func cut(clusters []int, most int) []int {
 	return starts
 }
 
-// reset forgets what a failed meeting left.
+// reset clears the counters after a failed run.
 func (b *barrier) reset() {
 	for i := range b.gates {
 		b.gates[i].reset()
@@ -72,12 +76,12 @@ func (g *gate) reset() {
 	g.released.Store(0)
 }
 
-// meet waits until the first n workers of b have come to the same meeting, of whom this one is w. All meetings
-// between two resets are of the same n.
+// meet waits until the first n workers of b have arrived; this one is w. Between two resets all
+// calls must have the same n.
 func (p *pool) meet(b *barrier, w, n int) {
 	k := b.group[w]
 	g, size := &b.gates[k], min(b.starts[k+1], n)-b.starts[k]
-	if size == n { // there is no other group
+	if size == n { // there is one group
 		p.pass(g, uint64(n))
 		return
 	}
@@ -90,7 +94,7 @@ func (p *pool) meet(b *barrier, w, n int) {
 	g.released.Store(arrived / of)
 }
 
-// pass waits until n have come to g.
+// pass waits until n have arrived at g.
 func (p *pool) pass(g *gate, n uint64) {
 	arrived := g.arrived.Add(1)
 	round := (arrived + n - 1) / n
@@ -104,14 +108,14 @@ func (p *pool) pass(g *gate, n uint64) {
 	}
 }
 
-// spins is how often a worker looks before it lets others have its processor.
+// spins is how often a worker polls before it yields its processor.
 const spins = 4000
 
 // await spins until c has reached n.
 func (p *pool) await(c *counter, n uint64) { p.until(&c.Uint64, n) }
 
-// until spins until c has reached n. A partner that does not come within
-// microseconds has probably lost its processor, which it may then have back.
+// until waits until c has reached n. It spins at first. If a partner does not arrive within
+// microseconds, it has probably lost its processor, so this worker yields its own.
 func (p *pool) until(c *atomic.Uint64, n uint64) {
 	for range p.spins {
 		if c.Load() >= n {
@@ -127,8 +131,8 @@ func (p *pool) until(c *atomic.Uint64, n uint64) {
 	}
 }
 
-// A counter is alone on its cache line, so that spinning on one does not slow
-// down the writer of another.
+// A counter has cache lines of its own, so that spinning on one does not slow down the writer of
+// another.
 type counter struct {
 	atomic.Uint64
 	_ [120]byte

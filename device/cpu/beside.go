@@ -5,9 +5,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// besides pairs products with the transpose of the same rows that follow each other, as those for the
-// gradients of W and R: together they pack the rows once. It returns the node of the second by that of
-// the first. Those on different streams are pairs where one team runs all nodes in program order.
+// besides finds pairs of adjacent products that multiply with the transpose of the same rows, such
+// as those for the gradients of W and R. As a pair they pack the rows once. It maps the node of the
+// first to that of the second. If one team runs all nodes in program order, the two may be on
+// different streams.
 func (pl *planner) besides(s *schedule.Schedule, ordered bool) map[int]int {
 	pairs := map[int]int{}
 	for i := 0; i+1 < len(s.Nodes); i++ {
@@ -25,7 +26,7 @@ func (pl *planner) besides(s *schedule.Schedule, ordered bool) map[int]int {
 	return pairs
 }
 
-// packsOnce reports whether products pack the same rows, which one would do for both.
+// packsOnce reports whether a and b pack the same rows, so that packing once serves both.
 func (pl *planner) packsOnce(a, b schedule.Gemm) bool {
 	if !a.TransA || !b.TransA || a.A != b.A || a.Accumulate != b.Accumulate || a.B.M.Packed || b.B.M.Packed {
 		return false

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processors lists those that this process may run on. It asks once, before any
-// thread is bound: later answers would depend on the thread that asks.
+// processors lists the processors that this process may run on. It asks the system once, before any
+// thread is bound, since later answers depend on the thread that asks.
 var processors = sync.OnceValue(func() []int {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) != nil {
@@ -26,27 +26,27 @@ var processors = sync.OnceValue(func() []int {
 	return out
 })
 
-// bind keeps the calling thread on one processor.
+// bind binds the calling thread to one processor.
 func bind(processor int) {
 	var set unix.CPUSet
 	set.Set(processor)
 	_ = unix.SchedSetaffinity(0, &set)
 }
 
-// leader reports whether the calling thread is the process's first one. That one
-// never ends, and /proc shows its binding as the process's.
+// leader reports whether the calling thread is the process's first one. That thread never ends, and
+// /proc shows its binding as the process's.
 func leader() bool { return unix.Gettid() == unix.Getpid() }
 
-// yield lets another thread of the system have the processor.
+// yield lets the system run another thread on this processor.
 func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
-// nap sleeps for some microseconds.
+// nap sleeps for 20 microseconds.
 func nap() {
 	t := unix.NsecToTimespec(20_000)
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
 }
 
-// available is the number of bytes that new programs can have.
+// available returns the bytes of memory that new programs can use; 0: unknown.
 func available() int64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -61,7 +61,7 @@ func available() int64 {
 	return 0
 }
 
-// model is the processor's name.
+// model returns the processor's name, or "".
 func model() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {
@@ -72,8 +72,8 @@ func model() string {
 	return ""
 }
 
-// allocate returns n zeroed floats outside the garbage-collected heap, in large
-// pages where the system has them, and the function that frees them.
+// allocate returns n zeroed floats outside the garbage-collected heap, in huge pages if the system
+// has them, and the function that frees them.
 func allocate(n int) ([]float32, func() error, error) {
 	size := (4*n + pageSize - 1) / pageSize * pageSize
 	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -81,7 +81,7 @@ func allocate(n int) ([]float32, func() error, error) {
 		return nil, nil, err
 	}
 	if size >= hugePage {
-		_ = unix.Madvise(mem, unix.MADV_HUGEPAGE) // advice
+		_ = unix.Madvise(mem, unix.MADV_HUGEPAGE) // only advice
 	}
 	return floats(mem)[:n], func() error { return unix.Munmap(mem) }, nil
 }

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// processors is unknown: threads are not bound.
+// processors returns nil, for unknown: threads are not bound.
 func processors() []int { return nil }
 
 func bind(int) {}
 
-// leader matters where threads are bound.
+// leader returns false: it matters only if threads are bound.
 func leader() bool { return false }
 
 func yield() { runtime.Gosched() }
 
-// nap sleeps for some microseconds.
+// nap sleeps for 20 microseconds.
 func nap() { time.Sleep(20 * time.Microsecond) }
 
-// available is unknown.
+// available returns 0, for unknown.
 func available() int64 { return 0 }
 
-// model is unknown; see Open.
+// model returns "", for unknown; see Info.
 func model() string { return "" }
 
 // allocate returns n zeroed floats and the function that frees them.

@@ -10,8 +10,8 @@ import (
 
 var _ device.Caller = (*program)(nil)
 
-// Call implements device.Caller. The first worker writes inputs, runs and reads outputs. The others stay
-// awake between calls: to wake a thread takes ten times as long as a small layer.
+// Call implements device.Caller. The first worker writes inputs, runs and reads outputs. The other
+// workers stay awake between calls: waking a thread takes ten times as long as a small layer.
 func (p *program) Call(c device.Calls) (device.Called, error) {
 	in, err := p.reach(c.In, c.Each)
 	if err != nil {
@@ -42,14 +42,14 @@ func (p *program) Call(c device.Calls) (device.Called, error) {
 	return all, err
 }
 
-// A session is some runs in a row. The workers that they need stay awake from the first to the last.
+// A session is a number of runs in a row. The workers that they need stay awake throughout.
 type session struct {
 	*program
 	runs int
 }
 
-// together wakes the workers and waits for the end of all runs. The first worker leads: it asks for runs, one
-// or several at a time.
+// together wakes the workers, calls lead on the first one, and waits for the end of all runs. Lead
+// calls run for one or several runs at a time.
 func (s session) together(lead func(run func(n int))) error {
 	if s.closed {
 		return errClosed
@@ -60,7 +60,7 @@ func (s session) together(lead func(run func(n int))) error {
 	}
 	done, pool := s.done, s.device.pool
 	err := pool.on(s.seats[:s.awake], func(w int) {
-		pool.meet(s.ready, w, s.awake) // all are awake
+		pool.meet(s.ready, w, s.awake) // all workers are awake now
 		if w > 0 {
 			s.follow(w)
 			return
@@ -89,7 +89,8 @@ func (s session) together(lead func(run func(n int))) error {
 	return nil
 }
 
-// lead is n runs by the first worker, who waits for the end of the last. So many were done before.
+// lead executes n runs as the first worker and waits for the end of the last one. done counts the
+// runs before.
 func (s session) lead(done uint64, n int) {
 	if s.teams == 1 {
 		for r := range n {
@@ -102,12 +103,12 @@ func (s session) lead(done uint64, n int) {
 	for r := range n {
 		s.byStream(0, done+uint64(r))
 	}
-	for i := range s.progress { // the other teams' last operations
+	for i := range s.progress { // wait for the other teams' last operations
 		s.device.pool.await(&s.progress[i], end*uint64(len(s.queues[i])))
 	}
 }
 
-// follow is all runs by another worker, who leads a team or helps.
+// follow executes all runs as another worker, which leads a team or helps in one.
 func (s session) follow(w int) {
 	team := 0
 	for s.first(team+1) <= w {
@@ -125,7 +126,8 @@ func (s session) follow(w int) {
 	s.team[team].dismiss(s.device.pool)
 }
 
-// needed is how many of so many workers run some nodes as one team: one where it shares none.
+// needed returns how many of so many workers are needed to run some nodes as one team: one if it
+// shares none of them.
 func needed(nodes []node, workers int) int {
 	for i := range nodes {
 		if nodes[i].pieces > 0 && nodes[i].takers != 1 {

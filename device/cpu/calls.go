@@ -12,9 +12,10 @@ func (w *persistent) inOneCall(bands int) bool {
 	return w.batch == 1 && w.recurrence != nil && (w.input != nil || w.calls(w.largest(bands)))
 }
 
-// calls reports whether all steps of so many units of one sequence take less time in one call than a product and
-// cells at each step. Products of a step read weights beyond L2 in turn, from either end. AVX2 has registers for the sums of one strip of each gate, and products of a step read more
-// strips side by side, which pays where weights come from far.
+// calls reports whether all steps of so many units of one sequence are faster in one call than as a
+// product and a cell per step. If weights exceed L2, products of successive steps read them from
+// alternate ends. With AVX2, one call keeps sums of only one strip of each gate in registers.
+// Products of a step read more strips side by side, which pays if weights come from far away.
 func (w *persistent) calls(units int) bool {
 	const far = 4
 	switch bytes := w.bytes(units); {
@@ -29,10 +30,11 @@ func (w *persistent) calls(units int) bool {
 	}
 }
 
-// oneByOne reports whether a worker runs each of so many sequences in one call, rather than steps of all of
-// them: where the nearest cache holds the weights, or there are few sequences to read them for. To start one takes as
-// long as a step or two. With AVX-512, tiles of several sequences are faster than any that reads weights of more than
-// three lines of units, or four of one gate, for each.
+// oneByOne reports whether a worker runs each of rows sequences in one call, rather than each step
+// for all of them. It does so if the nearest cache holds the weights, or if there are few sequences
+// to read them for. Starting a call takes as long as a step or two. With AVX-512, tiles of several
+// sequences are faster than calls once there are more than three lines of units, or four with one
+// gate.
 func (w *persistent) oneByOne(rows int) bool {
 	const few, lines = 4, 3
 	wide := w.program.device.kernels.Level() >= simd.AVX512
@@ -49,10 +51,11 @@ func (w *persistent) oneByOne(rows int) bool {
 	return rows == 1 && len(w.weights) > 1 && w.calls(w.hidden)
 }
 
-// pairs reports whether a band of so many units computes two vectors at once: with AVX-512 those of near weights,
-// which are read as fast as states are broadcast, unless an input product is formed among its own, and those of one
-// product, which are then read from two places. With AVX2 two vectors are a strip, which is read once for both; layers
-// of two near strips and several gates were slower.
+// pairs reports whether a band of so many units computes two vectors at once. With AVX-512 this
+// pays for near weights, which are read as fast as states are broadcast, unless the band also forms
+// an input product. It always pays for a single recurrent product, whose weights are then read from
+// two places. With AVX2, two vectors are a strip, which is read once for both; layers of two near
+// strips and several gates were slower.
 func (w *persistent) pairs(units int) bool {
 	switch {
 	case len(w.weights) == 1:
@@ -66,5 +69,5 @@ func (w *persistent) pairs(units int) bool {
 // near reports whether the nearest cache holds the weights of so many units.
 func (w *persistent) near(units int) bool { return w.bytes(units) <= nearest() }
 
-// bytes are those of the weights of so many units.
+// bytes returns the bytes of the weights of so many units.
 func (w *persistent) bytes(units int) int { return 4 * len(w.weights) * w.hidden * units }

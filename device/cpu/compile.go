@@ -11,11 +11,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A binder binds the operations of a program to memory, while the program is compiled. Most operations of a
-// step are those of the step before, so it keeps what it made of them.
+// A binder binds the operations of a program to memory while the program is compiled. Most
+// operations of a step equal those of the step before, so it reuses what it has made for them.
 type binder struct {
 	*program
-	here struct{ first, members int } // the workers that the operation at hand is for
+	here struct{ first, members int } // the workers that will run the current operation
 
 	fused  map[cellPass]*fused.Kernel
 	maps   map[cell.Op]kernel
@@ -73,9 +73,9 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	return p, nil
 }
 
-// bind turns operations into work.
+// bind turns all operations into nodes.
 func (p *binder) bind() error {
-	p.here.members = p.device.workers // while it is prepared, all are one team
+	p.here.members = p.device.workers // all workers prepare as one team
 	for _, op := range p.schedule.Prepare {
 		w, err := p.work(op)
 		if err != nil {
@@ -83,7 +83,7 @@ func (p *binder) bind() error {
 		}
 		p.prepare = append(p.prepare, node{work: w, pieces: 1})
 	}
-	place := make([]uint32, len(p.schedule.Nodes)) // per node, its place in its stream
+	place := make([]uint32, len(p.schedule.Nodes)) // per node, its position in its stream
 	of := make([]int, p.schedule.Streams)          // per stream, its nodes so far
 	for i, n := range p.schedule.Nodes {
 		place[i] = uint32(of[n.Stream])
@@ -138,8 +138,8 @@ func (p *binder) bind() error {
 	return nil
 }
 
-// turnBack has every other product by the same packed weights go through them from their end. They are
-// read from step to step, and what was read last is still in a cache.
+// turnBack makes every other product with the same packed weights read them from their end. Steps
+// read the same weights again and again, and those that were read last are still in a cache.
 func (p *binder) turnBack() {
 	backward := map[schedule.View]bool{}
 	for i, n := range p.schedule.Nodes {

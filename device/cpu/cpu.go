@@ -1,14 +1,12 @@
 // Package cpu runs schedules on the host.
 //
-// Streams are queues. A team of workers serves one stream or several. It takes the
-// first operation in program order whose waits are over, and splits large
-// operations over its workers. A schedule with one stream therefore runs on all
-// workers, operation after operation. With many streams each worker can run its
-// own operations.
+// Streams are queues. A team of workers serves one stream or several. It takes the first operation
+// in program order whose waits are over, and splits large operations among its workers. A schedule
+// with one stream therefore runs on all workers, one operation after another. With many streams
+// each worker can run its own operations.
 //
-// Products read weights that Pack has arranged in panels, in 16 bits where the
-// schedule asks for it. The instruction set found at run time selects the kernels.
-// A run allocates and prints nothing.
+// Products read weights that Pack has arranged in panels, in 16 bits if the schedule asks for it.
+// The instruction set found at run time selects the kernels. A run allocates and prints nothing.
 package cpu
 
 import (
@@ -28,13 +26,13 @@ import (
 	"rnnbench/device/cpu/topology"
 )
 
-// Options choose among what the host has.
+// Options say which of the host's resources to use.
 type Options struct {
-	Threads int         // workers; 0: one per processor, or as many as a control group's quota lasts for
-	Level   *simd.Level // instruction set; nil: the best there is
+	Threads int         // workers; 0: one per processor, but no more than a control group's quota allows
+	Level   *simd.Level // instruction set; nil: the best available
 
-	// Group has the other replicas that train with this one. They share the processors out:
-	// each has its part of them, and at least one worker.
+	// Group joins the replicas that train together. They divide the processors among themselves,
+	// and each has at least one worker.
 	Group *allreduce.Group
 }
 
@@ -44,7 +42,7 @@ type Device struct {
 	pool  *pool
 	meter *rapl
 
-	eviction [][]byte // per worker, what Evict goes through
+	eviction [][]byte // per worker, the memory that Evict writes to
 }
 
 // MaxThreads bounds Options.Threads.
@@ -75,8 +73,8 @@ func Open(o Options) (*Device, error) {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
 	d := &Device{planner: planner{workers: o.Threads, kernels: kernels, gemm: gemm.New(kernels, gemm.DetectL2()), group: o.Group}, meter: newRAPL()}
-	// Workers hold their scheduler slots while they spin: with one more, other
-	// goroutines (signals, timers) never wait for a worker to be preempted.
+	// Workers hold their scheduler slots while they spin. With one slot more, other goroutines
+	// (signals, timers) never wait for a worker to be preempted.
 	if n := d.workers + spare; runtime.GOMAXPROCS(0) < n {
 		runtime.GOMAXPROCS(n)
 	}
@@ -101,10 +99,11 @@ func (d *Device) Info() device.Info {
 	}
 }
 
-// hostTopology is what this process may use of the host. It is read once, since it does not change.
+// hostTopology returns the part of the host that this process may use. It is read once, since it
+// does not change.
 var hostTopology = sync.OnceValue(func() *topology.Topology {
 	allowed := processors()
-	if len(allowed) == 0 { // they cannot be told, and threads are not bound
+	if len(allowed) == 0 { // unknown: threads are not bound
 		for i := range runtime.NumCPU() {
 			allowed = append(allowed, i)
 		}
@@ -112,7 +111,7 @@ var hostTopology = sync.OnceValue(func() *topology.Topology {
 	return topology.Read(os.DirFS("/"), allowed)
 })
 
-// slug keeps what can be part of a file name.
+// slug turns a processor's name into lower-case words joined by hyphens, for file names.
 func slug(s string) string {
 	s = strings.NewReplacer("(R)", "", "(TM)", "", "(tm)", "", "CPU", "", "Processor", "").Replace(s)
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })

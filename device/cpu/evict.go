@@ -8,12 +8,12 @@ import (
 
 var _ device.Evicter = (*Device)(nil)
 
-// leastEvict is what Evict goes through at least, in bytes: more than the last
-// cache of most machines, where it is not known.
+// leastEvict is the least number of bytes that Evict writes: more than the last cache of most
+// machines, in case its size is unknown.
 const leastEvict = 64 << 20
 
-// Evict implements device.Evicter: every worker fills its own caches, and all
-// together the last one, twice over with other data.
+// Evict implements device.Evicter. Every worker writes to twice the size of its L2, and all workers
+// together to twice the size of the last cache.
 func (d *Device) Evict() error {
 	if d.eviction == nil {
 		each := max(leastEvict, 2*cpuid.CPU.Cache.L3)/d.workers + 2*max(0, cpuid.CPU.Cache.L2)

@@ -2,11 +2,12 @@
 
 package cpu
 
-// flushes reports whether workers take denormal numbers for zeros.
+// flushes reports whether workers treat denormal numbers as zeros.
 const flushes = true
 
-// flush has the calling thread take denormal numbers for zeros and store zeros instead, as GPUs do. Gradients that die away
-// over many steps become denormal, and an instruction with one takes more than a hundred cycles.
+// flush makes the calling thread treat denormal operands and results as zeros, as GPUs do.
+// Gradients that vanish over many steps become denormal, and an instruction with a denormal number
+// takes more than a hundred cycles.
 //
 //go:noescape
 func flush()

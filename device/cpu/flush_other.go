@@ -2,7 +2,7 @@
 
 package cpu
 
-// flushes reports whether workers take denormal numbers for zeros.
+// flushes reports whether workers treat denormal numbers as zeros.
 const flushes = false
 
 // flush does nothing: this build has no assembly.

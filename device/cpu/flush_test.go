@@ -9,8 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestDenormalNumbersAreZeros on every worker, where a build has assembly, and only there: the program that uses the device
-// keeps its own.
+// TestDenormalNumbersAreZeros checks that every worker treats denormal numbers as zeros, if the
+// build has assembly. Other threads of the program must not.
 func TestDenormalNumbersAreZeros(t *testing.T) {
 	if !flushes {
 		t.Skip("this build has no assembly")

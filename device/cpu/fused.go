@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A fusedCell runs a cell's whole program on vectors of units, with everything
-// between its operations in registers.
+// A fusedCell runs a cell's whole program on vectors of units and keeps intermediate values in
+// registers.
 type fusedCell struct {
 	kernel     *fused.Kernel
 	vectors    []matrix // in the kernel's order
@@ -20,10 +20,10 @@ type fusedCell struct {
 	kept       kept
 }
 
-// block is the least number of units worth a call.
+// block is the number of units that are worth a call of the kernel.
 const block = 256
 
-// pass is the forward pass for training, or inference.
+// pass returns the forward pass for training, or inference.
 func pass(train bool) fused.Pass {
 	if train {
 		return fused.Forward
@@ -31,7 +31,7 @@ func pass(train bool) fused.Pass {
 	return fused.Inference
 }
 
-// stepCell is the cell of one step, or its gradient.
+// A stepCell is the cell of one step, or its gradient.
 type stepCell interface {
 	schedule.Op
 	Vector(cell.Ref) schedule.View
@@ -54,7 +54,7 @@ func (p *binder) fuse(op stepCell, c *cell.Cell, pass fused.Pass, state schedule
 }
 
 func (w *fusedCell) share(part, parts int, s *scratch) {
-	if w.rows == 1 { // share its units
+	if w.rows == 1 { // split the row's units among the parts
 		if from, to := span(w.cols, line, part, parts); from < to {
 			w.run(0, from, to, s)
 		}
@@ -70,7 +70,7 @@ func (w *fusedCell) share(part, parts int, s *scratch) {
 	}
 }
 
-// run advances units from … to of a row.
+// run runs the cell on units from … to-1 of a row.
 func (w *fusedCell) run(row, from, to int, s *scratch) {
 	v := s.vectors[:len(w.vectors)]
 	for i := range w.vectors {
@@ -80,7 +80,7 @@ func (w *fusedCell) run(row, from, to int, s *scratch) {
 	w.kernel.Run(v, to-from)
 }
 
-// A shape is what the scratch of a product depends on.
+// A shape holds all that the scratch memory of a product depends on.
 type shape struct {
 	m, n, k                int
 	transA, transB, packed bool
@@ -91,7 +91,7 @@ func shapeOf(op schedule.Gemm) shape {
 	return shape{m, n, k, op.TransA, op.TransB, op.B.M.Packed}
 }
 
-// newScratch is what one worker needs for s.
+// newScratch returns the scratch memory of one worker for s.
 func (pl *planner) newScratch(s *schedule.Schedule, f simd.Format, k knob.Params) scratch {
 	n := pl.needs(s, f, k)
 	return scratch{
@@ -102,28 +102,28 @@ func (pl *planner) newScratch(s *schedule.Schedule, f simd.Format, k knob.Params
 	}
 }
 
-// needs are what a worker needs at most, however the workers are grouped.
+// needs is the scratch memory of a worker: the most of any operation, however workers are grouped.
 type needs struct {
-	gemm     int // floats of products
-	vectors  int // of fused cells
-	products int // floats of the recurrent products of a band
-	parts    int // and of parts of them
-	inputs   int // floats of a block of inputs, packed
-	tiles    int // of its product
+	gemm     int // floats, for products
+	vectors  int // number of vectors of a fused cell
+	products int // floats, for the recurrent products of a band
+	parts    int // floats, for parts of these products
+	inputs   int // floats, for a block of packed inputs
+	tiles    int // number of tiles of a block's product
 
-	states      int // floats of the states that a scan carries
-	scanVectors int // of its programs
+	states      int // floats, for the states that a scan carries
+	scanVectors int // number of vectors of a scan's program
 }
 
-// tileFloats is what a tile takes.
+// tileFloats is the size of a tile in floats.
 const tileFloats = int(unsafe.Sizeof(fused.Tile{}) / 4)
 
-// floats are those of them that count as memory.
+// floats returns the floats of the needs that count as the schedule's memory.
 func (n needs) floats() int {
 	return n.gemm + n.products + n.parts + n.inputs + tileFloats*n.tiles + scanArrays*n.states
 }
 
-// scans adds what a scan needs.
+// scans adds the needs of a scan.
 func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
 	n.states = max(n.states, len(s.Cell.Recurrence.Carried)*s.Batch()*s.Hidden())
 	for _, p := range programs {
@@ -131,7 +131,8 @@ func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
 	}
 }
 
-// bands adds what a step's product needs, of all sequences or of those that one of some workers has.
+// bands adds the needs of a step's product, for all sequences and for the parts of the sequences
+// that workers may have.
 func (n *needs) bands(pl *planner, batch, units, depth int, f simd.Format) {
 	for parts := 1; parts <= pl.workers; parts++ {
 		for _, rows := range []int{batch / parts, ceil(batch, parts)} {
@@ -143,7 +144,7 @@ func (n *needs) bands(pl *planner, batch, units, depth int, f simd.Format) {
 
 func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs {
 	var most needs
-	seen := map[*cell.Instr]bool{} // programs, by the first of their instructions
+	seen := map[*cell.Instr]bool{} // programs, by their first instruction
 	vectors := func(p cell.Program) {
 		if !seen[&p[0]] {
 			seen[&p[0]], most.vectors = true, max(most.vectors, vectorsOf(p))
@@ -151,7 +152,7 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 	}
 	product := func(p gemm.Product, takers func(members int) int) {
 		seen := map[int]bool{}
-		for teams := 1; teams <= pl.workers; teams++ { // of members, or one more
+		for teams := 1; teams <= pl.workers; teams++ { // a team has this many members, or one more
 			for members := pl.workers / teams; members <= pl.workers/teams+1; members++ {
 				if n := takers(members); !seen[n] {
 					seen[n], most.gemm = true, max(most.gemm, pl.gemm.ScratchLen(&p, n))
@@ -178,7 +179,7 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 		switch op := op.(type) {
 		case schedule.Gemm:
 			of := shapeOf(op)
-			if products[of] { // as that of another step
+			if products[of] { // a product of another step had this shape
 				continue
 			}
 			products[of] = true

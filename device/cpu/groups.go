@@ -7,26 +7,28 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Workers that share a persistent operation of many sequences form groups. Each group has sequences of its own, and each
-// of its workers some of the units. Larger groups read fewer weights a worker; in smaller ones fewer meet at each step,
-// less is fetched from others, and cells run over longer rows.
+// Workers that share a persistent operation of many sequences form groups. Each group has sequences
+// of its own, and each worker of a group some of the units. In larger groups each worker reads
+// fewer weights. In smaller groups fewer workers meet at each step, fewer states come from other
+// workers, and cells run over longer rows.
 
-// What a step takes about, in nanoseconds: estimates from profiles on Sapphire Rapids. Only their ratios matter. The
-// choice by them was held to times of one to eight groups of 16 workers: see docs/notebook/many-cores.md.
+// The model of a step's time, in nanoseconds, estimated from profiles on Sapphire Rapids. Only the
+// ratios matter. The choices were compared with measured times of one to eight groups of 16
+// workers: see docs/notebook/many-cores.md.
 const (
-	flopTime   = 1 / 150.  // of products by vectors
-	tileTime   = 1 / 1500. // by tiles, which multiply tileRows sequences in the time of one
+	flopTime   = 1 / 150.  // of an operation of a product by vectors
+	tileTime   = 1 / 1500. // of one by tiles, which multiply tileRows sequences in the time of one
 	tileRows   = 16
 	rowTime    = 60.  // of calling a cell for a sequence
-	cellTime   = 3.5  // of a unit of it
+	cellTime   = 3.5  // of a unit of a sequence in a cell
 	fetchTime  = 0.25 // of a state that another worker has written
-	meetTime   = 140. // of two workers
-	farVectors = 16   // sequences whose products take as long as reading weights that L2 does not hold, by vectors
-	farTiles   = 64   // and by tiles
+	meetTime   = 140. // of two workers that meet
+	farVectors = 16   // by vectors, products of so many sequences take as long as reading weights that exceed L2
+	farTiles   = 64   // the same by tiles
 )
 
-// groupsOf is how many groups of workers run op, a persistent operation or its gradient, each its own sequences. It
-// divides the members.
+// groupsOf returns how many groups of workers run op, a persistent operation or its gradient. Each
+// group runs its own sequences. The number divides members.
 func groupsOf(pl *planner, op schedule.Op, f simd.Format, k knob.Params, members int) int {
 	batch := sequences(op)
 	if batch < 2 || k["bands"] > 0 || k["sequences"] > 0 || k["crews"] == 0 && pl.apart(op, f, k) {
@@ -38,7 +40,8 @@ func groupsOf(pl *planner, op schedule.Op, f simd.Format, k knob.Params, members
 	return cheapest(pl, op, f, members, nearL2())
 }
 
-// cheapest is how many groups a step of op takes least by, on processors with so many bytes of second cache.
+// cheapest returns the number of groups with the least time of a step of op. l2 is the size of a
+// processor's L2 in bytes.
 func cheapest(pl *planner, op schedule.Op, f simd.Format, members, l2 int) int {
 	best, least := 1, stepTime(pl, op, f, members, 1, l2)
 	for n := 2; n <= min(members/2, sequences(op)); n++ {
@@ -52,7 +55,7 @@ func cheapest(pl *planner, op schedule.Op, f simd.Format, members, l2 int) int {
 	return best
 }
 
-// stepTime is about how long a step of op takes by so many groups of workers, in nanoseconds.
+// stepTime estimates the time of a step of op with so many groups of workers, in nanoseconds.
 func stepTime(pl *planner, op schedule.Op, f simd.Format, members, groups, l2 int) float64 {
 	weights, units := pl.weights(op, f), units(op)
 	size := members / groups
@@ -60,11 +63,11 @@ func stepTime(pl *planner, op schedule.Op, f simd.Format, members, groups, l2 in
 	bands := min(size, strips)
 	own := ceil(strips, bands) * line // units of the largest band
 	rows := ceil(sequences(op), groups)
-	depth := units // values that a product reads for each sequence
+	depth := units // values of each sequence that a product reads
 	if b, ok := op.(schedule.PersistentBackward); ok {
 		depth = b.R.Rows
 	}
-	elements := weights / 4 // of all bands
+	elements := weights / 4 // weights of all bands
 	multiplied, far, each := max(rows, some), farVectors, flopTime
 	if f != simd.F32 {
 		elements = weights / 2
@@ -82,13 +85,14 @@ func stepTime(pl *planner, op schedule.Op, f simd.Format, members, groups, l2 in
 	return took
 }
 
-// A group is the part of a worker's group in an operation.
+// A group says which group of an operation a worker is in, and its place in the group.
 type group struct {
-	of          int // which one
-	place, size int // of the worker, and how many the group has
+	of          int // number of the group
+	place, size int // of the worker in the group; workers of the group
 }
 
-// group is that of a worker of so many: one of all, where they are not as many as the operation was divided for.
+// group returns the group of worker part. If parts is not the number of workers that the operation
+// was divided for, all workers are one group.
 func (b *band) group(part, parts int) group {
 	if n := len(b.meetings); n > 1 && parts == n*b.size {
 		return group{part / b.size, part % b.size, b.size}
@@ -96,7 +100,7 @@ func (b *band) group(part, parts int) group {
 	return group{0, part, parts}
 }
 
-// rowsOf are the sequences of the group of one of so many workers.
+// rowsOf returns the sequences of group g, when parts workers run the operation.
 func (b *band) rowsOf(g group, parts int) fused.Span {
 	from, to := span(b.batch, 1, g.of, parts/g.size)
 	return fused.Span{From: from, N: to - from}

@@ -14,8 +14,8 @@ import (
 
 var _ device.Prober = (*Device)(nil)
 
-// probeK is the length of the products that probe a memory: that of a layer of
-// medium size, so that a strip of weights is 32 KiB.
+// probeK is the length of the products that probe a memory. With that of a layer of medium size, a
+// strip of weights takes 32 KiB.
 const probeK = 512
 
 // Hierarchy implements device.Prober. Like the limits, its rates are the best of
@@ -65,7 +65,7 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 	return h, err
 }
 
-// few are the barriers of fewer workers than all.
+// few measures the barriers of 2, 4, 8 … workers, fewer than all.
 func (d *Device) few() (all []device.Meeting, err error) {
 	for n := 2; n < d.workers; n *= 2 {
 		barrier, _, err := d.limited(knob.Params{"workers": n}).exchange()
@@ -77,7 +77,7 @@ func (d *Device) few() (all []device.Meeting, err error) {
 	return all, nil
 }
 
-// half is how many times faster arithmetic of bf16 is than that of single precision; 0: no faster.
+// half returns the speedup of bf16 multiply-adds over single precision; 0: there are none.
 func (d *Device) half() (float64, error) {
 	l, err := d.peaks()
 	if err != nil || len(l.More) == 0 {
@@ -86,18 +86,19 @@ func (d *Device) half() (float64, error) {
 	return max(1, l.More[0].Value/l.FLOPS), nil
 }
 
-// fill makes memory real; subnormal numbers would slow products down.
+// fill writes to memory, so that the system allocates it. The values are normal, since subnormal
+// numbers would slow products down.
 func fill(a []float32) {
 	for i := range a {
 		a[i] = 1.0 / 1024
 	}
 }
 
-// readRate is the rate at which each worker reads an array of its own, of so
-// many bytes, in products of one row.
+// readRate returns the bytes per second at which each worker reads an array of its own, of so many
+// bytes, in products of one row.
 func (d *Device) readRate(bytes int) (float64, error) {
-	// Calls of as many strips as there are: with fewer, additions would wait for
-	// each other. In the smallest memory they are shorter instead.
+	// Each call reads the most strips possible: with fewer, additions would wait for each other. In
+	// the smallest memory calls are shorter instead.
 	most := d.kernels.MaxStrips(1)
 	k := max(1, min(probeK, bytes/(4*simd.StripWidth*most)))
 	strips := max(1, bytes/(4*simd.StripWidth*k*most)) * most
@@ -106,8 +107,8 @@ func (d *Device) readRate(bytes int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Each trial reads many megabytes, so that its beginning and end do not
-	// count, and the array once at least.
+	// Each trial reads many megabytes, so that its beginning and end do not count, and the whole
+	// array at least once.
 	const trials, atLeast = 10, 32 << 20
 	rounds := max(1, atLeast/(4*size))
 	a, n := make([]float32, k), strips*simd.StripWidth
@@ -143,8 +144,9 @@ func (d *Device) tiles(b, a, c []float32, rows, k, strips int) {
 	}
 }
 
-// arithmetic is what one worker does in products and in cells from its nearest
-// memory, while all do. The cells are bands of an LSTM.
+// arithmetic returns the rates of one worker in products and in cells with data in its nearest
+// memory, while all workers do the same: FLOP/s, and sigmoids and hyperbolic tangents per second.
+// The cells are bands of an LSTM.
 func (d *Device) arithmetic() (flops, pointwise float64, err error) {
 	const trials, k, rounds, units = 12, 128, 1000, 128
 	rows := d.kernels.MaxRows()
@@ -184,13 +186,13 @@ func (d *Device) arithmetic() (flops, pointwise float64, err error) {
 	return flops, pointwise, nil
 }
 
-// exchange has all workers take turns at a barrier, with nothing to say and with
-// a part of a vector each that everybody then reads, after a little work as in a
-// step: what counts is by how much the best trial is longer for that.
+// exchange measures a barrier of all workers, without data and with a vector of which each worker
+// writes a part and reads all. Before each barrier comes a little work, as in a step. The results
+// come from the differences between the best trials with and without the barrier and the vector.
 //
-// A host may move the processors of a virtual machine to the threads of one core at
-// times. Then meetings take a third, and work twice as long: without work the best
-// meeting would be of another machine than the best product.
+// A host may at times place the processors of a virtual machine on the threads of one core. Then
+// barriers take a third of the time, and work twice as long. Without the work, the best barrier and
+// the best product would be measured on different machines.
 func (d *Device) exchange() (barrier, rate float64, err error) {
 	if d.workers == 1 {
 		return 0, 0, nil
@@ -205,14 +207,14 @@ func (d *Device) exchange() (barrier, rate float64, err error) {
 	}
 	states := make([]float32, 2*d.workers*part)
 	meeting := d.pool.barrier(d.workers, 0, d.workers)
-	least := [3]float64{math.Inf(1), math.Inf(1), math.Inf(1)} // seconds of a round: work, with a barrier, with a vector
+	least := [3]float64{math.Inf(1), math.Inf(1), math.Inf(1)} // seconds of a round: work alone, with a barrier, with a vector too
 	for range trials {
 		for what := range least {
 			sec, err := d.together(func(w int) {
 				own := &workers[w]
 				for i := range rounds {
 					d.tiles(own.b, own.a, own.c, rows, k, strips)
-					now := states[i%2*d.workers*part:][:d.workers*part] // two in turn, so that one barrier is enough
+					now := states[i%2*d.workers*part:][:d.workers*part] // two vectors in turn, so that one barrier is enough
 					if what == 2 {
 						d.kernels.Scale(now[w*part:(w+1)*part], now[w*part:(w+1)*part], 1)
 					}

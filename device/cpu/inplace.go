@@ -5,7 +5,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// asRun is s as so many teams run it.
+// asRun returns s as so many teams run it: with inPlace if there is one team and no 16-bit weights.
 func asRun(s *schedule.Schedule, f simd.Format, teams int) *schedule.Schedule {
 	if teams == 1 && f == simd.F32 {
 		return inPlace(s)
@@ -13,11 +13,12 @@ func asRun(s *schedule.Schedule, f simd.Format, teams int) *schedule.Schedule {
 	return s
 }
 
-// inPlace is s, a schedule that runs in program order, with products that read weights as they are
-// stored where each run would pack these for one product alone, as in training, whose runs change
-// weights. The product packs them block by block as it goes, and the blocks stay in a cache.
+// inPlace returns s without the packing of weights that a run does for one product alone, as in
+// training, whose runs change the weights. That product then reads the weights as they are stored.
+// It packs them block by block as it goes, and the blocks stay in a cache. It is for schedules that
+// run in program order.
 func inPlace(s *schedule.Schedule) *schedule.Schedule {
-	drop := map[int]int{} // node of the product by that of the packing
+	drop := map[int]int{} // node of a packing to node of its product
 	for i, n := range s.Nodes {
 		if pack, ok := n.Op.(schedule.Pack); ok {
 			if j := onlyProduct(s, pack, i); j >= 0 {
@@ -30,7 +31,7 @@ func inPlace(s *schedule.Schedule) *schedule.Schedule {
 	}
 	out := *s
 	out.Nodes = make([]schedule.Node, 0, len(s.Nodes)-len(drop))
-	place := make([]int, len(s.Nodes)) // of a node in out
+	place := make([]int, len(s.Nodes)) // of each node in out
 	products := map[int]schedule.Pack{}
 	for i, j := range drop {
 		products[j] = s.Nodes[i].Op.(schedule.Pack)
@@ -57,8 +58,8 @@ func inPlace(s *schedule.Schedule) *schedule.Schedule {
 	return &out
 }
 
-// onlyProduct is the node of the product that alone reads what node i packs, and could as well read
-// the weights themselves; -1: there is none.
+// onlyProduct returns the node of the only product that reads what node i packs, if it could as
+// well read the weights themselves; otherwise -1.
 func onlyProduct(s *schedule.Schedule, pack schedule.Pack, i int) int {
 	at := -1
 	for j, n := range s.Nodes {
@@ -68,7 +69,7 @@ func onlyProduct(s *schedule.Schedule, pack schedule.Pack, i int) int {
 			}
 			g, ok := n.Op.(schedule.Gemm)
 			switch {
-			case v.M == pack.Src.M: // changed after the product alone
+			case v.M == pack.Src.M: // the weights may change only after the product
 				if at < 0 {
 					return -1
 				}

@@ -12,35 +12,36 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An input is the product ahead of a persistent operation, of one sequence's inputs by the weights of all
-// gates. While the operation runs a block of steps, it forms the product of the next block. Where all
-// workers have a band they form its columns among their own products, which are bound by reading weights,
-// as the other is by multiply-adds; else those that have none form all of it. The former takes the registers of
-// AVX-512.
+// An input is the product before a persistent operation: one sequence's inputs by the weights of
+// all gates. While the operation runs a block of steps, it computes the product of the next block.
+// If all workers have a band, they compute its columns among their own products: those are bound by
+// reading weights, and the input product by multiply-adds. This takes the registers of AVX-512. If
+// some workers have no band, those compute all of it.
 type input struct {
 	product         // of all steps
-	first   product // of the first block, which goes ahead
-	block   int     // steps of the others, at most
+	first   product // of the first block, computed before all steps
+	block   int     // steps of the other blocks, at most
 
 	in, out       track
-	helped        bool    // by workers without a band
-	begun, formed counter // of the blocks behind the first, in this run
+	helped        bool    // workers without a band compute it
+	begun, formed counter // blocks after the first, in this run
 }
 
-// aheadBlock is how many steps are a block unless the knob says otherwise, and aheadFar where the weights of
-// both products take more than a third of the last cache: each block reads those of the input once.
+// aheadBlock is the default number of steps of a block. It is aheadFar if the weights of both
+// products exceed a third of the last cache, since each block reads the input's weights once.
 const (
 	aheadBlock = fused.TileRows
 	aheadFar   = 4 * aheadBlock
-	leastL3    = 8 << 20 // where its size is not known
+	leastL3    = 8 << 20 // used if its size is unknown
 
-	// startSteps is how many steps of a small layer make up for sixteen steps' product ahead of all, and for
-	// starting a block.
+	// startSteps is the number of steps of a small layer per aheadBlock steps of a block. Longer
+	// blocks mean fewer starts of a block, but also a longer first block before all steps.
 	startSteps = 128
 )
 
-// inputs are the blocks of the products that the persistent operations behind them can form, by the node of
-// the product. Where one team does not run all nodes in program order, no other may wait for the product.
+// inputs returns, by node of the product, the block of steps of each input product that the
+// persistent operation after it can compute. Unless one team runs all nodes in program order, no
+// other node may wait for the product.
 func (pl *planner) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, ordered bool) map[int]int {
 	blocks := map[int]int{}
 	among := fused.Forms(pl.kernels.Level())
@@ -48,7 +49,7 @@ func (pl *planner) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, or
 		return blocks
 	}
 	awaited := map[int]bool{}
-	if !ordered { // else nobody asks, and there may be millions
+	if !ordered { // otherwise it is not needed, and there may be millions of nodes
 		for _, n := range s.Nodes {
 			for _, i := range n.Wait {
 				awaited[i] = true
@@ -69,21 +70,22 @@ func (pl *planner) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, or
 	return blocks
 }
 
-// helps reports whether some of the workers, all in one team, have no band of op, and form the product ahead of it.
-// That of a small layer of one gate takes less time than a worker needs to read what another has written.
+// helps reports whether some workers of the one team have no band of op and compute the product
+// before it. For a small layer of one gate it returns false: its product takes less time than a
+// worker needs to read what another one has written.
 func (pl *planner) helps(op schedule.Persistent, f simd.Format, k knob.Params) bool {
 	bands := min(pl.workers, ceil(op.Hidden(), line))
 	if most := pl.most(op, f, k, pl.workers, true); most > 0 {
 		bands = min(bands, most)
 	}
-	if k["bands"] == 0 && pl.weights(op, f) <= nearest() { // as forms has it
+	if k["bands"] == 0 && pl.weights(op, f) <= nearest() { // as in forms
 		bands = 1
 	}
 	return bands < pl.workers && (len(op.R) > 1 || 2*pl.weights(op, f) >= nearest())
 }
 
-// formed is how many steps the longest of the persistent operations of s has that can form a product; 0: there
-// is none.
+// formed returns the most steps of a persistent operation of s that can compute its input product;
+// 0: there is none.
 func (pl *planner) formed(s *schedule.Schedule) int {
 	most := 0
 	if s.Precision == schedule.FP32 {
@@ -94,8 +96,8 @@ func (pl *planner) formed(s *schedule.Schedule) int {
 	return most
 }
 
-// ahead is how many steps are a block; 0: all, and nothing is formed while they run. Weights that come from
-// memory are read as rarely as possible.
+// ahead returns the steps of a block; 0: the whole product runs before all steps. Weights that come
+// from memory are read as rarely as possible.
 func (pl *planner) ahead(g schedule.Gemm, op schedule.Persistent, k knob.Params) int {
 	block := k["ahead"]
 	if block == 0 {
@@ -117,18 +119,18 @@ func (pl *planner) ahead(g schedule.Gemm, op schedule.Persistent, k knob.Params)
 	return block
 }
 
-// firstBlock leaves whole tiles to the other blocks.
+// firstBlock returns the steps of the first block, so that the other blocks have whole tiles.
 func firstBlock(steps, block int) int { return block + steps%fused.TileRows }
 
-// isInput reports whether g is the whole input product of op, which leaves alone what g reads.
+// isInput reports whether g is the whole input product of op, and op does not write what g reads.
 func isInput(g schedule.Gemm, op schedule.Persistent) bool {
 	return g.C == op.X && g.B.M.Packed && !g.TransA && !g.Accumulate && !slices.ContainsFunc(op.Writes(), func(w schedule.View) bool {
 		return slices.ContainsFunc(g.Reads(), func(r schedule.View) bool { return r.M == w.M })
 	})
 }
 
-// form has n, a persistent operation behind a product, form it in blocks of so many steps, and reports whether
-// it does.
+// form makes n, a persistent operation after a product, compute that product in blocks of so many
+// steps, if forms allows it. It reports whether it does.
 func (p *binder) form(n *node, op schedule.Gemm, block int) bool {
 	w, members, parts := n.work.(*persistent), p.members(n.stream%p.teams), 1
 	if n.pieces > 0 {
@@ -151,14 +153,14 @@ func (p *binder) form(n *node, op schedule.Gemm, block int) bool {
 	return true
 }
 
-// forms reports whether w forms the product ahead of it, in how many bands, and whether workers without a
-// band help. It settles how many workers have one.
+// forms reports whether w computes the product before it, in how many bands, and whether workers
+// without a band help. It sets w.most to 1 for weights that the nearest cache holds.
 func (w *persistent) forms(k knob.Params, members, parts int) (bands int, helped, ok bool) {
 	if w.recurrence == nil {
 		return 0, false, false
 	}
 	if k["bands"] == 0 && w.near(w.hidden) && members > 1 {
-		w.most = 1 // two bands would take less time if both had to wait for the product
+		w.most = 1 // two bands are faster only if both have to wait for the product
 	}
 	_, _, bands = w.own(0, parts)
 	helped = bands < members
@@ -166,7 +168,7 @@ func (w *persistent) forms(k knob.Params, members, parts int) (bands int, helped
 	return bands, helped, helped || among
 }
 
-// start is ahead of all steps: the first block of the product, by all workers.
+// start computes the first block of the product with all workers, before all steps.
 func (in *input) start(part, parts int, pool *pool, meeting *barrier, s *scratch) {
 	if part == 0 {
 		in.begun.Store(0)
@@ -178,8 +180,8 @@ func (in *input) start(part, parts int, pool *pool, meeting *barrier, s *scratch
 	}
 }
 
-// one forms a block that nobody has begun, and says so once those before it are there. It reports whether
-// there was one.
+// one computes a block that no worker has begun, and publishes it after the blocks before it. It
+// returns false if there is no such block.
 func (in *input) one(pool *pool, s *scratch) bool {
 	block := in.begun.Add(1) - 1
 	from := in.first.M + int(block)*in.block
@@ -195,7 +197,7 @@ func (in *input) one(pool *pool, s *scratch) bool {
 	return true
 }
 
-// await waits until so many blocks behind the first are there, and forms others meanwhile.
+// await waits until so many blocks after the first are published, and computes others meanwhile.
 func (in *input) await(blocks int, pool *pool, s *scratch) {
 	for in.formed.Load() < uint64(blocks) {
 		if !in.one(pool, s) {
@@ -204,15 +206,16 @@ func (in *input) await(blocks int, pool *pool, s *scratch) {
 	}
 }
 
-// waits reports whether bands wait for their weights: the nearest cache does not hold them, by a factor as
-// large as that by which a band may exceed the mean, since it has as much more of the input product.
+// waits reports whether bands wait for their weights, because the nearest cache does not hold them.
+// The limit is raised by the ratio of the largest band to the mean, since the largest has as much
+// more of the input product.
 func (w *persistent) waits(bands int) bool {
 	mean := float64(w.hidden) / float64(bands)
 	return 4*float64(len(w.weights)*w.hidden)*mean > float64(nearest())*float64(w.largest(bands))/mean
 }
 
-// tiles packs the inputs of rows steps from at on, and appends to t the tiles of their products for units
-// from … to of each gate.
+// tiles packs the inputs of rows steps from step at on. It appends to t the tiles of their products
+// for units from … to-1 of each gate.
 func (in *input) tiles(t []fused.Tile, k *simd.Kernels, packed []float32, at, rows, from, to, hidden int) []fused.Tile {
 	for row := 0; row < rows; row += fused.TileRows {
 		k.Transpose(packed[row*in.K:], in.in.at(at+row, 0), fused.TileRows, in.in.step, in.K, fused.TileRows)
@@ -229,7 +232,7 @@ func (in *input) tiles(t []fused.Tile, k *simd.Kernels, packed []float32, at, ro
 	return t
 }
 
-// tilesOf is how many tiles there are at most, of a block of a product of so many columns.
+// tilesOf returns the most tiles of a block of a product of so many columns.
 func tilesOf(columns, hidden, block int) int {
 	return (ceil(columns, line) + columns/hidden) * ceil(block, fused.TileRows)
 }

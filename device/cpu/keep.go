@@ -7,23 +7,25 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A kept tells of a cell's vectors which sequences begin anew: these read 0 in the place of some vectors. A row
-// of 0 takes the place of theirs, so that no kernel knows of it. See schedule.Cell.
+// A kept says which sequences begin anew at a step. Such a sequence reads zeros instead of some of
+// the cell's vectors: a row of zeros is passed in their place, so kernels need not know. See
+// schedule.Cell.
 type kept struct {
-	all  ones    // those of a step after the other
-	by   []ones  // of these, the rows of the first step by which vectors are read
-	of   [][]int // which vectors, for each of by
+	all  ones    // one per step and sequence, in the order of steps
+	by   []ones  // distinct columns by which vectors are read, at the first step
+	of   [][]int // for each of by, the vectors that it applies to
 	zero []float32
 }
 
-// Ones are a column of ones and zeros, as far as it goes.
+// Ones is a column of ones and zeros, from its first row to the end of memory.
 type ones struct {
 	data   []float32
 	stride int
 	view   schedule.View
 }
 
-// kept is that of vectors that are read as of says; the zero value where no sequence begins anew.
+// kept returns the resets of op. of returns the column by which a vector is read. The result is the
+// zero value if no sequence begins anew.
 func (p *binder) kept(op schedule.Op, vectors []cell.Ref, of func(cell.Ref) schedule.View, units int) kept {
 	if schedule.Keeping(op).Empty() {
 		return kept{}
@@ -47,13 +49,15 @@ func (p *binder) kept(op schedule.Op, vectors []cell.Ref, of func(cell.Ref) sche
 	return k
 }
 
-// some reports whether sequences may begin anew.
+// some reports whether any sequence may begin anew.
 func (k *kept) some() bool { return k.all.data != nil }
 
-// anew reports whether a sequence does, given the row of its step and sequence.
+// anew reports whether the sequence of a row begins anew. There is a row for each step and
+// sequence.
 func (k *kept) anew(row int) bool { return k.some() && k.all.data[row*k.all.stride] == 0 }
 
-// zeroes has v, the vectors of a sequence, be 0 where it begins anew, given the row of its step and sequence.
+// zeroes replaces those of v, the vectors of a sequence, that read as 0 if it begins anew. row is
+// that of its step and sequence.
 func (k *kept) zeroes(v [][]float32, row int) {
 	for at := range k.by {
 		if o := &k.by[at]; o.data[row*o.stride] == 0 {

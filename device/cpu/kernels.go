@@ -9,8 +9,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Kernels implements device.Program. A kernel is a function for one operation; its
-// variant is the instruction set: of its products, if it has any. An operation that runs as part of another is none.
+// Kernels implements device.Program. A kernel is a function for one operation. Its variant is the
+// instruction set of its products or, without any, of its vectors. An operation that runs as part
+// of another one is not listed.
 func (p *program) Kernels() []device.Kernel {
 	all := make([]device.Kernel, 0, len(p.nodes))
 	for i := range p.nodes {
@@ -35,7 +36,7 @@ func (p *program) Kernels() []device.Kernel {
 	return device.Merge(all)
 }
 
-// variant is the instruction set that multiplies g.
+// variant returns the instruction set that multiplies g.
 func (p *program) variant(g *gemm.Product) string {
 	l := p.device.kernels.Level().Base()
 	if blocks, ok := gemm.Rounds(p.device.gemm, g); ok {
@@ -47,7 +48,7 @@ func (p *program) variant(g *gemm.Product) string {
 	return l.String()
 }
 
-// stored is how the right factor of a product is stored.
+// stored returns the precision in which a product's right factor is stored.
 func (p *program) stored(op schedule.Op) schedule.Precision {
 	if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
 		return p.schedule.Precision

@@ -56,7 +56,7 @@ func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) 
 	return nil
 }
 
-// banded declines more bands than so many units, or the members of a team, make.
+// banded declines more bands than there are strips of units or members of a team.
 func banded(bands, hidden, members int) error {
 	switch strips := ceil(hidden, line); {
 	case bands > strips:
@@ -67,13 +67,14 @@ func banded(bands, hidden, members int) error {
 	return nil
 }
 
-// divided declines groups that the members of a team, or so many sequences, do not make.
+// divided declines numbers of groups that do not divide the members of a team, or exceed the
+// sequences.
 func divided(k knob.Params, batch, members int) error {
 	switch n := k["crews"]; {
 	case n == 0:
 		return nil
 	case k["bands"] > 0 || k["sequences"] > 0:
-		return fmt.Errorf("cpu: crews=%d: %w: bands and sequences say the same in another way: omit them", n, schedule.ErrKnob)
+		return fmt.Errorf("cpu: crews=%d: %w: bands and sequences set the same in another way: omit them", n, schedule.ErrKnob)
 	case n > batch:
 		return fmt.Errorf("cpu: crews=%d: %w: there are %d sequences", n, schedule.ErrKnob, batch)
 	case members%n > 0:
@@ -82,15 +83,15 @@ func divided(k knob.Params, batch, members int) error {
 	return nil
 }
 
-// share is how many pieces of op each worker of a team gets: at least one where knobs
-// share it.
+// share returns how many pieces of op each worker of a team gets; 0: op is not shared. It is at
+// least one if knobs ask for sharing.
 func (pl *planner) share(op schedule.Op, f simd.Format, k knob.Params) int {
 	n := pl.pieces(op, f)
 	asked := false
 	switch op.(type) {
 	case schedule.Persistent, schedule.PersistentBackward:
 		asked = k["bands"] > 1
-		if pl.apart(op, f, k) { // where workers do not meet at each step
+		if pl.apart(op, f, k) { // then workers do not meet at each step
 			asked = k["sequences"] == 2 || cost(op) >= forkFLOPs
 		}
 	case schedule.Scan, schedule.ScanBackward:

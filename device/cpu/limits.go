@@ -11,12 +11,12 @@ import (
 
 var _ device.Meter = (*Device)(nil)
 
-// limitTrials is how many short trials each limit has, the best of which counts: what disturbs them only ever slows
-// them.
+// limitTrials is the number of short trials of each limit. The best one counts, since disturbances
+// only slow a trial down.
 const limitTrials = 12
 
-// Copies have fewer where caches are so large that one takes long: at least fewTrials, and no
-// further ones after copyTime.
+// Copies have fewer trials if caches are so large that one takes long: at least fewTrials, and none
+// after copyTime.
 const (
 	fewTrials = 3
 	copyTime  = 300 * time.Millisecond
@@ -28,8 +28,8 @@ func (d *Device) Limits() (device.Limits, error) {
 	if err != nil {
 		return l, err
 	}
-	// Each of the two arrays is as large as the last cache, so that both together never stay
-	// there, but an eighth of what is free at most.
+	// Each of the two arrays is as large as the last cache, which so cannot hold both. But it takes
+	// at most an eighth of the free memory.
 	floats := max(32<<20, cpuid.CPU.Cache.L3/4)
 	if free := available(); free > 0 {
 		floats = min(floats, int(free/8/4))
@@ -39,7 +39,7 @@ func (d *Device) Limits() (device.Limits, error) {
 	if err != nil {
 		return l, err
 	}
-	// Memory that nobody has written to is one page of zeros, in the caches.
+	// Write first: memory that was never written is one page of zeros, which caches hold.
 	if _, err := d.together(func(w int) { fill(arena[2*each*w : 2*each*(w+1)]) }); err != nil {
 		return l, err
 	}
@@ -56,7 +56,8 @@ func (d *Device) Limits() (device.Limits, error) {
 	return l, free()
 }
 
-// peaks are those of arithmetic: of multiply-adds, and of bf16 where the kernels multiply it as it is.
+// peaks measures the peak of multiply-adds and, if the kernels multiply bf16 in hardware, that of
+// bf16.
 func (d *Device) peaks() (l device.Limits, err error) {
 	if l.FLOPS, err = d.peak(d.kernels.FMAPeak); err != nil || !d.kernels.Rounds() {
 		return l, err
@@ -66,8 +67,9 @@ func (d *Device) peaks() (l device.Limits, err error) {
 	return l, err
 }
 
-// peak is the rate of arithmetic on registers that nothing exceeds: the sum of what each worker did in its best trial,
-// by its own clock, while all were at it. Operations per second; run does about twice n.
+// peak returns the peak rate of arithmetic on registers, in operations per second. It is the sum
+// over workers of each one's best trial, by its own clock, while all run. run(n) returns how many
+// operations it did, about 2n.
 func (d *Device) peak(run func(n int) int64) (float64, error) {
 	const n = 8 << 20
 	best := make([]float64, d.workers)
@@ -87,9 +89,8 @@ func (d *Device) peak(run func(n int) int64) (float64, error) {
 	return sum, nil
 }
 
-// together runs f on every worker at once and returns the seconds from when the
-// first began until the last was done: where others want the processors, too,
-// any worker may be late.
+// together runs f on every worker at once. It returns the seconds from when the first one began
+// until the last one ended: any worker may be late if other programs use the processors.
 func (d *Device) together(f func(worker int)) (float64, error) {
 	var finished counter
 	ready := d.pool.barrier(d.workers, 0, d.workers)

@@ -11,23 +11,23 @@ import (
 	"rnnbench/device/allreduce"
 )
 
-// link measures sums over two replicas on different processors: of a value and of a few
-// megabytes. In a ring of two, each sends twice half of the bytes. It is zero with one
-// worker, and where this system has no replicas.
+// link measures sums over two replicas on different processors: of one value and of a few
+// megabytes. In a ring of two, each replica sends half of the bytes twice. The result is zero with
+// one worker, and on systems without replicas.
 func (d *Device) link() (device.Link, error) {
 	if d.workers < 2 {
 		return device.Link{}, nil
 	}
 	path, err := allreduce.Create("", 2)
 	if err != nil {
-		return device.Link{}, nil // no room for the file
+		return device.Link{}, nil // there is no room for the file
 	}
 	defer os.Remove(path)
 	var groups [2]*allreduce.Group
 	for i := range groups {
 		g, err := allreduce.Join(path, i, 2)
 		if err != nil {
-			return device.Link{}, nil // this system cannot
+			return device.Link{}, nil // this system has no replicas
 		}
 		defer g.Close()
 		groups[i] = g
@@ -48,7 +48,7 @@ func (d *Device) link() (device.Link, error) {
 	return l, nil
 }
 
-// summing is the least time of a sum of so many values over two groups.
+// summing returns the least seconds of a sum of so many values over two replicas.
 func (d *Device) summing(groups [2]*allreduce.Group, values, trials, many int) (float64, error) {
 	least := math.Inf(1)
 	vectors := [2][]float32{make([]float32, values), make([]float32, values)}

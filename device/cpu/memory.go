@@ -11,15 +11,16 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// layout is what Compile allocates: per matrix its offset, in floats.
+// A layout says where matrices lie in the memory that Compile allocates: the offset of each, and
+// the total, in floats.
 type layout struct {
 	offset []int
 	total  int
 }
 
-// format is how packed matrices are stored. Arithmetic is single precision, unless the kernels
-// multiply BF16 (see simd.Products.Rounds): 16 bits are a way to store weights, so without packed
-// weights there is nothing to store so.
+// format returns how packed matrices are stored. Only these have 16 bits, so a schedule without
+// packed weights is declined in fp16 and bf16. Arithmetic is in single precision, unless the
+// kernels multiply BF16 (see simd.Products.Rounds).
 func format(s *schedule.Schedule) (simd.Format, error) {
 	var f simd.Format
 	switch s.Precision {
@@ -38,10 +39,10 @@ func format(s *schedule.Schedule) (simd.Format, error) {
 	return f, nil
 }
 
-// line is a cache line and a vector in floats.
+// line is the size of a cache line, and of a vector, in floats.
 const line = 16
 
-// floats is how many m takes in memory.
+// floats returns the size of m in memory, in floats.
 func (pl *planner) floats(m *schedule.Matrix, f simd.Format) int {
 	if m.Packed {
 		return pl.gemm.PackedLen(f, m.Rows, m.Cols)
@@ -55,7 +56,7 @@ func (pl *planner) layout(s *schedule.Schedule, f simd.Format) layout {
 		l.offset = append(l.offset, l.total)
 		n := pl.floats(m, f)
 		l.total += (n + line - 1) / line * line
-		l.total += line // rows of neighbours should not fall on the same cache sets
+		l.total += line // rows of neighbouring matrices should not use the same cache sets
 	}
 	return l
 }
@@ -73,14 +74,15 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	return 4*(int64(d.layout(s, f).total)+int64(d.workers)*int64(d.needs(s, f, k).floats())) + bound(s), nil
 }
 
-// bound is what bind makes of s, in bytes: many small steps take more than their matrices.
+// bound returns the bytes of the operations that bind makes for s. Many small steps take more
+// memory than their matrices.
 func bound(s *schedule.Schedule) int64 {
 	const (
-		each   = int64(unsafe.Sizeof(node{}) + 4 + 4) // and its place in a queue
+		each   = int64(unsafe.Sizeof(node{}) + 4 + 4) // with its place in a queue
 		one    = int64(unsafe.Sizeof(pointwise{}) + unsafe.Sizeof(mapped{}))
 		vector = int64(unsafe.Sizeof(matrix{}))
 	)
-	vectors := map[*cell.Instr]int64{} // of programs, by the first of their instructions
+	vectors := map[*cell.Instr]int64{} // of programs, by their first instruction
 	fused := func(p cell.Program) int64 {
 		n, ok := vectors[&p[0]]
 		if !ok {

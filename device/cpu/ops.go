@@ -30,7 +30,7 @@ func (p *binder) matrix(v schedule.View) matrix {
 	return matrix{data: mem[from:to:to], stride: v.M.Cols, rows: v.Rows, cols: v.Cols}
 }
 
-// row is a row of m; a matrix of one row serves for every row.
+// row returns a row of m. A matrix of one row stands for any number of equal rows.
 func (m *matrix) row(i int) []float32 {
 	if m.rows == 1 {
 		i = 0
@@ -38,10 +38,11 @@ func (m *matrix) row(i int) []float32 {
 	return m.data[i*m.stride:][:m.cols]
 }
 
-// dense reports whether m's rows follow each other without a gap.
+// dense reports whether m's rows are contiguous.
 func (m *matrix) dense() bool { return m.rows == 1 || m.stride == m.cols }
 
-// span is part of n items, as even as multiples of align allow.
+// span returns the range from … to-1 of a part of n items. Parts are multiples of align, as even as
+// possible.
 func span(n, align, part, parts int) (from, to int) {
 	blocks := (n + align - 1) / align
 	return min(blocks*part/parts*align, n), min(blocks*(part+1)/parts*align, n)
@@ -108,7 +109,7 @@ func (p *binder) work(op schedule.Op) (work, error) {
 	return nil, unsupported(op)
 }
 
-// unsupported declines op.
+// unsupported returns the error that declines op.
 func unsupported(op schedule.Op) error {
 	switch op.(type) {
 	case schedule.Vendor, schedule.VendorBackward:
@@ -119,7 +120,7 @@ func unsupported(op schedule.Op) error {
 	return fmt.Errorf("cpu: %s: %w: the CPU does not support this operation", op.Name(), schedule.ErrDevice)
 }
 
-// A product is a Gemm, of as many shares as there are workers or in pieces.
+// A product is a Gemm. It is split into as many shares as there are workers, or into pieces.
 type product struct {
 	engine *gemm.Engine
 	gemm.Product
@@ -141,7 +142,8 @@ func (p *binder) gemm(op schedule.Gemm) work {
 	return w
 }
 
-// product is op without memory, with packed weights in format f. Kernels that multiply BF16 round other operands to it, too.
+// product returns op without memory, with packed weights in format f. Kernels that multiply BF16
+// round the other operands to it, too.
 func (pl *planner) product(op schedule.Gemm, f simd.Format) gemm.Product {
 	m, n, k := op.Sizes()
 	p := gemm.Product{
@@ -150,7 +152,7 @@ func (pl *planner) product(op schedule.Gemm, f simd.Format) gemm.Product {
 		B: gemm.Matrix{Stride: op.B.M.Cols, Trans: op.TransB},
 	}
 	if op.B.M.Packed {
-		p.Packed = []float32{} // of which Engine asks only whether they are there
+		p.Packed = []float32{} // Engine only asks whether it is nil
 	}
 	if op.B.M.Packed || f == simd.BF16 {
 		p.Format = f
@@ -191,8 +193,8 @@ type mapped struct {
 	out, a, b matrix
 }
 
-// A kernel is a point-wise operation on vectors; a and b may be nil where the
-// operation does not read them.
+// A kernel is a point-wise operation on vectors. a and b may be nil if the operation does not read
+// them.
 type kernel func(out, a, b []float32)
 
 func kernelOf(k *simd.Kernels, op cell.Op) kernel {
@@ -240,10 +242,10 @@ func kernelOf(k *simd.Kernels, op cell.Op) kernel {
 	panic(fmt.Sprintf("cpu: no kernel for %v", op))
 }
 
-// pointwise are maps of one shape, one after the other on each part of it.
+// pointwise is a chain of maps of one shape. Each part of the shape runs through all maps.
 type pointwise []mapped
 
-// recent are the latest maps and what was made of them; some are forgotten from time to time.
+// recent holds the latest maps and their work. It is cleared when it is full.
 type recent struct{ maps map[schedule.Map]work }
 
 func (r *recent) find(op schedule.Map) (work, bool) {
@@ -261,7 +263,7 @@ func (r *recent) add(op schedule.Map, w work) {
 	r.maps[op] = w
 }
 
-// mapped is op by itself, or what it was a short while ago.
+// mapped returns the work of op, from recent if it is there.
 func (p *binder) mapped(op schedule.Map) work {
 	w, ok := p.recent.find(op)
 	if !ok {
@@ -289,7 +291,7 @@ func (p *binder) pointwise(maps []schedule.Map) work {
 	}
 	for i := range w {
 		for _, v := range []*matrix{&w[i].out, &w[i].a, &w[i].b} {
-			if flat && v.rows > 0 { // one long row
+			if flat && v.rows > 0 { // treat all rows as one long row
 				v.rows, v.cols = 1, v.rows*v.cols
 			}
 		}
@@ -358,7 +360,7 @@ func (w *gather) share(part, parts int, _ *scratch) {
 	}
 }
 
-// index turns a float into a row number, or notes that it is none.
+// index returns v as a row number, or notes that it is none.
 func (p *program) index(v float32, rows int) (int, bool) {
 	i := int(v)
 	if !(v >= 0) || i >= rows || float32(i) != v {
@@ -372,10 +374,10 @@ type scatter struct {
 	kernels           *simd.Kernels
 	index, src, table matrix
 	program           *program
-	zeroing           *zeroing // of the table ahead; nil: it is an ordinary one
+	zeroing           *zeroing // sets the table to zero before this; nil: other operations do
 }
 
-// share splits columns, so that equal indices add in the order of rows.
+// share splits columns, so that rows with equal indices are added in order.
 func (w *scatter) share(part, parts int, _ *scratch) {
 	if part == 0 && w.zeroing != nil {
 		w.zeroing.note(w)

@@ -5,18 +5,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A squares is a schedule.Squares: each share has bands of its own.
+// A squares is a schedule.Squares. Each share has bands of its own.
 type squares struct {
 	kernels *simd.Kernels
 	a, out  matrix
-	rows    *touched // outside of which all is zero; nil: not known
+	rows    *touched // all other rows are zero; nil: unknown
 }
 
 func (p *binder) squares(op schedule.Squares) work {
 	return &squares{kernels: p.device.kernels, a: p.matrix(op.A), out: p.matrix(op.Out), rows: p.touched(op.Rows, op.A.Rows)}
 }
 
-// share adds row after row in double precision: a band has millions of elements.
+// share adds up rows in double precision, since a band has millions of elements.
 func (w *squares) share(part, parts int, _ *scratch) {
 	from, to := span(w.out.cols, 1, part, parts)
 	first := func(band int) int { return w.a.rows * band / w.out.cols }
@@ -35,18 +35,18 @@ func (w *squares) share(part, parts int, _ *scratch) {
 	}
 }
 
-// An update is a schedule.Update: each share has elements of its own, row after row.
+// An update is a schedule.Update. Each share has contiguous elements of its own.
 type update struct {
 	kernels           *simd.Kernels
 	op                schedule.Update
 	param, also, grad matrix
 	first, second     matrix // moments
 	rates, squares    matrix
-	rows              *touched  // outside of which gradients are zero; nil: not known
-	zeros             []float32 // the gradient of a row outside; nil: it does not change
+	rows              *touched  // gradients of all other rows are zero; nil: unknown
+	zeros             []float32 // the gradient of other rows; nil: these rows do not change
 }
 
-// leastRow is the length of rows that are worth a look at which are touched.
+// leastRow is the length from which it pays to find the rows that have a gradient.
 const leastRow = 4 * line
 
 func (p *binder) update(op schedule.Update) work {
@@ -73,8 +73,8 @@ func (p *binder) update(op schedule.Update) work {
 	return w
 }
 
-// flatten makes a long row of each matrix, where the rows of all follow each other without a gap.
-// Those without memory stay as they are.
+// flatten makes one long row of each matrix, if the rows of all of them are contiguous. Matrices
+// without memory are ignored.
 func flatten(all ...*matrix) {
 	for _, m := range all {
 		if m.data != nil && !m.dense() {
@@ -111,8 +111,8 @@ func (w *update) share(part, parts int, s *scratch) {
 	}
 }
 
-// some changes each row that is touched, once. A share takes every so manyth row: words that
-// are frequent have low numbers.
+// some updates each touched row once. A share takes every parts-th row, since the frequent words
+// have low numbers.
 func (w *update) some(part, parts int, scale float32, by *simd.Coefficients) {
 	if scale == 0 {
 		return
@@ -133,7 +133,7 @@ func (w *update) some(part, parts int, scale float32, by *simd.Coefficients) {
 	own(func(row int) { w.rows.named[row] = false })
 }
 
-// every changes all rows, and reads gradients of those that are touched.
+// every updates all rows, but reads gradients of the touched rows alone.
 func (w *update) every(part, parts int, scale float32, by *simd.Coefficients) {
 	from, to := span(w.param.rows, 1, part, parts)
 	w.rows.mark(from, to)
@@ -152,7 +152,7 @@ func (w *update) every(part, parts int, scale float32, by *simd.Coefficients) {
 	}
 }
 
-// scale is what gradients are multiplied by; 0: nothing changes.
+// scale returns the factor of gradients; 0: nothing changes.
 func (w *update) scale() float32 {
 	var rates [schedule.RateColumns]float64
 	for i := range rates {
@@ -167,12 +167,12 @@ func (w *update) scale() float32 {
 	return float32(w.op.Scale(rates[:], sum))
 }
 
-// change moves n elements of a row.
+// change updates n elements of a row by its gradient.
 func (w *update) change(row, col, n int, by *simd.Coefficients) {
 	w.step(row, col, n, w.grad.row(row)[col:][:n], by)
 }
 
-// step moves n elements of a row by their gradient.
+// step updates n elements of a row by grad.
 func (w *update) step(row, col, n int, grad []float32, by *simd.Coefficients) {
 	of := func(m *matrix) []float32 { return m.row(row)[col:][:n] }
 	switch {

@@ -2,15 +2,16 @@ package cpu
 
 import "rnnbench/rnn/schedule"
 
-// What it costs that many workers share an operation. The unit is what two workers take to hand it over and to meet
-// again; it was measured on two cores. How much longer more workers take is a model: see barrier.
+// The cost of sharing an operation among many workers. The unit is the time that two workers take
+// to hand it over and to meet again, which was measured on two cores. The factor for more workers
+// is a model: see barrier.
 
-// farMoves is how many times as long a line takes from one cluster to another than within one. On processors of several
-// clusters, or sockets, it is two to four times.
+// farMoves is the time of moving a line between clusters, relative to one within a cluster. On
+// processors with several clusters or sockets, it is two to four.
 const farMoves = 2
 
-// moves is how long n workers take to meet, times what two do: each arrival moves a line to the next of a group,
-// and each group moves one to the next group.
+// moves returns the time that n workers take to meet, relative to two. Each arrival moves a line to
+// the next worker of a group, and each group moves one to the next group.
 func moves(clusters []int, n int) float64 {
 	if n < 2 {
 		return 0
@@ -30,13 +31,14 @@ func moves(clusters []int, n int) float64 {
 	return (float64(largest) + far*float64(groups)) / 2
 }
 
-// A crew knows what it costs workers to share an operation.
+// A crew is a cost model of sharing operations among workers.
 type crew struct {
-	meetings  []float64 // of so many workers, times what two take; none: unknown
-	handovers []float64 // to so many workers, in operations of a product
+	meetings  []float64 // time of a meeting by number of workers, relative to two; empty: unknown
+	handovers []float64 // time of a hand-over by number of workers, in operations of a product
 }
 
-// newCrew is one of so many workers. sizes are those of the clusters of any number of them.
+// newCrew returns the model for so many workers. sizes returns the sizes of the clusters of n
+// workers.
 func newCrew(workers int, sizes func(n int) []int) crew {
 	c := crew{meetings: make([]float64, workers+1), handovers: make([]float64, workers+1)}
 	for n := range c.handovers {
@@ -46,7 +48,7 @@ func newCrew(workers int, sizes func(n int) []int) crew {
 	return c
 }
 
-// times is how much longer so many workers take to meet than two.
+// times returns the time that so many workers take to meet, relative to two.
 func (c *crew) times(workers int) float64 {
 	if workers < len(c.meetings) {
 		return c.meetings[workers]
@@ -54,14 +56,14 @@ func (c *crew) times(workers int) float64 {
 	return moves([]int{workers}, workers)
 }
 
-// paying is how many of so many workers pay for an operation of that cost: with more of them the part of each is smaller,
-// but handing it over takes longer. A few all take part.
+// paying returns how many of so many workers should share an operation of that cost. With more
+// workers each has less to do, but handing over takes longer. If there are few, all take part.
 func (c *crew) paying(cost int64, members int) int {
 	return c.least(members, func(n int) float64 { return float64(cost) / float64(n) })
 }
 
-// payingBands is how many workers pay for the bands of units of a persistent operation of that cost a step, among so
-// many. As few take part as make the largest band no larger.
+// payingBands returns how many of so many workers should share the bands of a persistent operation
+// with that cost a step. Of all numbers with the same largest band, it takes the least.
 func (c *crew) payingBands(cost int64, hidden, members int) int {
 	strips := ceil(hidden, line)
 	most := min(members, strips)
@@ -72,8 +74,8 @@ func (c *crew) payingBands(cost int64, hidden, members int) int {
 	return ceil(strips, ceil(strips, n))
 }
 
-// least is the number of workers, of so many, by which the time of the busiest and the hand-over are least: all, unless
-// fewer save a tenth.
+// least returns the number of workers that minimises the time of the busiest one plus the
+// hand-over. It returns all of them, unless fewer save a tenth.
 func (c *crew) least(members int, busiest func(n int) float64) int {
 	if members <= watched || members >= len(c.handovers) {
 		return members
@@ -90,8 +92,8 @@ func (c *crew) least(members int, busiest func(n int) float64) int {
 	return best
 }
 
-// takers is how many workers of a team take part in op, of which each takes so many pieces. Those of a persistent operation and of
-// a scan settle it by themselves, and pieces are taken by whoever is free.
+// takers returns how many workers of a team take part in op, if each takes so many pieces.
+// Persistent operations and scans choose by themselves, and several pieces go to whoever is free.
 func (pl *planner) takers(op schedule.Op, pieces, members int) int {
 	switch op.(type) {
 	case schedule.Persistent, schedule.PersistentBackward, schedule.Scan, schedule.ScanBackward:

@@ -8,29 +8,29 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A persistent operation runs a layer over steps of time. Each worker of a team
-// has a band of the units, the same in every gate: their weights stay in its own
-// cache from step to step, and so do their states. Workers meet once a step,
-// where they exchange what the next product reads whole (Diamos et al. 2016,
-// section 3).
+// A persistent operation runs a layer over all steps. Each worker of a team has a band of the
+// units, the same in every gate. Their weights and states stay in its own cache from step to step.
+// Workers meet once a step and exchange the state, which the next product reads whole (Diamos et
+// al. 2016, section 3).
 type persistent struct {
 	band
-	through    track             // the state that the products multiply, before each step
+	through    track             // the state before each step, which the products multiply
 	weights    [][]float32       // per recurrent gate, packed
-	recurrence *fused.Recurrence // of one sequence; nil: there is none
-	done       []*counter        // with a recurrence: per worker, the runs of its steps
-	input      *input            // the product ahead, where steps form it; nil: it is there
+	recurrence *fused.Recurrence // runs all steps of one sequence in one call; nil: not available
+	done       []*counter        // with a recurrence: per worker, its progress
+	input      *input            // the input product, if steps compute it; nil: it was computed before
 }
 
-// persistentBackward is its gradient: the cells of the band, and after the
-// workers have met the band's columns of the product with all gates' gradients.
+// A persistentBackward is the gradient of a persistent operation. At each step a worker runs the
+// cells of its band. After a meeting it computes its band's columns of the product with the
+// gradients of all gates.
 type persistentBackward struct {
 	band
 	gradient track // of the recurrent products
 	weights  []float32
 	depth    int    // rows of the weights
 	carry    matrix // gradient of the state that the products multiply
-	add      bool   // the cells have written to it
+	add      bool   // add to carry, which the cells have written
 }
 
 // A band runs a cell's program over some of the units, step by step.
@@ -40,22 +40,22 @@ type band struct {
 	vectors              []track // in the kernel's order
 	steps, batch, hidden int
 	most                 int        // workers of a group that take part, at most
-	meetings             []*barrier // of groups
+	meetings             []*barrier // one per group
 	size                 int        // workers of a group
-	apart                bool       // each worker has sequences of its own, and all units
+	apart                bool       // each worker runs all units of its own sequences
 	kept                 kept       // rows are steps × sequences
 }
 
 // A track is a vector of units for each step and sequence.
 type track struct {
 	data      []float32
-	step, row int // floats from step to step and from sequence to sequence
-	product   int // which of the worker's own products it is, from 1; 0: none
+	step, row int // strides in floats: from step to step and from sequence to sequence
+	product   int // number of the worker's own product that it is, from 1; 0: it is in data
 }
 
 func (t *track) at(step, row int) []float32 { return t.data[step*t.step+row*t.row:] }
 
-// track follows view from step to step.
+// track returns the track of a view that moves from step to step.
 func (p *binder) track(steps int, view func(step int) schedule.View) track {
 	v := view(0)
 	at := func(v schedule.View) int { return v.Row*v.M.Cols + v.Col }
@@ -69,7 +69,7 @@ func (p *binder) track(steps int, view func(step int) schedule.View) track {
 	return t
 }
 
-// band is that of op, a persistent operation over s or its gradient.
+// band returns the band of op, a persistent operation over s or its gradient.
 func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, at func(step int) stepCell) band {
 	groups := groupsOf(&p.device.planner, op, p.format, p.knobs, p.here.members)
 	size := p.here.members / groups
@@ -122,7 +122,7 @@ func (p *binder) persistentBackward(op schedule.PersistentBackward) work {
 	}
 }
 
-// own is the worker's band and how many workers have one.
+// own returns units from … to-1 of the worker's band, and the number of workers that have a band.
 func (b *band) own(part, parts int) (from, to, bands int) {
 	bands = min(parts, (b.hidden+line-1)/line)
 	if b.most > 0 {
@@ -134,21 +134,21 @@ func (b *band) own(part, parts int) (from, to, bands int) {
 	return from, to, bands
 }
 
-// rows are the sequences of a worker that has all their units.
+// rows returns the sequences of a worker that runs all their units.
 func (b *band) rows(part, parts int) fused.Span {
 	from, to := span(b.batch, 1, part, parts)
 	return fused.Span{From: from, N: to - from}
 }
 
-// meet has a worker of a group wait for the workers of its other bands.
+// meet waits for the workers of the group's other bands.
 func (b *band) meet(g group, bands int) {
 	if bands > 1 {
 		b.program.device.pool.meet(b.meetings[g.of], g.place, bands)
 	}
 }
 
-// cells runs units from … to of some sequences at a step. products holds the
-// recurrent products of those units, gate by gate for each sequence.
+// cells runs units from … to-1 of some sequences at a step. products holds the recurrent products
+// of these units, gate by gate for each sequence.
 func (b *band) cells(step int, rows fused.Span, from, to int, products []float32, gates int, s *scratch) {
 	n := to - from
 	v := s.vectors[:len(b.vectors)]
@@ -165,7 +165,7 @@ func (b *band) cells(step int, rows fused.Span, from, to int, products []float32
 	}
 }
 
-// bandProduct is a step's product for some of the units, without memory.
+// bandProduct returns a step's product for some of the units, without memory.
 func bandProduct(batch, units, depth int, f simd.Format) gemm.Product {
 	return gemm.Product{M: batch, N: units, K: depth, Packed: []float32{}, Format: f}
 }
@@ -203,7 +203,8 @@ func (w *persistent) share(part, parts int, s *scratch) {
 	w.run(w.rowsOf(g, parts), from, to, g, bands, s)
 }
 
-// run runs all steps of units from … to of some sequences, each worker of a group that has a band at the same time.
+// run runs all steps of units from … to-1 of some sequences. All workers of a group that have a
+// band run it at the same time.
 func (w *persistent) run(rows fused.Span, from, to int, of group, bands int, s *scratch) {
 	n, gates := to-from, len(w.weights)
 	g := bandProduct(rows.N, n, w.hidden, w.program.format)
@@ -225,10 +226,11 @@ func (w *persistent) run(rows fused.Span, from, to int, of group, bands int, s *
 	}
 }
 
-// parts is in how many parts of columns a step goes through each of so many matrices of weights, where the
-// next step goes through them the other way round: what was read last is then still in a worker's own cache.
-// It pays where that cache does not hold all weights, and where reading them takes longer than to multiply:
-// of few sequences. Weights of 16 bits, which are widened on the way, were up to 4 % slower.
+// parts returns into how many parts of columns a step cuts each of so many weight matrices. The
+// next step reads the parts in reverse order, so that those read last are still in the worker's own
+// cache. It pays if that cache does not hold all weights, and if reading them takes longer than
+// multiplying: with few sequences. Weights of 16 bits, which are widened on the way, were up to 4 %
+// slower.
 func (b *band) parts(matrices, units, depth, rows int) int {
 	const few, shares = 6, 4
 	own, bytes := gemm.CacheOf(b.program.device.gemm), 4*units*depth
@@ -238,7 +240,7 @@ func (b *band) parts(matrices, units, depth, rows int) int {
 	return min(ceil(shares*bytes, own), ceil(units, 4*line))
 }
 
-// inTurn is the i-th of n things, or that from the end in every other step.
+// inTurn returns i, or n-1-i in every other step.
 func inTurn(i, n, step int) int {
 	if step%2 > 0 {
 		return n - 1 - i
@@ -246,8 +248,8 @@ func inTurn(i, n, step int) int {
 	return i
 }
 
-// call runs all steps of a band of one sequence in one call, or in one for each block of an input product, and in more where
-// another band's worker loses its processor.
+// call runs all steps of a band of one sequence in one call, or in one per block of the input
+// product. More calls are needed if another band's worker loses its processor.
 func (w *persistent) call(part, from, to, bands int, s *scratch) {
 	v := s.tracks[:len(w.vectors)]
 	for i := range w.vectors {
@@ -284,8 +286,8 @@ func (w *persistent) call(part, from, to, bands int, s *scratch) {
 	}
 }
 
-// sequence runs all steps and units of one sequence: in one call, or in one from each step at which the sequence begins
-// anew. That step is run by itself, and has no products.
+// sequence runs all steps and units of one sequence in one call. If the sequence begins anew at
+// some steps, each of these steps runs by itself, without products, and ends a call.
 func (w *persistent) sequence(part, row int, s *scratch) {
 	for at := 0; at < w.steps; {
 		if w.kept.anew(at*w.batch + row) {
@@ -302,7 +304,7 @@ func (w *persistent) sequence(part, row int, s *scratch) {
 	}
 }
 
-// stretch runs some steps from one on, and all units, of one sequence in one call.
+// stretch runs all units of one sequence in one call, for the given steps from step on.
 func (w *persistent) stretch(part, row, step, steps int, s *scratch) {
 	v := s.tracks[:len(w.vectors)]
 	for i := range w.vectors {
@@ -314,7 +316,7 @@ func (w *persistent) stretch(part, row, step, steps int, s *scratch) {
 	w.recurrence.Run(s.steps)
 }
 
-// finish runs the steps that are to be run in one go.
+// finish runs the steps of the current call, resuming it if it stops early.
 func (w *persistent) finish(bands int, s *fused.Steps) {
 	for !w.recurrence.Run(s) {
 		w.come(bands, s)
@@ -322,28 +324,28 @@ func (w *persistent) finish(bands int, s *fused.Steps) {
 	}
 }
 
-// come waits until all bands have started, or come to where this one is.
+// come waits until all bands have started, or have reached the step of this one.
 func (w *persistent) come(bands int, s *fused.Steps) {
 	for other := range bands {
 		w.program.device.pool.await(w.done[other], uint64(s.Turn))
 	}
 }
 
-// largest is how many units the largest of so many bands has.
+// largest returns the units of the largest of so many bands.
 func (b *band) largest(bands int) int {
 	strips := (b.hidden + line - 1) / line
 	return min(b.hidden, (strips+bands-1)/bands*line)
 }
 
-// of is the track of one sequence from a step on.
+// of returns the vector of one sequence from a step on.
 func (t *track) of(step, row int) fused.Vector {
-	if t.product > 0 { // which has no memory
+	if t.product > 0 { // it has no memory
 		return fused.Vector{}
 	}
 	return fused.Vector{Data: t.data[step*t.step+row*t.row:], Step: t.step}
 }
 
-// from is the track of the units from one on.
+// from returns the vector of the units from unit on.
 func (t *track) from(unit int) fused.Vector {
 	return fused.Vector{Data: t.data, From: unit, Step: t.step}
 }

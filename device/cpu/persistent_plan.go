@@ -11,7 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// most is how many of so many workers take part in op at most, where one call may run all steps or not.
+// most returns the most workers, of so many, that take part in op. inOneCall says whether one call
+// may run all steps.
 func (pl *planner) most(op schedule.Op, f simd.Format, k knob.Params, members int, inOneCall bool) int {
 	weights := pl.weights(op, f)
 	switch {
@@ -20,15 +21,15 @@ func (pl *planner) most(op schedule.Op, f simd.Format, k knob.Params, members in
 	case weights > nearest():
 		return pl.payingBands(costPerStep(op), units(op), members)
 	case inOneCall && 2*weights >= nearest():
-		return 2 // halves side by side take less time, although workers wait for each other
+		return 2 // two halves take less time, although the workers wait for each other
 	}
 	return 1
 }
 
-// apart reports whether workers run sequences of op, a persistent operation or its gradient, from end to end,
-// each its own, instead of units of all sequences: they need not meet, but each reads all weights. Those are near
-// enough for one sequence, or some sequences at a time make up for it. Forward, in assembly, they may exceed the
-// nearest cache by half.
+// apart reports whether each worker runs all steps of its own sequences, instead of some units of
+// all sequences. op is a persistent operation or its gradient. Workers then need not meet, but each
+// reads all weights. It pays if the weights are near enough for one sequence, or if each worker has
+// enough sequences at a time. Forward, in assembly, weights may exceed the nearest cache by half.
 func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 	batch := sequences(op)
 	switch n := k["sequences"]; {
@@ -47,12 +48,12 @@ func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 	return forward && pl.kernels.Level() >= simd.AVX2 && 2*weights <= 3*nearest()
 }
 
-// some is how many sequences make up for weights from L2 where vectors multiply.
+// some is the number of sequences that make up for reading weights from L2, if vectors multiply.
 const some = 4
 
-// enough is how many sequences of a worker make up for weights from L2: a step reads them once for all. Tiles
-// multiply sixteen sequences in the time of one, so few leave most of a tile empty. Weights that leave L2 no room for
-// anything else come from further away.
+// enough returns how many sequences of a worker make up for reading weights from L2, which a step
+// does once for all of them. Tiles multiply sixteen sequences in the time of one, so with few
+// sequences most of a tile is empty. Weights that leave no room in L2 come from further away.
 func enough(weights, l2 int, f simd.Format, level simd.Level) int {
 	n := some
 	if f == simd.BF16 && level == simd.AMX {
@@ -64,7 +65,7 @@ func enough(weights, l2 int, f simd.Format, level simd.Level) int {
 	return n
 }
 
-// nearL2 is the size of a processor's second cache, or a usual one where it is not known.
+// nearL2 returns the size of a processor's L2 in bytes, or a usual one if it is unknown.
 func nearL2() int {
 	if n := gemm.DetectL2(); n > 0 {
 		return n
@@ -72,7 +73,7 @@ func nearL2() int {
 	return 1 << 20
 }
 
-// sequences is how many a persistent operation or its gradient has; 0: op is another.
+// sequences returns the sequences of a persistent operation or its gradient; 0: op is neither.
 func sequences(op schedule.Op) int {
 	switch op := op.(type) {
 	case schedule.Persistent:
@@ -83,7 +84,8 @@ func sequences(op schedule.Op) int {
 	return 0
 }
 
-// weights are the bytes of those of a persistent operation; 0: op is another.
+// weights returns the bytes of the weights of a persistent operation or its gradient; 0: op is
+// neither.
 func (pl *planner) weights(op schedule.Op, f simd.Format) int {
 	bytes := 0
 	switch op := op.(type) {
@@ -97,7 +99,7 @@ func (pl *planner) weights(op schedule.Op, f simd.Format) int {
 	return bytes
 }
 
-// units is how many a persistent operation or its gradient has; 0: op is another.
+// units returns the units of a persistent operation or its gradient; 0: op is neither.
 func units(op schedule.Op) int {
 	switch op := op.(type) {
 	case schedule.Persistent:
@@ -108,8 +110,8 @@ func units(op schedule.Op) int {
 	return 0
 }
 
-// persistentWeights are the bytes of the weights of the persistent operation that
-// has most; 0: there is none.
+// persistentWeights returns the most weights, in bytes, of any persistent operation; 0: there is
+// none.
 func (pl *planner) persistentWeights(s *schedule.Schedule, f simd.Format) int {
 	most := 0
 	for _, n := range s.Nodes {
@@ -118,11 +120,11 @@ func (pl *planner) persistentWeights(s *schedule.Schedule, f simd.Format) int {
 	return most
 }
 
-// nearest is the size of a processor's nearest cache. Weights that it holds are
-// read in less time than workers need to meet, so that one worker has all units.
+// nearest returns the bytes of a processor's nearest cache. One worker runs all units if it holds
+// the weights, since reading them takes less time than a meeting of workers.
 func nearest() int { return max(cpuid.CPU.Cache.L1D, 16<<10) }
 
-// persists reports whether s has a persistent operation.
+// persists reports whether s has a persistent operation or a gradient of one.
 func persists(s *schedule.Schedule) bool {
 	return slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool { return sequences(n.Op) > 0 })
 }

@@ -11,23 +11,23 @@ import (
 	"rnnbench/device/cpu/topology"
 )
 
-// A pool is a set of workers, goroutines bound to an OS thread each and, where
-// the system allows, to a processor each. Between jobs they sleep; during a job
-// they hand work to each other by spinning on memory, since waking a thread
-// takes a hundred times as long as a small operation.
+// A pool is a set of workers: goroutines, each bound to an OS thread and, if the system allows it,
+// to a processor. Between jobs they sleep. During a job they hand work over by spinning on memory,
+// since waking a thread takes a hundred times as long as a small operation.
 type pool struct {
 	jobs []chan job
 	host *topology.Topology
 	wg   sync.WaitGroup // running jobs
 	err  atomic.Pointer[error]
 
-	spins int // that a worker waits for another one before it lets others have its processor
+	spins int // polls of a waiting worker before it yields its processor
 }
 
-// barrier is one for n workers from the first on, of all those that run something together.
+// barrier returns a barrier for n workers from first on, when all workers run something together.
 func (p *pool) barrier(all, first, n int) *barrier { return newBarrier(p.clusters(all, first, n)) }
 
-// clusters are the sizes of the clusters that these sit in. Where threads are bound to no processor, it is one.
+// clusters returns the sizes of the clusters that these workers sit in. If threads are not bound to
+// processors, they are one cluster.
 func (p *pool) clusters(all, first, n int) (clusters []int) {
 	if len(p.jobs) > len(p.host.Processors) {
 		return []int{n}
@@ -42,16 +42,16 @@ func (p *pool) clusters(all, first, n int) (clusters []int) {
 	return clusters
 }
 
-// A job is what a thread does as worker of that number.
+// A job is a function that a thread runs as the worker of that number.
 type job struct {
 	f      func(worker int)
 	worker int
 }
 
-// newPool starts n workers on the processors of a host, which may be fewer.
+// newPool starts n workers on the processors of a host. There may be fewer processors.
 func newPool(n int, host *topology.Topology) *pool {
 	p := &pool{host: host, spins: spins}
-	if n > len(host.Processors) { // the other one probably waits for a processor
+	if n > len(host.Processors) { // a partner that is late probably waits for a processor
 		p.spins = spins / 100
 	}
 	for thread := range n {
@@ -59,7 +59,7 @@ func newPool(n int, host *topology.Topology) *pool {
 		p.jobs = append(p.jobs, jobs)
 		onThread(func() {
 			if n <= len(host.Processors) {
-				bind(host.Processors[thread].ID) // best effort: without it the system chooses
+				bind(host.Processors[thread].ID) // best effort: if it fails, the system chooses
 			}
 			flush()
 			for j := range jobs {
@@ -70,20 +70,21 @@ func newPool(n int, host *topology.Topology) *pool {
 	return p
 }
 
-// seats are the threads of n workers: those of the processors to fill first, neighbours side by side.
+// seats returns the threads of n workers, on the processors to fill first. Neighbouring workers are
+// near each other.
 func (p *pool) seats(n int) []int {
 	if seats := p.host.Seats(n); seats != nil && len(p.jobs) <= len(p.host.Processors) {
 		return seats
 	}
-	seats := make([]int, n) // none is bound
+	seats := make([]int, n) // threads are not bound
 	for i := range seats {
 		seats[i] = i
 	}
 	return seats
 }
 
-// onThread runs f on an OS thread of its own, which ends with f. It is never the
-// process's first thread: that one would outlive f and keep f's binding.
+// onThread runs f on an OS thread of its own, which ends with f. It avoids the process's first
+// thread, which would outlive f and keep f's binding.
 func onThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -92,7 +93,7 @@ func onThread(f func()) {
 			return
 		}
 		elsewhere := make(chan struct{})
-		go func() { // this thread is taken, so it runs on another one
+		go func() { // this thread is locked, so f runs on another one
 			runtime.LockOSThread()
 			close(elsewhere)
 			f()
@@ -113,11 +114,11 @@ func (p *pool) run(f func(int), worker int) {
 	f(worker)
 }
 
-// do runs f once on every worker and waits.
+// do runs f once on every worker and waits for the end.
 func (p *pool) do(f func(worker int)) error { return p.on(p.seats(len(p.jobs)), f) }
 
-// on runs f once on each of some threads, which are workers 0, 1 and so on, and waits. A panic
-// in one is returned as an error; the others leave their spins.
+// on runs f once on each of the given threads, as workers 0, 1 and so on, and waits for the end. A
+// panic in one of them is returned as an error, and makes the others stop waiting.
 func (p *pool) on(seats []int, f func(worker int)) error {
 	p.err.Store(nil)
 	p.wg.Add(len(seats))
@@ -137,19 +138,19 @@ func (p *pool) close() {
 	}
 }
 
-// errAborted ends a worker whose partner has failed.
+// errAborted is the panic of a worker that waits for a failed one.
 var errAborted = fmt.Errorf("aborted: another worker failed")
 
-// A wait is that of a worker for a partner that seems to have lost its processor.
+// A wait is the state of a worker that waits for a partner without a processor.
 type wait struct {
 	crowded bool
 	times   int
 }
 
-// more lets others have the processor for a while. Where another program took it
-// for long, the partner probably waits behind one as well: threads that sleep are
-// let in again at once, those that yield only after everybody else. A partner that has no
-// scheduler slot, since there are fewer than workers, gets one from time to time.
+// more gives up the processor for a while. If another program then keeps it for long, the partner
+// probably waits behind such a program as well, so this worker sleeps from now on. The system
+// resumes threads that sleep at once, and those that yield only after all others. A partner may
+// also lack a scheduler slot, if there are fewer slots than workers, so it gets one at intervals.
 func (w *wait) more() {
 	if w.times++; w.times%64 == 0 {
 		runtime.Gosched()

@@ -12,13 +12,13 @@ import (
 	"rnnbench/device"
 )
 
-// A rapl adds up the energy that the processor packages count, as Linux shows it in the
-// powercap folder. A counter starts again from 0 at its range.
+// A rapl adds up the energy counters of the processor packages, which Linux shows in the powercap
+// folder. A counter restarts from 0 at the end of its range.
 type rapl struct {
 	dir fs.FS
 
 	mu    sync.Mutex
-	zones []zone // nil: not looked for yet
+	zones []zone // nil: not read yet
 	sum   float64
 }
 
@@ -55,7 +55,7 @@ func (r *rapl) read() (device.Power, error) {
 	return device.Power{Source: "rapl", Joules: r.sum}, nil
 }
 
-// since is how far a counter went from last to now, if it starts again at most.
+// since returns the increase of a counter from last to now. The counter restarts from 0 after most.
 func since(last, now, most uint64) uint64 {
 	if now >= last {
 		return now - last
@@ -63,7 +63,7 @@ func since(last, now, most uint64) uint64 {
 	return most - min(last, most) + now
 }
 
-// packages lists the zones of processor packages, and what they have counted.
+// packages lists the zones of processor packages with their current counts.
 func packages(dir fs.FS) ([]zone, error) {
 	names, err := fs.Glob(dir, "intel-rapl:*/name")
 	if err != nil {
@@ -85,7 +85,7 @@ func packages(dir fs.FS) ([]zone, error) {
 		list = append(list, z)
 	}
 	if len(list) == 0 {
-		return nil, errors.New("this system shows no counter of the processor's energy: /sys/class/powercap has no package")
+		return nil, errors.New("this system has no energy counter of the processor: /sys/class/powercap has no package")
 	}
 	return list, nil
 }
@@ -94,7 +94,7 @@ func packages(dir fs.FS) ([]zone, error) {
 func count(dir fs.FS, path string) (uint64, error) {
 	text, err := fs.ReadFile(dir, path)
 	if errors.Is(err, fs.ErrPermission) {
-		return 0, fmt.Errorf("the processor's counter of energy may not be read: allow it by chmod a+r /sys/class/powercap/%s", path)
+		return 0, fmt.Errorf("the processor's energy counter may not be read: allow it by chmod a+r /sys/class/powercap/%s", path)
 	}
 	if err != nil {
 		return 0, err

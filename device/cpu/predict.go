@@ -24,7 +24,8 @@ func (d *Device) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction
 	return device.Prediction{Seconds: sec, Error: predictionError}, err
 }
 
-// settle completes knobs, and declines what d cannot run.
+// settle fills in the defaults of knobs and returns the format of packed weights. It declines what
+// d cannot run.
 func (d *Device) settle(s *schedule.Schedule, k knob.Params) (simd.Format, knob.Params, error) {
 	k, err := k.Complete(d.Knobs(s))
 	if err != nil {
@@ -37,7 +38,8 @@ func (d *Device) settle(s *schedule.Schedule, k knob.Params) (simd.Format, knob.
 	return f, k, err
 }
 
-// caches are the bytes of a processor's own caches, and of the last one, which all share.
+// caches holds the sizes, in bytes, of a processor's own two caches and of the last one, which all
+// share.
 type caches struct{ near, own, last int64 }
 
 func detectCaches() caches {
@@ -48,7 +50,8 @@ func detectCaches() caches {
 	return caches{near: int64(nearest()), own: own, last: max(int64(cpuid.CPU.Cache.L3), leastL3)}
 }
 
-// level is the memory that holds so many bytes: 0 for the nearest cache, 3 for the main memory.
+// level returns the nearest memory that holds so many bytes: 0 for the nearest cache, 3 for main
+// memory.
 func (c caches) level(bytes int64) int {
 	for i, size := range [...]int64{c.near, c.own, c.last} {
 		if bytes <= size {
@@ -58,7 +61,7 @@ func (c caches) level(bytes int64) int {
 	return 3
 }
 
-// A forecast is how long a run of a schedule takes, worked out operation by operation.
+// A forecast predicts the time of a run of a schedule, operation by operation.
 type forecast struct {
 	*planner
 	core
@@ -69,8 +72,8 @@ type forecast struct {
 
 	all     int64                // bytes of all matrices
 	touched int64                // bytes read and written so far
-	wasRead []int64              // per matrix, those when its weights were last read or written; 0: not yet
-	known   map[likeness]float64 // seconds of operations that were worked out already
+	wasRead []int64              // per matrix, touched when its weights were last read or written; 0: never
+	known   map[likeness]float64 // seconds of operations already predicted
 }
 
 func newForecast(pl *planner, s *schedule.Schedule, f simd.Format, k knob.Params, r *rates, c caches) *forecast {
@@ -86,7 +89,7 @@ func newForecast(pl *planner, s *schedule.Schedule, f simd.Format, k knob.Params
 	return p
 }
 
-// predict is how many seconds a run of s takes.
+// predict returns the seconds of a run of s.
 func (pl *planner) predict(s *schedule.Schedule, f simd.Format, k knob.Params, r *rates, c caches) (float64, error) {
 	p := newForecast(pl, s, f, k, r, c)
 	taken, err := p.operations()
@@ -103,10 +106,10 @@ func (pl *planner) predict(s *schedule.Schedule, f simd.Format, k knob.Params, r
 	return p.streams(taken), nil
 }
 
-// operations are the seconds of each node by its team alone.
+// operations returns the seconds of each node, run by its team without waiting for others.
 func (p *forecast) operations() ([]float64, error) {
 	taken := make([]float64, len(p.schedule.Nodes))
-	absorbed := map[int]bool{} // by another node
+	absorbed := map[int]bool{} // nodes that run as part of another one
 	for _, j := range sums(p.schedule) {
 		absorbed[j] = true
 	}
@@ -137,7 +140,8 @@ func (p *forecast) operations() ([]float64, error) {
 	return taken, nil
 }
 
-// streams is when the last team has done its nodes. Each serves its streams in the order of the program.
+// streams returns the time at which the last team ends. Each team serves its streams in program
+// order.
 func (p *forecast) streams(taken []float64) float64 {
 	ready, ends := make([]float64, p.teams), make([]float64, len(taken))
 	last := 0.0
@@ -155,7 +159,7 @@ func (p *forecast) streams(taken []float64) float64 {
 	return last
 }
 
-// of is how many seconds op takes so many members of a team. Operations that are alike take the same.
+// of returns the seconds of op on so many members of a team. Equal operations are predicted once.
 func (p *forecast) of(op schedule.Op, members int) (float64, error) {
 	key, ok := p.likeness(op, members)
 	if sec, known := p.known[key]; ok && known {
@@ -168,8 +172,8 @@ func (p *forecast) of(op schedule.Op, members int) (float64, error) {
 	return sec, err
 }
 
-// seconds are those of op by so many members of a team, each of which takes so many pieces; 0 pieces: by the
-// first of them alone.
+// seconds predicts op on so many members of a team, if each takes so many pieces. With 0 pieces the
+// first member runs it alone.
 func (p *forecast) seconds(op schedule.Op, members, pieces, from int) (float64, error) {
 	parts, extra := 1, p.start
 	if pieces > 0 && members > 1 {
@@ -205,7 +209,7 @@ func (p *forecast) seconds(op schedule.Op, members, pieces, from int) (float64, 
 		return extra + p.mapLine*float64(ceil(op.A.Rows*op.A.Cols, line*parts)), nil
 	case schedule.Update:
 		return extra + (p.mapFunction+3*p.mapLine)*float64(ceil(op.Param.Rows*op.Param.Cols, line*parts)), nil
-	case schedule.AllReduce: // the others decide how long it takes
+	case schedule.AllReduce: // the other replicas decide how long it takes
 		return extra + p.move(schedule.Bytes(op), 1), nil
 	}
 	return 0, unsupported(op)

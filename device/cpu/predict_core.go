@@ -2,23 +2,24 @@ package cpu
 
 import "rnnbench/rnn/cell"
 
-// A core is what one worker takes for point-wise operations.
+// A core predicts the seconds of one worker for point-wise operations.
 type core struct {
 	*rates
 	caches
 }
 
-// move is a worker's part of so many bytes, read and written.
+// move returns the seconds of one of so many parts of reading and writing so many bytes.
 func (c core) move(bytes int64, parts int) float64 {
 	return c.moveOf(bytes/int64(parts), bytes/int64(parts))
 }
 
-// moveOf is to read and write so many bytes, which are a part of all those that are gone through.
+// moveOf returns the seconds of reading and writing so many bytes, when a run goes through all
+// bytes before it returns to these.
 func (c core) moveOf(bytes, all int64) float64 {
 	return float64(bytes) / c.stream[c.level(max(bytes, all))]
 }
 
-// instructions are the seconds of a program for one line.
+// instructions returns the seconds of a program for one line.
 func (c core) instructions(prog cell.Program) float64 {
 	sec := 0.0
 	for _, in := range prog {
@@ -27,7 +28,7 @@ func (c core) instructions(prog cell.Program) float64 {
 	return sec
 }
 
-// instruction is one of them.
+// instruction returns the seconds of one operation of a program for one line.
 func (c core) instruction(op cell.Op) float64 {
 	switch {
 	case op == cell.Zero || op == cell.Copy:
@@ -42,7 +43,7 @@ func (c core) instruction(op cell.Op) float64 {
 	return c.line
 }
 
-// function reports whether op takes a series or a division, not an instruction or two.
+// function reports whether op needs a series or a division, not just an instruction or two.
 func function(op cell.Op) bool {
 	switch op {
 	case cell.Div, cell.Sigmoid, cell.Tanh, cell.Exp, cell.Softplus, cell.Sqrt, cell.SoftplusGrad, cell.SqrtGrad:
@@ -51,7 +52,7 @@ func function(op cell.Op) bool {
 	return false
 }
 
-// mapped are those of a map for one line.
+// mapped returns the seconds of a map for one line.
 func (c core) mapped(op cell.Op) float64 {
 	switch {
 	case op == cell.Zero || op == cell.Copy:
@@ -64,18 +65,19 @@ func (c core) mapped(op cell.Op) float64 {
 	return c.mapLine * float64(1+op.Operands())
 }
 
-// copyLine are the seconds of a line that is copied, by whatever instructions.
+// copyLine is the seconds of copying a line, with any instruction set.
 const copyLine = 0.8e-9
 
-// rows are the seconds of a program for so many rows of units, of all the bytes that it goes through row after row.
+// rows returns the seconds of a program for so many rows of units. A run goes through all bytes
+// before it returns to these rows.
 func (c core) rows(prog cell.Program, rows, units int, all int64) float64 {
 	vectors := vectorsOf(prog)
 	compute := float64(rows) * (c.row + c.vector*float64(vectors) + float64(ceil(units, line))*c.instructions(prog))
 	return max(compute, c.moveOf(int64(4*vectors*rows*units), all))
 }
 
-// stepwise is how many vectors of a program each step has of its own, in memory. States before a step are those after
-// the one before it.
+// stepwise returns how many of a program's vectors each step has of its own in memory. States
+// before a step are those after the previous one, and count once.
 func stepwise(p cell.Program) int {
 	own := map[cell.Ref]bool{}
 	reads, writes := p.Vectors()
@@ -90,7 +92,8 @@ func stepwise(p cell.Program) int {
 	return len(own)
 }
 
-// loop is a scan's program for so many rows of units, of which it runs some together.
+// loop returns the seconds of a scan's program for so many rows of units, some of which run
+// together.
 func (c core) loop(l *loop, rows, together, units int) float64 {
 	steps := 0
 	for _, at := range l.at {

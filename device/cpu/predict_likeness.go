@@ -5,19 +5,19 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A likeness is what the time of an operation depends on.
+// A likeness holds all that the time of an operation depends on. Equal ones take the same time.
 type likeness struct {
-	program       *cell.Instr // the first instruction
-	maps          uint64      // a hash of operations
+	program       *cell.Instr // its first instruction
+	maps          uint64      // hash of a chain's operations
 	rows, cols, k int
 	packed, trans bool
-	from          int   // the memory that weights come from
+	from          int   // level of the memory that weights come from
 	all           int64 // bytes of all steps
 	members       int   // of the team
 }
 
-// likeness is that of the kinds of operations that schedules have many of; ok is false for others. It takes
-// note of what op touches.
+// likeness returns the key of the kinds of operations that schedules have many of; ok is false for
+// others. It also records what op touches.
 func (p *forecast) likeness(op schedule.Op, members int) (l likeness, ok bool) {
 	l.members = members
 	switch op := op.(type) {
@@ -57,7 +57,7 @@ func (p *forecast) likeness(op schedule.Op, members int) (l likeness, ok bool) {
 	return l, true
 }
 
-// hashStart and hash are FNV-1a over what the time of maps depends on.
+// hashStart and hash implement FNV-1a over all that the time of maps depends on.
 const hashStart = 14695981039346656037
 
 func hash(h uint64, m *schedule.Map) uint64 {

@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// packed is Pack. All workers of a team share it.
+// packed predicts a Pack, which all workers of a team share.
 func (p *forecast) packed(op schedule.Pack, parts int) float64 {
 	bytes := 4 * op.Dst.Rows * ceil(op.Dst.Cols, line) * line
 	if p.format != simd.F32 {
@@ -17,7 +17,7 @@ func (p *forecast) packed(op schedule.Pack, parts int) float64 {
 	return p.call + float64(bytes)/float64(parts)/p.prepare[p.level(int64(2*bytes/parts))]
 }
 
-// cells is a cell of a number of rows, a step of all those that are in as many bytes.
+// cells predicts one step of a cell. all is the bytes of the vectors of all steps.
 func (p *forecast) cells(prog cell.Program, state schedule.View, all int64, parts int) float64 {
 	all /= int64(parts)
 	if state.Rows == 1 {
@@ -27,8 +27,8 @@ func (p *forecast) cells(prog cell.Program, state schedule.View, all int64, part
 	return p.rows(prog, state.Rows, state.Cols, all) * float64(largest(state.Rows*perRow, 1, parts)) / float64(state.Rows*perRow)
 }
 
-// every is how many bytes the matrices of views have. An operation of one step goes through a part of them, and those
-// of other steps go through the rest before it comes back.
+// every returns the bytes of the matrices of the views. An operation of one step goes through a
+// part of them, and those of other steps go through the rest before it comes back.
 func every(views ...schedule.View) int64 {
 	var bytes int64
 	for i, v := range views {
@@ -39,19 +39,20 @@ func every(views ...schedule.View) int64 {
 	return bytes
 }
 
-// ofCell are the bytes of all steps of op but its gates, which the product before it has just written.
+// ofCell returns the bytes of all steps of op, without its gates, which the product before it has
+// just written.
 func ofCell(op schedule.Cell) int64 { return every(append([]schedule.View{op.Saved}, op.Next...)...) }
 
-// ofGradient are those of all steps of a gradient.
+// ofGradient returns the bytes of all steps of a gradient.
 func ofGradient(op schedule.CellBackward) int64 {
 	return every(append([]schedule.View{op.DOut, op.Saved, op.DX, op.DR}, op.Next...)...)
 }
 
-// maps are point-wise operations of one shape, one after the other on each row, or on all
-// rows at once where these follow each other.
+// maps predicts point-wise operations of one shape, one after another on each row, or on all rows
+// at once if the rows are contiguous.
 func (p *forecast) maps(parts int, maps ...schedule.Map) float64 {
 	out := &maps[0].Out
-	flat, follow := true, true // whether all rows are as one, and whether they lie one behind the other
+	flat, follow := true, true // all rows count as one; rows are contiguous in each matrix
 	sec := 0.0
 	var bytes int64
 	for i := range maps {
@@ -75,18 +76,18 @@ func (p *forecast) maps(parts int, maps ...schedule.Map) float64 {
 	}
 	bytes *= int64(most) * int64(cols)
 	far, row := p.level(bytes) > 1, p.mapRow
-	if far && !follow { // processors look ahead from row to row where these lie one behind the other
+	if far && !follow { // processors prefetch from row to row if rows are contiguous
 		row += p.mapFar
 	}
 	compute := float64(most) * (row*float64(len(maps)) + float64(ceil(cols, line))*sec)
 	moved := p.move(min(bytes, 4*int64(most*cols*(len(maps)+2))), 1)
-	if far && most > 1 { // rows are too short to compute one while the next is fetched
+	if far && most > 1 { // rows are too short to overlap computing one with fetching the next
 		return compute + moved
 	}
 	return max(compute, moved)
 }
 
-// together reports whether all rows of m are as one.
+// together reports whether all rows of m count as one long row.
 func together(m *schedule.Map) bool {
 	dense := func(v *schedule.View) bool { return v.Rows == 1 || v.M.Cols == v.Cols }
 	n := m.Op.Operands()
@@ -115,5 +116,5 @@ func (p *forecast) scan(op schedule.Op, parts int) float64 {
 	return sec
 }
 
-// bytesOf are those of a packed weight.
+// bytesOf returns the bytes of a packed weight.
 func bytesOf(f simd.Format) int64 { return int64(4*f.RowFloats()) / line }

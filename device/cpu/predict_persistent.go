@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// recurrent is op as bind would make it for so many workers, without memory.
+// recurrent returns op as bind would make it for so many workers, without memory.
 func (p *forecast) recurrent(op schedule.Persistent, members int) *persistent {
 	recurrence := p.recurrence(op.Sequence, op, pass(op.Train))
 	size := members / groupsOf(p.planner, op, p.format, p.knobs, members)
@@ -22,7 +22,7 @@ func (p *forecast) recurrent(op schedule.Persistent, members int) *persistent {
 	}
 }
 
-// recurrence is what runs all steps of a sequence in one call; nil: nothing does.
+// recurrence returns the kernel that runs all steps of a sequence in one call, or nil.
 func (p *forecast) recurrence(s schedule.Sequence, op schedule.Op, pass fused.Pass) *fused.Recurrence {
 	if p.format != simd.F32 || s.Batch() > 1 && !p.apart(op, p.format, p.knobs) {
 		return nil
@@ -30,7 +30,7 @@ func (p *forecast) recurrence(s schedule.Sequence, op schedule.Op, pass fused.Pa
 	return fused.NewRecurrence(p.kernels.Level(), s.Cell, pass)
 }
 
-// programOf is what a cell runs forward.
+// programOf returns a cell's forward program, for training or inference.
 func programOf(c *cell.Cell, train bool) cell.Program {
 	if train {
 		return c.Forward
@@ -38,12 +38,12 @@ func programOf(c *cell.Cell, train bool) cell.Program {
 	return c.Inference
 }
 
-// persistent is a Persistent by so many workers.
+// persistent predicts a Persistent on so many workers.
 func (p *forecast) persistent(op schedule.Persistent, parts int) float64 {
 	return p.steps(p.recurrent(op, parts), programOf(op.Cell, op.Train), parts)
 }
 
-// steps are all steps of w.
+// steps predicts all steps of w.
 func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 	steps := float64(w.steps)
 	all := p.gone(prog, w.steps, w.batch, w.hidden, parts)
@@ -51,7 +51,7 @@ func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 		rows := ceil(w.batch, parts)
 		if w.oneByOne(rows) {
 			calls := float64(rows) * (p.sequence + steps*p.called(w, prog, w.hidden))
-			if p.level(all) > 1 { // steps of a sequence are rows apart, which no prefetcher follows
+			if p.level(all) > 1 { // no prefetcher follows a sequence's steps, which lie rows apart
 				calls += p.moveOf(all, all)
 			}
 			return calls
@@ -68,19 +68,19 @@ func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 	return steps * (p.bandProducts(len(w.weights), rows, units, w.hidden) + p.rows(prog, rows, units, all) + p.met(bands))
 }
 
-// gone are the bytes of a worker's part of the vectors of all steps.
+// gone returns the bytes of a worker's part of the vectors of all steps.
 func (p *forecast) gone(prog cell.Program, steps, batch, units, parts int) int64 {
 	return 4 * int64(stepwise(prog)) * int64(steps) * int64(ceil(batch*units, parts))
 }
 
-// bandProducts are a step's products of a band, by as many matrices of weights, which stay in the memory
-// that holds them all.
+// bandProducts predicts a step's products of a band with count weight matrices. The weights stay in
+// the nearest memory that holds them all.
 func (p *forecast) bandProducts(count, batch, units, depth int) float64 {
 	elements := int64(count) * int64(depth) * int64(ceil(units, line)*line)
 	return float64(count) * p.weighted(batch, units, depth, p.format, p.level(elements*bytesOf(p.format)), 0)
 }
 
-// called is a step of so many units of one sequence, where one call runs all steps.
+// called predicts a step of so many units of one sequence, if one call runs all steps.
 func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
 	lanes := line
 	if p.kernels.Level() == simd.AVX2 {
@@ -102,10 +102,11 @@ func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
 	return step + lines*float64(len(w.weights)*w.hidden)*each + (1+p.beside*max(0, lines-1))*p.instructions(prog)
 }
 
-// met is a meeting of so many workers. It was measured with two; see moves.
+// met predicts a meeting of so many workers. It was measured with two; see moves.
 func (p *forecast) met(workers int) float64 { return p.meeting * p.times(workers) }
 
-// formed is a persistent operation that forms the product ahead of it in blocks. ok is false if it does not.
+// formed predicts a persistent operation that computes its input product in blocks. ok is false if
+// it does not.
 func (p *forecast) formed(g schedule.Gemm, op schedule.Persistent, block, members, pieces int) (sec float64, ok bool) {
 	w, parts := p.recurrent(op, members), 1
 	if pieces > 0 {
@@ -129,7 +130,7 @@ func (p *forecast) formed(g schedule.Gemm, op schedule.Persistent, block, member
 	return p.handover + ahead + p.steps(w, programOf(op.Cell, op.Train), parts) + p.forming*rest/float64(bands), true
 }
 
-// persistentBackward is a PersistentBackward by so many workers.
+// persistentBackward predicts a PersistentBackward on so many workers.
 func (p *forecast) persistentBackward(op schedule.PersistentBackward, parts int) float64 {
 	groups := groupsOf(p.planner, op, p.format, p.knobs, parts)
 	b := band{hidden: op.Hidden(), most: p.most(op, p.format, p.knobs, parts/groups, false)}

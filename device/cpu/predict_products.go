@@ -6,7 +6,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// product is a Gemm by so many workers, by weights from a memory.
+// product predicts a Gemm on so many workers. from is the level of memory that weights come from.
 func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 	m, n, k := op.Sizes()
 	if op.B.M.Packed {
@@ -24,11 +24,11 @@ func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 	return sec + wide*4/p.stream[p.level(max(every(op.C)/int64(parts), int64(4*wide)))]
 }
 
-// from is the memory that packed weights come from: the nearest that holds all that was touched since they were
-// last read. Each part of their readers touches its share.
+// from returns the level of memory that packed weights come from: the nearest one that holds all
+// bytes touched since they were last read. Each of so many workers touches its share of the bytes.
 func (p *forecast) from(weights *schedule.View, parts int) int {
 	bytes := int64(weights.M.Rows) * int64(ceil(weights.M.Cols, line)*line) * bytesOf(p.format)
-	since := p.all // as far back as the run before
+	since := p.all // since the previous run
 	if was := p.wasRead[weights.M.ID]; was > 0 {
 		since = p.touched - was + bytes
 	}
@@ -37,14 +37,14 @@ func (p *forecast) from(weights *schedule.View, parts int) int {
 	return p.level(since / int64(parts))
 }
 
-// packing is what a product that goes beside another one saves: the rows that both pack.
+// packing returns the seconds that a product saves if another one packs the same rows for it.
 func (p *forecast) packing(op schedule.Gemm, parts int) float64 {
 	m, _, k := op.Sizes()
 	return p.pack * float64(m) * float64(k) / float64(parts)
 }
 
-// weighted is a product by packed weights by one worker: the longer of its multiply-adds and of reading the
-// weights. The results take so many seconds to write.
+// weighted predicts a product by packed weights on one worker: the longer of its multiply-adds and
+// of reading the weights. results is the seconds of writing the results.
 func (p *forecast) weighted(m, n, k int, f simd.Format, from int, results float64) float64 {
 	g := bandProduct(m, n, k, f)
 	if blocks, ok := gemm.Rounds(p.gemm, &g); ok {
@@ -74,8 +74,8 @@ func (p *forecast) weighted(m, n, k int, f simd.Format, from int, results float6
 	return p.call + results + max(sec, elements*least) + more
 }
 
-// unhidden is the part of reading weights from a memory that all share, or of the multiply-adds where that takes
-// longer, that does not hide behind the other.
+// unhidden is the part of the shorter time that does not overlap with the longer one: of reading
+// weights from a shared memory, and of the multiply-adds.
 const unhidden = 0.25
 
 // widenedTiles is how many tiles of rows share widened weights.

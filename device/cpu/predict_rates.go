@@ -2,60 +2,61 @@ package cpu
 
 import "rnnbench/device/cpu/simd"
 
-// rates are what one worker does per second, and what operations cost it besides, in seconds. A line is 16
-// floats.
+// rates are the speeds of one worker, per second, and the costs of operations, in seconds. A line
+// is 16 floats. Costs "extra" come on top of the time by speed.
 type rates struct {
 	// Products.
 	peak    float64    // operations per second
 	read    [4]float64 // bytes of weights per second in products of one row, from each memory
-	narrow  float64    // of an element of 16 bits in a product of one or two rows, besides
+	narrow  float64    // of an element of 16 bits in a product of one or two rows, extra
 	widen   float64    // of an element of 16 bits in products of many rows
-	tile    float64    // of a tile besides
-	call    float64    // of a product besides
-	pack    float64    // of a float of an operand that is packed as the product goes
-	half    float64    // operations per second of BF16 multiplied as it is
-	load    [4]float64 // bytes of weights per second in such products of few rows, from each memory
-	block   float64    // of a block of tiles besides
+	tile    float64    // of a tile, extra
+	call    float64    // of a product, extra
+	pack    float64    // of a float of an operand that the product packs
+	half    float64    // operations per second of BF16 products in hardware
+	load    [4]float64 // bytes of weights per second in BF16 products of few rows, from each memory
+	block   float64    // of a block of tiles, extra
 	store   float64    // of a tile of results
-	round   float64    // of a float that is rounded to BF16 as the product goes
-	prepare [4]float64 // bytes of weights packed ahead per second, by the memory they come from
+	round   float64    // of a float that the product rounds to BF16
+	prepare [4]float64 // bytes per second of packing weights ahead, from each memory
 
 	// Point-wise operations.
 	stream      [4]float64 // bytes per second, from each memory
-	function    float64    // of a sigmoid of a line of a cell,
+	function    float64    // of a sigmoid of a line of a cell
 	tanh        float64    // of a tanh,
-	line        float64    // of another operation of a line
-	row         float64    // of a row
-	vector      float64    // and of each vector of it
+	line        float64    // of another operation of a line of a cell
+	row         float64    // of a row of a cell
+	vector      float64    // of each vector of a row of a cell
 	scanRow     float64    // of a row of a scan
-	scanned     float64    // part of a line's instructions that take time in a scan, where no step waits for them
+	scanned     float64    // in a scan, the part of a line's instructions that takes time, as no step waits for them
 	mapFunction float64    // of a sigmoid of a line of a map
 	mapTanh     float64    // of a tanh
-	mapLine     float64    // and of each vector of a line of another map
+	mapLine     float64    // of each vector of a line of another map
 	mapRow      float64    // of a row of a map
-	mapFar      float64    // and of one outside of a worker's own caches
+	mapFar      float64    // extra, of a row outside of a worker's own caches
 
 	// Persistent layers.
 	sequence          float64 // of a sequence whose steps one call runs
-	step              float64 // of a step where one call runs all
-	latency           float64 // and of the sigmoids or tanhs that the next such step waits for
-	beside            float64 // part of a line's instructions that take time beside another line's
-	nearLine, farLine float64 // of a line of weights in such a step, in the nearest cache and outside, at least
-	forming           float64 // of a product formed among steps, times what it takes by itself
+	step              float64 // of a step if one call runs all steps
+	latency           float64 // of the sigmoids or tanhs that the next such step waits for
+	beside            float64 // part of a line's instructions that takes time beside another line
+	nearLine, farLine float64 // of a line of weights in such a step, in the nearest cache, and outside, at least
+	forming           float64 // time of an input product among steps, relative to its time by itself
 	meeting           float64 // of two workers at a step
 
-	// Handing out.
+	// Handing over operations.
 	start    float64 // of an operation
 	handover float64 // of an operation that two workers share
 	turn     float64 // of an operation of one team among several
-	crossing float64 // until a team knows of another's operation
+	crossing float64 // until a team sees that another's operation has ended
 }
 
-// predictionError is that of a forecast where the rates were fitted, on random layers.
+// predictionError is the error of forecasts on the random layers that the rates were fitted to.
 const predictionError = 0.25
 
-// ratesOf are those of an instruction set, as measured on two cores of a Zen 4 at 3.6 GHz. Where processors
-// differ from it in everything alike, predictions are wrong by a factor, and choices are right.
+// ratesOf returns the rates of an instruction set, as measured on two cores of a Zen 4 at 3.6 GHz.
+// On a processor that is uniformly faster or slower, predictions are wrong by a factor, and choices
+// are right.
 func ratesOf(l simd.Level) *rates {
 	r := rates{
 		peak: 115e9, read: [4]float64{110e9, 105e9, 90e9, 30e9}, narrow: 0.024e-9, widen: 0.15e-9,

@@ -14,7 +14,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A program is a schedule with its memory and its operations bound to it.
+// A program is a compiled schedule: its memory, and its operations bound to it.
 type program struct {
 	device   *Device
 	schedule *schedule.Schedule
@@ -32,18 +32,18 @@ type program struct {
 	teams    int
 	progress []counter // per stream, nodes done in all runs so far
 	done     uint64    // runs before this session
-	admitted counter   // runs that may begin
+	admitted counter   // number of runs that may begin
 	team     []teamState
 
-	sums     bool    // over other replicas
+	sums     bool    // the schedule sums over replicas
 	reducing int     // the stream of sums over replicas; -1: there is none
-	begun    counter // sums that may begin, where one team runs everything else
+	begun    counter // number of sums that may begin, if one team runs everything else
 
 	seats    []int // threads of its workers
-	awake    int   // workers that run it: all, or the first alone where no operation is shared
+	awake    int   // workers that run it: all, or only the first if no operation is shared
 	ready    *barrier
-	counters []*counter // that operations have
-	barriers []*barrier // likewise
+	counters []*counter // of operations, for reset
+	barriers []*barrier // of operations, for reset
 
 	zeroed map[int]*zeroing // by matrix
 
@@ -56,19 +56,18 @@ type node struct {
 	stream   int
 	pieces   int    // per worker of the team; 0: not worth splitting
 	takers   int    // workers of the team that take part, from its leader on; 0: all
-	backward bool   // begins with a worker's last piece
-	wait     []turn // what must be done on other streams
+	backward bool   // a worker begins with its last piece
+	wait     []turn // nodes of other streams that must be done before
 }
 
-// A turn is a place in a stream: done once so many of its nodes are.
+// A turn is a position in a stream. It has passed once so many of the stream's nodes are done.
 type turn struct {
 	stream int
 	nodes  uint64
 }
 
-// work is an operation bound to memory. Shares of it write different results
-// and may run at the same time, in any order; what each computes depends on part
-// and parts alone.
+// work is an operation bound to memory. share computes one of so many parts. Parts write different
+// results and may run at the same time, in any order. Each result depends on part and parts alone.
 type work interface {
 	share(part, parts int, s *scratch)
 }
@@ -85,20 +84,20 @@ type scratch struct {
 	inputs   []float32 // of a recurrence, packed
 	tiles    []fused.Tile
 	scan     scanScratch
-	part     [1024]float32 // of sums of rows
+	part     [1024]float32 // for sums of rows
 	step     simd.Coefficients
 	team     []scratch // of all workers of the team, in order
 	_        [64]byte
 }
 
-// counter is one for the workers of an operation.
+// counter makes a counter for the workers of an operation.
 func (p *program) counter() *counter {
 	c := new(counter)
 	p.counters = append(p.counters, c)
 	return c
 }
 
-// barrier is one for n workers of an operation, from the first on.
+// barrier makes a barrier for n workers of an operation, from first on.
 func (p *program) barrier(first, n int) *barrier {
 	b := p.device.pool.barrier(p.device.workers, first, n)
 	p.barriers = append(p.barriers, b)
@@ -122,7 +121,7 @@ func (p *program) Read(m *schedule.Matrix, dst []float32) error {
 	return err
 }
 
-// reach is the memory of the first n elements of m, which are whole rows.
+// reach returns the memory of the first n elements of m, which must be whole rows.
 func (p *program) reach(m *schedule.Matrix, n int) ([]float32, error) {
 	switch {
 	case p.closed:
@@ -154,7 +153,7 @@ func (p *program) Prepare() error {
 	for i := range p.prepare {
 		err := p.device.pool.on(p.seats, func(w int) {
 			own := p.scratch[w]
-			own.team = p.scratch // here all workers are one
+			own.team = p.scratch // all workers prepare as one team
 			p.prepare[i].work.share(w, p.device.workers, &own)
 		})
 		if err != nil {
@@ -175,7 +174,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 	return device.Sample{Wall: wall}, err
 }
 
-// reset forgets what a failed sample left in the counters.
+// reset clears all counters after a failed run.
 func (p *program) reset() {
 	p.done = 0
 	forget(p.zeroed)

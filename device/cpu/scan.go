@@ -6,49 +6,48 @@ import (
 	"rnnbench/device/cpu/simd/fused"
 )
 
-// A scan runs a linear recurrence over time, forward or backward. Workers split
-// its channels, the units of all sequences, or time, or both. Where time is
-// split it is Algorithm 1 of Martin and Cundy (2017) on one block of time after
-// the other, so short that what a worker has read to compose its chunk still
-// lies in its cache when it computes it.
+// A scan runs a linear recurrence over time, forward or backward. Workers split its channels, which
+// are the units of all sequences, or time, or both. If time is split, it runs Algorithm 1 of Martin
+// and Cundy (2017) on one block of time after another. Blocks are so short that the data that a
+// worker reads to compose its chunk is still in its cache when it computes the chunk.
 type scan struct {
 	program              *program
-	meetings             []*barrier // of the parts that share channels, by the first of them
+	meetings             []*barrier // of the workers that share channels, by the first of them
 	step, compose        loop
 	initial, final       []matrix // carried states before the first step, gradients after the last
-	carried              []int    // states
+	carried              []int    // numbers of the carried states
 	steps, batch, hidden int
 	backward             bool
 	stream               bool // results bypass the caches
 
-	packed bool      // sequences of few channels are run several at a time, in one vector
-	keep   matrix    // of each step and of the one after the last; see scankeep.go
-	zero   []float32 // a row
+	packed bool      // several sequences of few channels run in one vector
+	keep   matrix    // resets of each step and of the one after the last; see scankeep.go
+	zero   []float32 // a row of zeros
 
 	most  int // workers that take part
-	cut   int // of those how many split time between them
-	chunk int // steps of a chunk at most, where time is split
+	cut   int // workers that split the time of the same channels
+	chunk int // steps of a chunk, at most, if time is split
 }
 
-// A loop is a program for many steps with its vectors.
+// A loop is a program for many steps, with its vectors.
 type loop struct {
 	*fused.Loop
 	at    []place
 	whole bool // it reads whole rows of memory
 }
 
-// A scanScratch is what one worker has of its own for the scans of a program.
-// States are those that are carried, one after the other.
+// A scanScratch is one worker's own memory for the scans of a program. Its arrays of states hold
+// the carried states, one after another.
 type scanScratch struct {
-	start, held []float32  // before the block, and in the course of the chunk
-	chunk       [2]summary // of this block and of another, which others may still read
+	start, held []float32  // states before the block, and current states in the chunk
+	chunk       [2]summary // of this block, and of the one before, which others may still read
 	vectors     []fused.Vector
 	addresses   []uintptr
 	packs       []fused.Pack
 	constants   []float32 // for all sequences of a vector
 }
 
-// A summary is a chunk of steps composed: they make factor∘h + add of a state h.
+// A summary is the composition of a chunk of steps: they turn a state h into factor∘h + add.
 type summary struct{ factor, add []float32 }
 
 // scanArrays is how many arrays of states a scanScratch has.
@@ -63,7 +62,7 @@ func newScanScratch(states, vectors int) scanScratch {
 	}
 }
 
-// state is the k-th of the carried states, a row for each sequence.
+// state returns the k-th of the carried states, with a row for each sequence.
 func (w *scan) state(states []float32, k int) matrix {
 	n := w.batch * w.hidden
 	return matrix{data: states[k*n:][:n], stride: w.hidden, rows: w.batch, cols: w.hidden}
@@ -72,8 +71,8 @@ func (w *scan) state(states []float32, k int) matrix {
 // A piece is a share of a scan's channels: some units of some sequences.
 type piece struct{ row, rows, unit, units int }
 
-// piece cuts the channels between sequences or between units, whichever makes
-// parts more equal.
+// piece returns a part of the channels. It cuts between sequences or between units, whichever makes
+// the largest part smaller.
 func (w *scan) piece(part, parts int) piece {
 	if largest(w.batch, 1, parts)*w.hidden <= largest(w.hidden, line, parts)*w.batch {
 		from, to := span(w.batch, 1, part, parts)
@@ -83,13 +82,13 @@ func (w *scan) piece(part, parts int) piece {
 	return piece{row: 0, rows: w.batch, unit: from, units: to - from}
 }
 
-// largest is the size of the largest span.
+// largest returns the size of the largest span of n items.
 func largest(n, align, parts int) int {
 	blocks := (n + align - 1) / align
 	return min(n, (blocks+parts-1)/parts*align)
 }
 
-// each runs f on the piece's rows of two matrices.
+// each calls f with the piece's units of each row of two matrices.
 func (c piece) each(a, b matrix, f func(a, b []float32)) {
 	for i := c.row; i < c.row+c.rows; i++ {
 		f(a.row(i)[c.unit:c.unit+c.units], b.row(i)[c.unit:c.unit+c.units])
@@ -100,8 +99,8 @@ func (c piece) copy(to, from matrix) {
 	c.each(to, from, func(to, from []float32) { copy(to, from) })
 }
 
-// groups is how many groups of so many parts split time, of cut parts each at
-// most.
+// groups returns how many groups of workers split the channels, if at most cut workers each split
+// time.
 func groups(parts, cut int) int {
 	for cut = min(cut, parts); parts%cut != 0; {
 		cut--
@@ -115,7 +114,7 @@ func (w *scan) share(part, parts int, s *scratch) {
 	}
 	groups := groups(parts, w.cut)
 	cut := parts / groups
-	first := part / cut * cut // of those that share this part's channels
+	first := part / cut * cut // of the workers that share this part's channels
 	c := w.piece(part/cut, groups)
 	own := &s.scan
 	if cut == 1 {
@@ -143,11 +142,11 @@ func (w *scan) share(part, parts int, s *scratch) {
 	}
 }
 
-// stateFloats is how many floats of states a worker keeps at a time where it runs all steps: few enough for its
-// caches, and so many that rows of a step are long stretches of memory.
+// stateFloats is how many floats of states a worker keeps at a time when it runs all steps. They
+// fit its caches, and are so many that rows of a step are long stretches of memory.
 const stateFloats = 32768
 
-// tiles cuts the piece into sequences of about so many units together.
+// tiles cuts the piece into pieces of several sequences, with about so many units in all.
 func (c piece) tiles(units int) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		tile, end := c, c.row+c.rows
@@ -160,7 +159,7 @@ func (c piece) tiles(units int) iter.Seq[piece] {
 	}
 }
 
-// alone runs all steps of channels that nobody shares.
+// alone runs all steps of channels that no other worker shares.
 func (w *scan) alone(own *scanScratch, c piece) {
 	for k, initial := range w.initial {
 		c.copy(w.state(own.held, k), initial)
@@ -171,7 +170,7 @@ func (w *scan) alone(own *scanScratch, c piece) {
 	}
 }
 
-// summarize composes the steps from … to.
+// summarize composes steps from … to-1.
 func (w *scan) summarize(own *scanScratch, c piece, block, from, to int) {
 	sum := &own.chunk[block%2]
 	for k := range w.initial {
@@ -184,8 +183,8 @@ func (w *scan) summarize(own *scanScratch, c piece, block, from, to int) {
 	w.run(own, c, &w.compose, sum.add, sum.factor, from, to)
 }
 
-// lead sets what a part holds to what comes out of the chunks before its own,
-// and the start to that of the next block. group are those that share its
+// lead computes the state before a worker's chunk from the summaries of the chunks before it. It
+// also sets start to the state before the next block. group are the workers that share its
 // channels.
 func (w *scan) lead(c piece, block int, group []scratch, part int) {
 	own, kernels := &group[part].scan, w.program.device.kernels
@@ -202,13 +201,13 @@ func (w *scan) lead(c piece, block int, group []scratch, part int) {
 	}
 }
 
-// prefetch is how far ahead of what is read memory is asked for it, in floats:
-// far enough for memory to answer. More is no better, as measured.
+// prefetch is how far ahead of the reads the loop asks memory for data, in floats. It is far enough
+// for memory to answer; more was no better, as measured.
 const prefetch = 512
 
-// ask has the loop ask for rows to come, n vectors side by side each and so far from
-// each other. A processor sees by itself that a single vector is read from its end to its beginning
-// without gaps, and does so at the lower rate if it is asked besides.
+// ask makes the loop prefetch rows to come, each of n vectors side by side, row floats apart. A
+// single vector that is read backward without gaps is left to the hardware prefetcher, since
+// explicit prefetching lowers its rate.
 func (w *scan) ask(v *fused.Vector, n, row, units int, down bool) {
 	if down && n == 1 {
 		return
@@ -224,10 +223,13 @@ func (w *scan) ask(v *fused.Vector, n, row, units int, down bool) {
 	}
 }
 
-// stretch advances what is held by the steps from … to, counted from where the pass
-// begins, within which no sequence begins anew or, at one step, all do. A backward pass of all channels that reads whole rows
-// of memory goes down through it also in the rows of a step and their units: a processor that sees it go down in the large and up in
-// the small fetches what has been read already. Where other columns lie between, down is the slower way.
+// stretch advances the held states by steps from … to-1, counted from where the pass begins. No
+// sequence begins anew in them, or, with anew, all do at a single step.
+//
+// A backward pass over all channels that reads whole rows also reads the rows of a step, and their
+// units, in descending order. Otherwise the hardware prefetcher, which sees descending steps with
+// ascending units, fetches data already read. If other columns lie between, descending order is
+// slower.
 func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int, anew bool) {
 	if from == to {
 		return
@@ -238,8 +240,8 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 		first, sign = (w.steps-1-from)*w.batch+c.row, -1
 	}
 	down := w.backward && c.units == w.hidden && !packed && l.whole
-	used := 0          // of own.constants
-	begin, way := 0, 1 // of the rows of a step
+	used := 0          // floats of own.constants
+	begin, way := 0, 1 // first row of a step, and direction
 	if down {
 		begin, way = c.rows-1, -1
 	}
@@ -268,7 +270,7 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 			continue
 		}
 		row := way * m.stride
-		v[i] = fused.Vector{Data: m.data, From: (start+begin)*m.stride + c.unit, Row: row, Step: row * (1 - c.rows)} // back to a step's first row
+		v[i] = fused.Vector{Data: m.data, From: (start+begin)*m.stride + c.unit, Row: row, Step: row * (1 - c.rows)} // Step goes back to a step's first row
 		if at.moves == perStep {
 			v[i].Step += sign * w.batch * m.stride
 			w.ask(&v[i], at.beside, sign*m.stride, c.units, down)
@@ -282,7 +284,7 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 	l.Run(v, own.addresses, c.units, c.rows, to-from, stream, down)
 }
 
-// repeat writes a row so many times, and returns how many floats those are.
+// repeat writes a row so many times and returns the number of floats written.
 func repeat(to, row []float32, times int) (n int) {
 	for range times {
 		n += copy(to[n:], row)

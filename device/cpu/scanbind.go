@@ -12,17 +12,17 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A place says where a loop's vector lies.
+// A place says where a loop's vector lies in memory.
 type place struct {
 	matrix
 	moves  movement
-	state  int  // of what a worker holds: which of the carried states
-	result bool // may bypass the caches
-	cut    bool // 0 where a sequence begins anew
-	beside int  // vectors from here on that the loop reads side by side
+	state  int  // index in scan.carried, if it is held
+	result bool // it is a result, which may bypass the caches
+	cut    bool // it reads as 0 when a sequence begins anew
+	beside int  // vectors from this one on that the loop reads side by side
 }
 
-// A movement is how a vector goes on from row to row.
+// A movement says how a vector advances from row to row.
 type movement int
 
 const (
@@ -30,10 +30,10 @@ const (
 	perSequence                 // a row for each sequence
 	constant                    // one row
 	held                        // a row for each sequence in the worker's own memory
-	factor                      // the same of a summary's factor
+	factor                      // the same, in a summary's factor
 )
 
-// scanOf is the scan that op is, before it has memory; nil: it is none.
+// scanOf returns the scan of op, without memory, or nil if op is no scan.
 func (pl *planner) scanOf(op schedule.Op, k knob.Params) *scan {
 	var w *scan
 	switch op := op.(type) {
@@ -63,8 +63,7 @@ func (pl *planner) newScan(s *schedule.Sequence, step, compose fused.Pass) *scan
 	}
 }
 
-// movement is that of a vector. Of the states those that are carried from step to step
-// are in the worker's own memory.
+// movement returns the movement of a vector. Carried states are in the worker's own memory.
 func (w *scan) movement(ref cell.Ref) movement {
 	before := cell.Prev
 	if w.backward {
@@ -132,14 +131,14 @@ func (p *binder) scanBackward(op *schedule.ScanBackward) work {
 	return w
 }
 
-// keep finds the column by which sequences begin anew.
+// keep binds the column of resets, if there is one.
 func (p *binder) keep(w *scan, s *schedule.Sequence) {
 	if w.keep = p.matrix(s.Keep); !s.Keep.Empty() {
 		w.zero = make([]float32, s.Hidden())
 	}
 }
 
-// place finds w's vectors but those in the worker's own memory.
+// place binds w's vectors, except those in the worker's own memory.
 func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
 	w.program, w.packed = p.program, w.step.Packs(w.hidden) > 1
 	parts := min(p.here.members, w.most)
@@ -161,12 +160,12 @@ func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
 	}
 }
 
-// column is the matrix of gate or saved vector i of v and of those beside it.
+// column returns the columns of v from its i-th vector of hidden units on.
 func (p *binder) column(v schedule.View, i, hidden int) matrix {
 	return p.matrix(v.Columns(i*hidden, v.Cols-i*hidden))
 }
 
-// stepped is where the states and what is saved of each step lie.
+// stepped returns the matrix of a state or a saved vector of all steps.
 func (p *binder) stepped(s *schedule.Sequence, ref cell.Ref) matrix {
 	rows := s.Steps * s.Batch()
 	switch ref.Kind {
@@ -178,7 +177,8 @@ func (p *binder) stepped(s *schedule.Sequence, ref cell.Ref) matrix {
 	return p.matrix(s.State[ref.Index].Band(s.Batch(), rows))
 }
 
-// settle settles how many of all workers take part in w, of whom some pay, and how they share it.
+// settle chooses how many workers take part in w and how they share it. paying is the number for
+// which it pays.
 func (w *scan) settle(all, paying int, k knob.Params) {
 	w.stream = w.stepBytes(&w.step)*w.steps > max(cpuid.CPU.Cache.L3, leastL3)
 	cut := min(k["scansplit"], all)
@@ -193,12 +193,12 @@ func (w *scan) settle(all, paying int, k knob.Params) {
 	w.split(min(cut, w.most), k["scanchunk"], w.most)
 }
 
-// activates reports whether p has work for more than memory.
+// activates reports whether p computes functions, so that memory is not its only limit.
 func activates(p cell.Program) bool {
 	return slices.ContainsFunc(p, func(in cell.Instr) bool { return function(in.Op) })
 }
 
-// stepBytes is what loop l reads and writes per step.
+// stepBytes returns the bytes that l reads and writes per step.
 func (w *scan) stepBytes(l *loop) int {
 	n := 0
 	for _, at := range l.at {
@@ -209,9 +209,9 @@ func (w *scan) stepBytes(l *loop) int {
 	return n
 }
 
-// split settles how the work is shared, for knobs that are 0 by what is there:
-// channels where they keep all workers equally busy, else as few cuts of time as
-// do.
+// split chooses how workers share the work. If cut is 0, it becomes the least number of parts of
+// time with which all workers are about equally busy; 1 splits channels only. If chunk is 0, a
+// chunk's data fill half of L2.
 func (w *scan) split(cut, chunk, workers int) {
 	if w.cut = cut; cut == 0 {
 		channels := w.batch * w.hidden

@@ -5,16 +5,17 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Steps at which sequences begin anew divide the steps of a scan. What is held of these sequences becomes 0
-// there. If the cell reads other vectors of the state before the step, or of its products, the step
-// is run by itself, and these sequences each alone, with 0 in the place of those vectors.
+// Steps at which sequences begin anew divide the steps of a scan. The held states of these
+// sequences are set to 0 there. If the cell also reads other vectors of the state before the step,
+// or of its products, the step runs by itself. Then each of these sequences runs alone, with zeros
+// in place of such vectors.
 
-// isCut reports whether a vector is 0 where a sequence begins anew, besides those that are held.
+// isCut reports whether a vector that is not held reads as 0 when a sequence begins anew.
 func isCut(ref cell.Ref, moves movement) bool {
 	return ref.Kind == cell.R || ref.Kind == cell.Prev && moves == perStep
 }
 
-// cuts reports whether l has such a vector.
+// cuts reports whether l has a vector that isCut.
 func (l *loop) cuts() bool {
 	for i := range l.at {
 		if l.at[i].cut {
@@ -24,8 +25,8 @@ func (l *loop) cuts() bool {
 	return false
 }
 
-// begins are the rows of the column of ones and zeros for what is held and for the other vectors at a step, counted
-// from where the pass begins.
+// begins returns the first rows, in the column of resets, for a step's held states and for its
+// other vectors. The step is counted from where the pass begins.
 func (w *scan) begins(step int) (hold, other int) {
 	if w.backward {
 		t := w.steps - 1 - step
@@ -34,10 +35,10 @@ func (w *scan) begins(step int) (hold, other int) {
 	return step * w.batch, step * w.batch
 }
 
-// anew reports whether the sequence begins anew there, as a row of begins has it.
+// anew reports whether a sequence begins anew, by its row in the column of resets.
 func (w *scan) anew(row int) bool { return w.keep.data[row*w.keep.stride] == 0 }
 
-// any reports whether one of c's sequences does.
+// any reports whether any of c's sequences begins anew. row is one that begins returns.
 func (w *scan) any(c piece, row int) bool {
 	for i := c.row; i < c.row+c.rows; i++ {
 		if w.anew(row + i) {
@@ -47,7 +48,7 @@ func (w *scan) any(c piece, row int) bool {
 	return false
 }
 
-// run advances what is held by the steps from … to, counted from where the pass begins.
+// run advances the held states by steps from … to-1, counted from where the pass begins.
 func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int) {
 	if w.keep.rows > 0 {
 		alone := l.cuts()
@@ -73,7 +74,7 @@ func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32,
 	w.stretch(own, c, l, holds, factors, from, to, false)
 }
 
-// clear sets to 0 what is held of the sequences of c that begin anew.
+// clear sets the held states of those sequences of c to 0 that begin anew.
 func (w *scan) clear(c piece, holds []float32, row int) {
 	for k := range w.carried {
 		m := w.state(holds, k)
@@ -85,7 +86,7 @@ func (w *scan) clear(c piece, holds []float32, row int) {
 	}
 }
 
-// apart runs a step: each sequence that begins anew by itself, and those between them together.
+// apart runs a step: each sequence that begins anew by itself, and the ones between together.
 func (w *scan) apart(own *scanScratch, c piece, l *loop, holds, factors []float32, step, row int) {
 	end := c.row + c.rows
 	for from := c.row; from < end; {
@@ -99,5 +100,5 @@ func (w *scan) apart(own *scanScratch, c piece, l *loop, holds, factors []float3
 	}
 }
 
-// none is a vector of 0 for any row.
+// none returns a vector that is 0 for every row.
 func (w *scan) none() fused.Vector { return fused.Vector{Data: w.zero} }

@@ -8,32 +8,33 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A planner knows how many workers there are and what they compute with. It decides how they share the
-// operations of a schedule, and which memory that takes.
+// A planner decides how workers share the operations of a schedule, and how much memory that takes.
+// It depends only on the number of workers and on their kernels.
 type planner struct {
 	workers int
 	kernels *simd.Kernels
 	gemm    *gemm.Engine
-	group   *allreduce.Group // of replicas that train together; nil: this one is alone
+	group   *allreduce.Group // replicas that train together; nil: there is one
 
 	crew
 }
 
-// forkFLOPs is the least work, in operations, that is worth handing to a
-// helper: a hand-over and back takes about a quarter of a microsecond.
+// forkFLOPs is the least work, in operations, that is worth handing to a helper: a hand-over and
+// back takes about a quarter of a microsecond.
 const forkFLOPs = 20_000
 
-// An operation of several times that is cut into more pieces than there are
-// workers: each begins with its own, whose data its caches hold, and then helps
-// those that are behind, since processors are rarely equally fast. Products that
-// pack their operands as they go would pack more for it and are cut once.
+// Large operations are cut into more pieces than there are workers. Each worker begins with its own
+// pieces, whose data its caches hold, and then helps those that are behind, since processors are
+// rarely equally fast. Products that pack their operands as they go are cut once per worker, since
+// more pieces would mean more packing.
 const (
 	stealFLOPs  = 40 * forkFLOPs
-	stealPieces = 8              // of a cell
-	pieceFLOPs  = 80 * forkFLOPs // of a product at least
+	stealPieces = 8              // pieces per worker of a cell
+	pieceFLOPs  = 80 * forkFLOPs // least work of a product's piece
 )
 
-// pieces is how many pieces of op each worker of a team gets, with packed weights in format f.
+// pieces returns how many pieces of op each worker of a team gets, with packed weights in format f;
+// 0: op is not shared.
 func (pl *planner) pieces(op schedule.Op, f simd.Format) int {
 	c := cost(op)
 	switch op := op.(type) {
@@ -59,8 +60,8 @@ func (pl *planner) pieces(op schedule.Op, f simd.Format) int {
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// cost estimates the work of op in operations of a product: point-wise ones
-// are bound by memory and count for more.
+// cost estimates the work of op, in operations of a product. Point-wise operations are bound by
+// memory and count for more.
 func cost(op schedule.Op) int64 {
 	if g, ok := op.(schedule.Gemm); ok {
 		return g.FLOPs() + 4*schedule.Bytes(op)
@@ -68,7 +69,7 @@ func cost(op schedule.Op) int64 {
 	return 4*op.FLOPs() + 2*schedule.Bytes(op)
 }
 
-// costPerStep is the cost of a step of a persistent operation or its gradient.
+// costPerStep returns the cost of a step of a persistent operation or its gradient.
 func costPerStep(op schedule.Op) int64 {
 	switch s := op.(type) {
 	case schedule.Persistent:
@@ -79,10 +80,9 @@ func costPerStep(op schedule.Op) int64 {
 	return 0
 }
 
-// teams is how many there are. Each stream has workers of its own where operations are
-// so small that splitting them costs more than it saves, or where the weights of
-// a persistent operation fit a worker's cache, so that bands would only make it
-// wait at meetings.
+// teams returns the number of teams. Each stream has workers of its own if operations are so small
+// that splitting them costs more than it saves. The same holds if the weights of a persistent
+// operation fit a worker's cache, since bands would only add meetings.
 func (pl *planner) teams(s *schedule.Schedule, f simd.Format, k knob.Params) int {
 	if n := k["teams"]; n > 0 {
 		return n
@@ -111,5 +111,5 @@ func (pl *planner) teams(s *schedule.Schedule, f simd.Format, k knob.Params) int
 // by side.
 const teamFLOPs = 10 * forkFLOPs
 
-// first is the first worker of a team of so many.
+// first returns the first worker of a team, if there are so many teams.
 func (pl *planner) first(team, teams int) int { return team * pl.workers / teams }

@@ -6,10 +6,10 @@ import (
 	"rnnbench/device/cpu/simd"
 )
 
-// A softmaxLoss is a schedule.SoftmaxLoss: each share has rows of its own.
+// A softmaxLoss is a schedule.SoftmaxLoss. Each share has rows of its own.
 type softmaxLoss struct {
 	kernels                            *simd.Kernels
-	logits, target, loss, prob, weight matrix // weight has no data where all rows count alike
+	logits, target, loss, prob, weight matrix // weight has no data if all rows have weight 1
 	groups                             int
 	grad                               bool
 	scale                              float32
@@ -36,7 +36,7 @@ func (w *softmaxLoss) share(part, parts int, _ *scratch) {
 	}
 }
 
-// row computes a row whose right class is given; -1: it counts for nothing.
+// row computes row i with its right class; -1: the row has no weight.
 func (w *softmaxLoss) row(i, class int, scale float32) {
 	size := w.logits.cols / w.groups
 	for from := 0; from < w.logits.cols; from += size {

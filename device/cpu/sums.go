@@ -2,12 +2,12 @@ package cpu
 
 import "rnnbench/rnn/schedule"
 
-// sumsWithin is how far behind a product a sum of its rows may be.
+// sumsWithin is how many nodes after a product a sum of its rows may be.
 const sumsWithin = 8
 
-// sums pairs sums of rows with the products that multiply with the transpose of the same rows: while a
-// product packs them it can sum them, which saves reading them from memory once more. It returns the node
-// of the sum by that of the product.
+// sums pairs sums of rows with products that multiply with the transpose of the same rows. The
+// product sums the rows as it packs them, which saves reading them from memory again. The result
+// maps the product's node to the sum's.
 func sums(s *schedule.Schedule) map[int]int {
 	pairs := map[int]int{}
 	for j, n := range s.Nodes {
@@ -30,7 +30,7 @@ func sums(s *schedule.Schedule) map[int]int {
 	return pairs
 }
 
-// conflicts reports whether op could tell if moved, which comes after it, ran before it or meanwhile.
+// conflicts reports whether moved, which comes after op, may not run before it or at the same time.
 func conflicts(op, moved schedule.Op) bool {
 	for v, wrote := range schedule.Accesses(op) {
 		for w, writes := range schedule.Accesses(moved) {
@@ -42,7 +42,7 @@ func conflicts(op, moved schedule.Op) bool {
 	return false
 }
 
-// done is the work of an operation that another has done.
+// done is the work of an operation that runs as part of another one.
 type done struct{}
 
 func (done) share(int, int, *scratch) {}

@@ -2,46 +2,48 @@ package cpu
 
 import "sync/atomic"
 
-// A teamState is where a team's leader hands operations to its helpers. Helpers that take no part in one may be late: the
-// leader waits for them once in half a round of orders, which keeps what it is about to hand out from overtaking them.
+// A teamState is how a team's leader hands operations to its helpers. Helpers that take no part in
+// an operation may fall behind. So the leader waits for all of them once in half a round, and never
+// overwrites an order that a helper has not seen.
 type teamState struct {
-	order counter         // operations handed out
-	at    [round]*node    // the latest, by their number
-	done  []atomic.Uint64 // operations finished, the words of helpers; those of a group share a line
-	word  []int           // of each member, which of them is its own
-	taken []counter       // per member, how many of its pieces somebody has begun
+	order counter         // number of operations handed out
+	at    [round]*node    // the latest operations, by their number modulo round
+	done  []atomic.Uint64 // operations finished, a word per helper; helpers of a group share a line
+	word  []int           // per member, its index in done
+	taken []counter       // per member, how many of its pieces have been begun by any worker
 }
 
 const (
-	round = 32 // orders that are remembered
-	words = 8  // of a line: helpers that share it
+	round = 32 // orders that at remembers
+	words = 8  // helpers that share a line
 )
 
-// gather makes t that of a team in clusters of such sizes. The first member leads, and finishes nothing for others to know.
+// gather sets t up for a team in clusters of the given sizes. The first member leads, so it has no
+// word that others read.
 func (t *teamState) gather(clusters []int) {
 	starts := cut(clusters, words)
 	groups, members := len(starts)-1, starts[len(starts)-1]
 	t.done, t.taken = make([]atomic.Uint64, 2*words*(groups+1)), make([]counter, members)
 	for g := range groups {
 		for m := range starts[g+1] - starts[g] {
-			t.word = append(t.word, 2*words*(g+1)+m) // a line apart: processors fetch them in pairs
+			t.word = append(t.word, 2*words*(g+1)+m) // two lines per group: processors fetch lines in pairs
 		}
 	}
 }
 
-// await waits until the first so many members have finished an order.
+// await waits until the first members have finished an order.
 func (t *teamState) await(p *pool, order uint64, members int) {
 	for _, word := range t.word[1:members] {
 		p.until(&t.done[word], order)
 	}
 }
 
-// first is the first worker of a team; members is how many it has.
+// first returns the first worker of a team, and members the number of its workers.
 func (p *program) first(team int) int   { return p.device.first(team, p.teams) }
 func (p *program) members(team int) int { return p.first(team+1) - p.first(team) }
 
-// inOrder runs every node in program order, which no wait contradicts. Sums over replicas
-// run beside.
+// inOrder runs every node in program order, which fulfils all waits. Sums over replicas run beside
+// it.
 func (p *program) inOrder(run uint64) {
 	if p.reducing < 0 {
 		for i := range p.nodes {
@@ -61,7 +63,7 @@ func (p *program) inOrder(run uint64) {
 	p.device.pool.await(&p.progress[p.reducing], (run+1)*uint64(len(p.queues[p.reducing])))
 }
 
-// execute runs a node as leader of a team.
+// execute runs a node as the leader of a team.
 func (p *program) execute(team int, n *node) {
 	t := &p.team[team]
 	first := p.first(team)
@@ -79,7 +81,7 @@ func (p *program) execute(team int, n *node) {
 	t.await(p.device.pool, order, t.members(n))
 }
 
-// hand hands n, or nil, to the helpers.
+// hand hands n to the helpers and returns its number. nil dismisses them.
 func (t *teamState) hand(p *pool, n *node) uint64 {
 	order := t.order.Load() + 1
 	if order%(round/2) == 0 && order > round/2 {
@@ -90,7 +92,7 @@ func (t *teamState) hand(p *pool, n *node) uint64 {
 	return order
 }
 
-// members is how many take part in n.
+// members returns how many members take part in n.
 func (t *teamState) members(n *node) int {
 	if n.takers == 0 {
 		return len(t.word)
@@ -98,7 +100,7 @@ func (t *teamState) members(n *node) int {
 	return n.takers
 }
 
-// do runs a member's pieces of a node, then what others have not begun.
+// do runs a member's pieces of a node, and then pieces that other members have not begun.
 func (t *teamState) do(n *node, member int, s *scratch) {
 	members := t.members(n)
 	if member >= members {
@@ -110,7 +112,7 @@ func (t *teamState) do(n *node, member int, s *scratch) {
 	}
 	for k := range members {
 		of := (member + k) % members
-		for t.taken[of].Load() < uint64(n.pieces) { // reading it takes less than adding to it
+		for t.taken[of].Load() < uint64(n.pieces) { // reading is cheaper than adding
 			i := int(t.taken[of].Add(1)) - 1
 			if i >= n.pieces {
 				break
@@ -140,18 +142,18 @@ func (p *program) help(team, worker int) {
 	}
 }
 
-// dismiss ends the helpers.
+// dismiss tells the helpers to return.
 func (t *teamState) dismiss(p *pool) {
 	if len(t.word) > 1 {
 		t.hand(p, nil)
 	}
 }
 
-// byStream runs the streams of a team for one run: always the first node in
-// program order among those whose waits are over.
+// byStream runs the streams of a team for one run. It always picks the first node in program order
+// among those whose waits are over.
 func (p *program) byStream(team int, run uint64) {
 	pool := p.device.pool
-	for s, q := range p.queues { // the run before is over
+	for s, q := range p.queues { // wait for the end of the previous run
 		pool.await(&p.progress[s], run*uint64(len(q)))
 	}
 	next := make([]int, 0, 64)

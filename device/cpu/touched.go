@@ -5,17 +5,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Of a table of many rows, such as the input weights of a vocabulary, a run touches few: those that
-// its symbols name. What is known of all others need not be read or written.
+// A run touches few rows of a large table, such as the input weights of a vocabulary: those that
+// its symbols name. All other rows are known to be zero, and need not be read or written.
 
-// A touched knows which rows of a table a column of numbers names. Shares look at rows of their own.
+// A touched finds the rows of a table that a column of numbers names. Each share looks at rows of
+// its own.
 type touched struct {
 	index   matrix
 	named   []bool // by row, between mark and forget
 	program *program
 }
 
-// touched is that of a column, or nil if there is none.
+// touched returns the touched of a column, or nil if the column is empty.
 func (p *binder) touched(column schedule.View, rows int) *touched {
 	if column.Empty() {
 		return nil
@@ -23,7 +24,7 @@ func (p *binder) touched(column schedule.View, rows int) *touched {
 	return &touched{index: p.matrix(column), named: make([]bool, rows), program: p.program}
 }
 
-// each calls f for the row of each number, some of them more than once.
+// each calls f for the row of each number. Some rows come more than once.
 func (t *touched) each(f func(row int)) {
 	for i := range t.index.rows {
 		if row, ok := t.program.index(t.index.row(i)[0], len(t.named)); ok {
@@ -32,7 +33,7 @@ func (t *touched) each(f func(row int)) {
 	}
 }
 
-// mark finds which rows from … to-1 are named.
+// mark sets named for the rows from … to-1 that the column names.
 func (t *touched) mark(from, to int) {
 	t.each(func(row int) {
 		if row >= from && row < to {
@@ -43,15 +44,15 @@ func (t *touched) mark(from, to int) {
 
 func (t *touched) forget(from, to int) { clear(t.named[from:to]) }
 
-// A zeroing sets a table to zero that a scatter alone writes to. The rows that it wrote to in the
-// run before are all that is not zero, unless the host has written to the table.
+// A zeroing sets a table to zero that only one scatter writes to. Unless the host has written to
+// the table, only the rows that the scatter wrote to in the previous run are not zero.
 type zeroing struct {
 	table matrix
-	last  []int32 // rows that the latest scatter wrote to
+	last  []int32 // rows that the scatter wrote to in the latest run
 	known bool
 }
 
-// share clears every so manyth row of these, or a band of all rows.
+// share clears every parts-th of these rows or, if they are unknown, a band of all rows.
 func (w *zeroing) share(part, parts int, _ *scratch) {
 	if !w.known {
 		from, to := span(w.table.rows, 1, part, parts)
@@ -67,7 +68,7 @@ func (w *zeroing) share(part, parts int, _ *scratch) {
 	}
 }
 
-// note keeps which rows a scatter writes to.
+// note records the rows that a scatter writes to.
 func (w *zeroing) note(s *scatter) {
 	w.last, w.known = w.last[:0], true
 	for i := range s.index.rows {
@@ -77,7 +78,7 @@ func (w *zeroing) note(s *scatter) {
 	}
 }
 
-// zeroTables finds tables that are zeroed and then written to by one scatter alone.
+// zeroTables finds tables that are zeroed and then written to by one scatter only.
 func (p *binder) zeroTables() {
 	writers := map[*schedule.Matrix][]int{}
 	for i, n := range p.schedule.Nodes {
@@ -101,7 +102,7 @@ func (p *binder) zeroTables() {
 	}
 }
 
-// forget has all tables be zeroed as a whole in the next run.
+// forget makes the next run zero all tables as a whole.
 func forget(zeroed map[int]*zeroing) {
 	for _, w := range zeroed {
 		w.known = false

@@ -11,9 +11,8 @@ import (
 // Vocabulary implements device.Device.
 func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
 
-// Vocabulary lists every knob that a CPU has, whatever its instruction set and
-// its number of processors, with the values that one of them may take. 0 is the
-// default of each.
+// Vocabulary lists every knob of CPUs, for any instruction set and any number of processors, with
+// the values that it may take. The default of each is 0.
 func Vocabulary() []knob.Knob {
 	const any = math.MaxInt32
 	return []knob.Knob{
@@ -32,7 +31,7 @@ func Vocabulary() []knob.Knob {
 		{Name: "sequences", Values: []int{0}, Max: 2,
 			Doc: "how workers share a persistent operation; 1: each runs some units of all sequences; 2: each runs all units of some sequences; 0: 2 if the nearest cache holds the weights, or if L2 does and each worker has enough sequences (four, with tiles eight, and four times as many where weights fill L2); else 1"},
 		{Name: "crews", Values: []int{0}, Max: MaxThreads,
-			Doc: "groups of workers in a persistent operation of many sequences; each group has sequences of its own, and its workers share the units; 0: by what a step takes"},
+			Doc: "groups of workers in a persistent operation of many sequences; each group has sequences of its own, and its workers share the units; 0: by the predicted time of a step"},
 		{Name: "ahead", Values: []int{0}, Max: any,
 			Doc: "time steps per input product that a persistent operation computes ahead; 0: 16 to 64 if bands wait for weights from L2 or L3 or a worker has no band, else none ahead; all steps: none ahead"},
 	}
@@ -60,7 +59,7 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 	return knobs
 }
 
-// scanKnobs are those of schedules with scans.
+// scanKnobs returns the knobs of schedules with scans.
 func (d *Device) scanKnobs(s *schedule.Schedule) []knob.Knob {
 	steps := 0
 	for _, n := range s.Nodes {
@@ -87,8 +86,8 @@ func (d *Device) scanKnobs(s *schedule.Schedule) []knob.Knob {
 	}
 }
 
-// offer is the knob of that name with the values worth trying here. It takes any
-// integer up to most; 0: those values alone.
+// offer returns the knob of that name with the values worth trying here. It accepts any integer up
+// to most; 0: only the values.
 func offer(name string, most int, values ...int) knob.Knob {
 	all := Vocabulary()
 	k := all[slices.IndexFunc(all, func(k knob.Knob) bool { return k.Name == name })]
@@ -96,7 +95,7 @@ func offer(name string, most int, values ...int) knob.Knob {
 	return k
 }
 
-// groupings are 0 and the numbers of groups that so many workers form, without those of one worker each.
+// groupings returns 0 and the numbers of equal groups of at least two workers each.
 func groupings(workers int) []int {
 	values := []int{0, 1}
 	for n := 2; n <= workers/2; n++ {
@@ -107,7 +106,7 @@ func groupings(workers int) []int {
 	return values
 }
 
-// choices are 0, the powers of two below most, and most.
+// choices returns 0, the powers of two below most, and most.
 func choices(most int) []int {
 	values := []int{0, 1}
 	for n := 2; n < most; n *= 2 {

@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// limited is d with as many workers as knobs ask for. The others sleep while its programs run.
+// limited returns d with as many workers as knobs ask for. The others sleep while its programs run.
 func (d *Device) limited(k knob.Params) *Device {
 	n := k["workers"]
 	if n == 0 || n >= d.workers {
@@ -21,7 +21,8 @@ func (d *Device) limited(k knob.Params) *Device {
 	return &few
 }
 
-// workerKnob is that of so many workers. Powers of two are worth trying where there are more than a few.
+// workerKnob returns the knob "workers". With more than a few workers, powers of two are worth
+// trying.
 func workerKnob(workers int) []knob.Knob {
 	if workers < 2 {
 		return nil

@@ -121,9 +121,9 @@ func Layers(t *testing.T, d device.Device, cases []Case) {
 	}
 }
 
-// Stacks returns stacks that a device runs in one kernel if its knob of that name is 1, or in
-// another variant for many sequences if it is 3. The sizes fill neither the last block of a kernel
-// nor the last turn of sequences. The numbers of steps range from the fewest possible to many.
+// Stacks returns stacks that a device runs in one kernel if its knob of that name is 1 or, for many
+// sequences, 3. The sizes fill neither the last block of a kernel nor the last turn of sequences.
+// The numbers of steps range from the fewest possible to many.
 func Stacks(name string) []Case {
 	return []Case{
 		{Layer: Layer{Cell: cell.LSTM, Hidden: 37, Batch: 5, Steps: 22, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 1}},

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Read reads the topology of a host from its files: root has sys and proc. allowed are the processors
-// that this process may run on. What cannot be read counts as not there.
+// Read reads the topology of a host from the folders sys and proc of root. allowed lists the
+// processors that this process may run on. Files that cannot be read count as missing.
 func Read(root fs.FS, allowed []int) *Topology {
 	h := host{root}
 	t := &Topology{Quota: h.quota()}
@@ -36,10 +36,10 @@ func Read(root fs.FS, allowed []int) *Topology {
 	return t
 }
 
-// join has the cores of a socket be one cluster where none shares a cache with another.
+// join makes one cluster of each socket if no two cores share a cache.
 func (t *Topology) join() {
-	shared := map[int]bool{} // by two cores at least
-	first := map[int]int{}   // core of a cluster
+	shared := map[int]bool{} // clusters of at least two cores
+	first := map[int]int{}   // cluster to its first core
 	for _, p := range t.Processors {
 		if core, ok := first[p.Cluster]; !ok {
 			first[p.Cluster] = p.Core
@@ -56,11 +56,11 @@ func (t *Topology) join() {
 	t.Cache, t.Level = 0, 0
 }
 
-// sort numbers the threads of each core and brings the processors into order.
+// sort numbers the threads of each core and sorts the processors.
 func (t *Topology) sort() {
 	slices.SortFunc(t.Processors, func(a, b Processor) int { return cmp.Compare(a.ID, b.ID) })
 	threads := map[int]int{}
-	sockets, nodes, clusters := map[int]int{}, map[int]int{}, map[int]int{} // cores of each
+	sockets, nodes, clusters := map[int]int{}, map[int]int{}, map[int]int{} // number of cores of each
 	for i := range t.Processors {
 		p := &t.Processors[i]
 		if p.Thread = threads[p.Core]; p.Thread == 0 {
@@ -79,15 +79,15 @@ func (t *Topology) sort() {
 	})
 }
 
-// A host is the root of its files.
+// A host is the file system of a host.
 type host struct{ fs.FS }
 
-// of is a file of a processor.
+// of returns the path of a processor's file.
 func (host) of(id int, name string) string {
 	return path.Join("sys/devices/system/cpu", "cpu"+strconv.Itoa(id), name)
 }
 
-// text is the first line of a file; "": there is none.
+// text returns the first line of a file, or "".
 func (h host) text(name string) string {
 	b, err := fs.ReadFile(h, name)
 	if err != nil {
@@ -97,15 +97,16 @@ func (h host) text(name string) string {
 	return strings.TrimSpace(line)
 }
 
-// number is that of a file, which is at least 0.
+// number reads a file with a number that is not negative.
 func (h host) number(name string) (int, bool) {
 	n, err := strconv.Atoi(h.text(name))
 	return n, err == nil && n >= 0
 }
 
-// list reads numbers such as "0-3,8"; what is no list has none.
+// list reads a file with a list of numbers, such as "0-3,8". It returns nil if there is no such
+// list.
 func (h host) list(name string) []int {
-	const most = 1 << 14 // processors of any host
+	const most = 1 << 14 // more processors than any host has
 	var all []int
 	for word := range strings.SplitSeq(h.text(name), ",") {
 		first, last, ranged := strings.Cut(word, "-")
@@ -124,7 +125,7 @@ func (h host) list(name string) []int {
 	return all
 }
 
-// first is the least number of a list.
+// first returns the least number of a file's list.
 func (h host) first(name string) (int, bool) {
 	all := h.list(name)
 	if len(all) == 0 {
@@ -133,7 +134,7 @@ func (h host) first(name string) (int, bool) {
 	return slices.Min(all), true
 }
 
-// node is the memory node that a processor's folder names.
+// node returns the memory node of a processor.
 func (h host) node(id int) int {
 	entries, err := fs.ReadDir(h, h.of(id, ""))
 	if err != nil {
@@ -149,8 +150,8 @@ func (h host) node(id int) int {
 	return 0
 }
 
-// speed tells fast cores of a hybrid from slow ones: by the capacity that the system computed, else by the kind of core,
-// as on Intel's hybrids.
+// speed returns the relative speed of a core of a hybrid: the capacity that the system reports or,
+// without one, 2 for fast and 1 for slow kinds of cores, as on Intel's hybrids.
 func (h host) speed(id int, fast, slow []int) int {
 	switch n, ok := h.number(h.of(id, "cpu_capacity")); {
 	case ok:
@@ -163,7 +164,8 @@ func (h host) speed(id int, fast, slow []int) int {
 	return 2
 }
 
-// cache is the last cache that a processor shares with others, by the least of these, or -1; with its level and size.
+// cache returns the last cache that a processor shares, with its level and size in bytes. It is
+// named by the lowest processor that shares it; -1: there is none.
 func (h host) cache(id int) (cluster, level, bytes int) {
 	cluster = -1
 	for i := range 16 {
@@ -179,7 +181,7 @@ func (h host) cache(id int) (cluster, level, bytes int) {
 	return cluster, level, bytes
 }
 
-// sizeOf reads a size such as "32768K"; 0: it is none.
+// sizeOf parses a size such as "32768K"; 0: invalid.
 func sizeOf(text string) int {
 	shift := 0
 	for unit, s := range map[string]int{"K": 10, "M": 20, "G": 30} {
@@ -194,7 +196,8 @@ func sizeOf(text string) int {
 	return n << shift
 }
 
-// quota is what the control groups of this process allow, the least of all on the way to the root; 0: no limit.
+// quota returns the processor time, in processors, that the control groups of this process allow:
+// the least on the path to the root; 0: no limit.
 func (h host) quota() float64 {
 	least := 0.0
 	limit := func(runtime, period string) {
@@ -204,7 +207,7 @@ func (h host) quota() float64 {
 			least = r / p
 		}
 	}
-	b, _ := fs.ReadFile(h, "proc/self/cgroup") // of none: the roots remain
+	b, _ := fs.ReadFile(h, "proc/self/cgroup") // without it, only the roots are read
 	groups := []string{"::/", ":cpu:/"}
 	groups = append(groups, strings.Split(strings.TrimSpace(string(b)), "\n")...)
 	for _, line := range groups {

@@ -1,8 +1,8 @@
-// Package topology reads how the processors of a host hang together: cores and their hardware
-// threads, the caches that cores share, NUMA nodes, sockets, and what this process may use of them.
+// Package topology reads the topology of a host's processors: cores and their hardware threads, the
+// caches that cores share, NUMA nodes, sockets, and which of them this process may use.
 //
 // Read takes a file system, so that tests run on trees of any machine. The package knows neither
-// workers nor schedules; it says which processors to use and which of them are near each other.
+// workers nor schedules. It says which processors to use, and which of them are near each other.
 package topology
 
 import (
@@ -18,28 +18,28 @@ import (
 type Processor struct {
 	ID      int // as the system numbers it
 	Core    int
-	Thread  int // its place among the threads of its core that this process may use, from 0
-	Cluster int // of the cores that share the last cache
-	Node    int // of memory (NUMA)
+	Thread  int // its number, from 0, among the threads of its core that this process may use
+	Cluster int // cores that share the last cache
+	Node    int // memory node (NUMA)
 	Socket  int
-	Speed   int // of its core against the others of a hybrid, in the system's own unit; 0: unknown
+	Speed   int // relative speed of its core in a hybrid, in the system's own unit; 0: unknown
 }
 
-// A Topology is what this process may use of a host.
+// A Topology is the part of a host that this process may use.
 type Topology struct {
-	// Processors are in the order in which workers should fill them: one thread of each fast core
-	// first, then slow cores, then further threads of cores. Among equals, the cores of a cluster
-	// follow each other, and so do those of a node and of a socket; the fullest come first.
+	// Processors are in the order in which workers should use them: first one thread of each fast
+	// core, then of slow cores, then the further threads of cores. Cores of a cluster are adjacent,
+	// and so are those of a node and of a socket; the fullest come first.
 	Processors []Processor
 
-	Quota  float64 // of processor time that a control group allows, in processors; 0: no limit
+	Quota  float64 // processor time that a control group allows, in processors; 0: no limit
 	Cache  int     // bytes of the last cache of a cluster; 0: unknown
-	Level  int     // of that cache
-	Silent bool    // the system says nothing: each processor counts as a core, and all as one cluster
+	Level  int     // level of that cache
+	Silent bool    // the system gives no information: each processor counts as a core, and all as one cluster
 }
 
-// Default is how many workers to start: as many as there are processors, or fewer where a quota does not last for
-// them. Workers that spin beyond a quota are stopped for milliseconds.
+// Default returns how many workers to start: one per processor, but no more than a quota allows.
+// Workers that spin beyond a quota are stopped for milliseconds.
 func (t *Topology) Default() int {
 	n := len(t.Processors)
 	if t.Quota > 0 {
@@ -48,8 +48,9 @@ func (t *Topology) Default() int {
 	return max(1, n)
 }
 
-// Seats are the processors of n workers, by their index in Processors: those to fill first, in an order in
-// which neighbours share as much as possible. More workers than processors have no seats.
+// Seats returns the processors of n workers, as indices in Processors. It takes those to use first,
+// ordered so that neighbours share as much as possible. It returns nil if there are more workers
+// than processors.
 func (t *Topology) Seats(n int) []int {
 	if n > len(t.Processors) {
 		return nil
@@ -58,7 +59,7 @@ func (t *Topology) Seats(n int) []int {
 	for i := range seats {
 		seats[i] = i
 	}
-	place := make(map[int]int, n) // of a core: where its first thread is filled
+	place := make(map[int]int, n) // core to index of its first thread
 	for i, p := range t.Processors {
 		if p.Thread == 0 {
 			place[p.Core] = i
@@ -70,8 +71,8 @@ func (t *Topology) Seats(n int) []int {
 	return seats
 }
 
-// Clusters are the sizes of the groups of n workers that share a cache, in the order of their seats. Without
-// seats they are one group.
+// Clusters returns the sizes of the groups of n workers that share a cache, in the order of their
+// seats. Without seats all workers are one group.
 func (t *Topology) Clusters(n int) []int {
 	var sizes []int
 	last := -1
@@ -87,8 +88,8 @@ func (t *Topology) Clusters(n int) []int {
 	return sizes
 }
 
-// Part is the part of t that one of several replicas has: whole cores, near each other, where there are enough.
-// Its quota is its share.
+// Part returns one replica's part of t: whole cores, near each other, if there are enough. The
+// quota is divided evenly.
 func (t *Topology) Part(rank, replicas int) *Topology {
 	seats := t.Seats(len(t.Processors))
 	seats = seats[len(seats)*rank/replicas : len(seats)*(rank+1)/replicas]
@@ -102,7 +103,7 @@ func (t *Topology) Part(rank, replicas int) *Topology {
 	return &part
 }
 
-// of is how many different ones there are.
+// of returns the number of distinct values of f.
 func (t *Topology) of(f func(Processor) int) int {
 	seen := map[int]bool{}
 	for _, p := range t.Processors {
@@ -111,10 +112,11 @@ func (t *Topology) of(f func(Processor) int) int {
 	return len(seen)
 }
 
-// Cores is the number of cores.
+// Cores returns the number of cores.
 func (t *Topology) Cores() int { return t.of(func(p Processor) int { return p.Core }) }
 
-// String is a line such as "2 sockets, 2 NUMA nodes, 64 cores with 2 threads each, 8 clusters of 8 cores that share 32 MiB of L3".
+// String returns a line such as "2 sockets, 2 NUMA nodes, 64 cores with 2 threads each, 8 clusters
+// of 8 cores that share 32 MiB of L3".
 func (t *Topology) String() string {
 	cores := t.Cores()
 	if cores == 0 {
@@ -144,7 +146,7 @@ func (t *Topology) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// cores says how many cores there are, and how many threads they have.
+// cores describes n cores and their threads.
 func (t *Topology) cores(n int) string {
 	text := fmt.Sprintf("%d cores", n)
 	if n == 1 {
@@ -160,7 +162,8 @@ func (t *Topology) cores(n int) string {
 	}
 }
 
-// fast is how many cores are faster than others by a tenth at least; 0: all are alike.
+// fast returns how many cores are within a tenth of the fastest, if others are slower; 0: all are
+// alike.
 func (t *Topology) fast() int {
 	most, least := 0, math.MaxInt
 	for _, p := range t.Processors {
@@ -178,7 +181,7 @@ func (t *Topology) fast() int {
 	return n
 }
 
-// clusters says which cores share a cache.
+// clusters describes which cores share a cache, or returns "".
 func (t *Topology) clusters() string {
 	cores := map[int]map[int]bool{} // of each cluster
 	for _, p := range t.Processors {
@@ -209,7 +212,7 @@ func (t *Topology) clusters() string {
 	}
 }
 
-// size spells bytes.
+// size formats a number of bytes.
 func size(n int) string {
 	if n >= 1<<20 {
 		return fmt.Sprintf("%.4g MiB", float64(n)/(1<<20))
