@@ -16,7 +16,8 @@ import (
 	"rnnbench/device/cpu/simd"
 )
 
-// pool runs a function on workers bound to threads, which spin between calls as the device's do.
+// pool runs a function on workers bound to threads. They spin between calls, like the device's
+// workers.
 type pool struct {
 	f     func(worker int)
 	epoch atomic.Int64
@@ -28,7 +29,7 @@ type padded struct {
 	_ [56]byte
 }
 
-// newPool must be closed by running nil.
+// newPool starts the workers. To end them, run nil.
 func newPool(workers int) *pool {
 	p := &pool{done: make([]padded, workers)}
 	for w := 1; w < workers; w++ {
@@ -67,7 +68,7 @@ func (p *pool) run(f func(worker int)) {
 	}
 }
 
-// sample appends the seconds of each of some calls of f.
+// sample appends the seconds of each of several calls of f.
 func (p *pool) sample(times []float64, calls int, f func(worker int)) []float64 {
 	for range calls {
 		start := time.Now()
@@ -152,9 +153,10 @@ func shapes() []shape {
 	)
 }
 
-// BenchmarkRun measures products on as many workers as -cpu says. Every iteration takes samples of each of the
-// register-only FMA peak, the product, and the peer, in turn before and after, so that a disturbance meets all:
-// run it with -benchtime 31x. GF/s and %peak are of median times, those with /best of the least.
+// BenchmarkRun measures products on as many workers as -cpu says. Every iteration measures the peak
+// of multiply-adds on registers, the product, and the peer, in turn, so that a disturbance affects
+// all of them. Run it with -benchtime 31x. GF/s and %peak are of median times, and those with /best
+// of the least times.
 func BenchmarkRun(b *testing.B) {
 	workers := runtime.GOMAXPROCS(0)
 	const long = 2e-3 // seconds of a sample
@@ -223,7 +225,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkCall measures what a call costs beyond its one tile.
+// BenchmarkCall measures the cost of a call beyond its one tile.
 func BenchmarkCall(b *testing.B) {
 	e := New(simd.Best(), 0)
 	p := &Product{M: 1, N: 16, K: 1, LdC: 16, C: make([]float32, 16), A: Matrix{Data: []float32{1}, Stride: 1}, Packed: make([]float32, 16)}

@@ -2,14 +2,14 @@ package gemm
 
 import "rnnbench/device/cpu/simd"
 
-// A way is how a share is multiplied.
+// A way is a method of multiplying a share.
 type way int
 
 const (
 	packed  way = iota // B was packed ahead
-	widened            // and elements of 16 bits are widened block by block
-	inPlace            // strips of B are read where they are
-	byDots             // rows of Bᵀ are read where they are
+	widened            // the same, and elements of 16 bits are widened block by block
+	inPlace            // strips of B are read from B itself
+	byDots             // rows of Bᵀ are read from B itself, by dot products
 	blocked            // B is packed block by block
 	rounded            // A is rounded block by block
 )
@@ -32,7 +32,7 @@ func (e *Engine) way(p *Product, rows int) way {
 	return blocked
 }
 
-// Packs reports whether workers pack their rows of A.
+// Packs reports whether workers pack their rows of A for p.
 func (e *Engine) Packs(p *Product, workers int) bool {
 	return p.A.Trans && p.Packed == nil && p.M > workers*inPlaceTiles*e.k.MaxRows()
 }
@@ -49,13 +49,13 @@ func (e *Engine) blocks(p *Product, m, n int) (mc, nc, kc int) {
 			most = packedDepths * most / 4
 		}
 		kc = ceil(p.K, ceil(p.K, most))
-		kc += kc % 2 // rows of 16 bits may come in pairs
+		kc += kc % 2 // even, since rows of 16 bits may come in pairs
 	}
 	even := func(n, most int) int { return ceil(ceil(n, ceil(n, max(width, most))), width) * width }
 	return min(m, even(m, e.blockA/kc)), even(n, e.blockB/kc), kc
 }
 
-// ScratchLen returns how many floats of scratch the hungriest worker needs for p.
+// ScratchLen returns the most floats of scratch that any of the workers needs for p.
 func (e *Engine) ScratchLen(p *Product, workers int) int {
 	most := 0
 	for w := range workers {
@@ -68,12 +68,13 @@ func (e *Engine) ScratchLen(p *Product, workers int) int {
 	return most
 }
 
-// scratchLen is what a share of m×n takes, or one of fewer columns, which may be too small to be rounded.
+// scratchLen returns the floats of scratch for a share of m×n. It also allows for a share of fewer
+// columns, which may be too small to be rounded.
 func scratchLen(e *Engine, p *Product, m, n int) int {
 	a, b := e.scratch(p, m, n)
 	if (rounder{e}).takes(p) && p.Packed != nil {
 		wide := *p
-		wide.Format = simd.F16 // as widened as BF16 would be
+		wide.Format = simd.F16 // the same scratch as BF16 that is widened
 		x, y := e.scratch(&wide, m, n)
 		return max(a+b, x+y)
 	}

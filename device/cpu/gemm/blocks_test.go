@@ -6,8 +6,8 @@ import (
 	"rnnbench/device/cpu/simd"
 )
 
-// TestShallowProductsPack: rows of Bᵀ are read where they are only if there are few for their length. Dot products of
-// 21 elements took 3 to 6 times as long as packing and tiles.
+// TestShallowProductsPack: rows of Bᵀ are read in place only if they are few for their length. Dot
+// products of 21 elements took 3 to 6 times as long as packing and tiles.
 func TestShallowProductsPack(t *testing.T) {
 	k, err := simd.For(simd.Generic)
 	if err != nil {

@@ -10,8 +10,8 @@ package gemm
 
 import "rnnbench/device/cpu/simd"
 
-// A Matrix is an operand: row-major data whose rows are Stride floats apart. Trans means that
-// the operand is the transpose of what is stored.
+// A Matrix is an operand: row-major data whose rows are Stride floats apart. With Trans, the
+// operand is the transpose of the stored matrix.
 type Matrix struct {
 	Data   []float32
 	Stride int
@@ -23,24 +23,24 @@ type Product struct {
 	M, N, K    int
 	A          Matrix    // [M, K]
 	B          Matrix    // [K, N]; not read if Packed is given
-	Packed     []float32 // [K, N] as Engine.Pack leaves it, or nil
+	Packed     []float32 // [K, N] as Engine.Pack writes it, or nil
 	Format     simd.Format
 	C          []float32 // [M, N] through LdC
 	LdC        int
 	Accumulate bool
-	Again      bool      // A is that of the run before with the same scratch, and what was made of it is still there
-	Sums       []float32 // [M] of the rows of A, which is transposed, set or added to as C is; nil: none
+	Again      bool      // A is unchanged since the last run with this scratch, so its rounded rows can be reused
+	Sums       []float32 // [M] sums of the rows of A, which must be transposed; set or added to, like C; nil: none
 
-	// Backward says that the pieces of the product are taken from the last to the first.
+	// Backward says that pieces run from the last to the first.
 	Backward bool
 
-	// Beside is a product by the same A, of which nothing else is read but N, B, C and LdC: its columns
-	// follow those of this one, whose N is then a multiple of StripWidth, and A is packed for both. A is
-	// transposed, and neither B was packed ahead; nil: there is none.
+	// Beside is a second product with the same A, or nil. Only its N, B, C and LdC are read. Its
+	// columns follow those of this product, whose N must then be a multiple of StripWidth. A is
+	// packed once for both. A is transposed, and neither B is packed ahead.
 	Beside *Product
 }
 
-// columns are those of p and of the product beside it.
+// columns returns the number of columns of p and of the product beside it.
 func (p *Product) columns() int {
 	if p.Beside == nil {
 		return p.N
@@ -48,8 +48,8 @@ func (p *Product) columns() int {
 	return p.N + p.Beside.N
 }
 
-// each calls f for p and for the product beside it, where columns n0 … n1 of both have some of its own:
-// with these, and how many columns come before them.
+// each calls f for p and for the product beside it, if columns n0 … n1-1 of both include some of
+// its own. from and to are its own columns; before is how many of the range come before them.
 func (p *Product) each(n0, n1 int, f func(q *Product, from, to, before int)) {
 	if n0 < p.N {
 		f(p, n0, min(p.N, n1), 0)
@@ -60,44 +60,46 @@ func (p *Product) each(n0, n1 int, f func(q *Product, from, to, before int)) {
 	}
 }
 
-// Engine multiplies with the kernels of one level. It is immutable and safe for concurrent use.
+// An Engine multiplies with the kernels of one level. It is immutable and safe for concurrent use.
 type Engine struct {
 	k      *simd.Kernels
 	depth  int // most k of a block
 	blockA int // floats of a block of A, a quarter of L2
-	blockB int // floats of a packed block of B, twice L2: a few strips at a time are in use
+	blockB int // floats of a packed block of B, twice L2: only a few strips are in use at a time
 	ones   []float32
-	always bool // products round however small they are, in tests
+	always bool // for tests: round products however small they are
 }
 
 const (
 	width = simd.StripWidth
 	// depth is the most k of a block: a tile's sums are added to C once per block.
 	depth = 512
-	// packedDepths quarters of depth is the most k of a block of weights that were packed ahead, of
-	// which few columns are in use at a time.
+	// packedDepths quarters of depth is the most k of a block of weights that were packed ahead. It
+	// can be more, since few of their columns are in use at a time.
 	packedDepths = 9
-	// dotRows is the most rows for which rows of Bᵀ are read in place, and dotDepth times as many is the
-	// least k: a dot product of few k mostly adds up the lanes of its vectors. inPlaceTiles is the most
-	// tiles of rows for which strips of B are read in place. Beyond, packing pays: on a Xeon of 2023 the
-	// strips win up to 128 rows with 16 floats to the vector, up to 48 with 8.
+	// dotRows is the most rows for which rows of Bᵀ are read in place. k must be at least dotDepth
+	// times as large: a dot product of few k mostly adds up the lanes of its vectors. inPlaceTiles
+	// is the most tiles of rows for which strips of B are read in place. Beyond that, packing pays:
+	// on a Xeon of 2023 reading in place wins up to 128 rows with 16 floats to the vector, and up
+	// to 48 with 8.
 	dotRows      = 32
 	dotDepth     = 8
 	inPlaceTiles = 8
-	// inPlaceDepth is the most k of a block of strips read in place: rows of B are often a power
-	// of two apart, and then more of them evict each other.
+	// inPlaceDepth is the most k of a block of strips read in place. Rows of B are often a power of
+	// two apart, so with more k they would evict each other.
 	inPlaceDepth = 128
-	// widenTiles is the most tiles of rows that widen elements of 16 bits each by itself.
+	// widenTiles is the most tiles of rows that each widen elements of 16 bits for themselves.
 	widenTiles = 2
-	// bandTiles is the most tiles of rows in a piece, and widenBands of how many times as many where
-	// each piece widens its weights anew.
+	// bandTiles is the most tiles of rows in a piece. It is widenBands times as many if each piece
+	// widens its weights anew.
 	bandTiles  = 8
 	widenBands = 4
-	// inTurn is with how many bands a group of columns is multiplied before the next group.
+	// inTurn is the number of bands that are multiplied with a group of columns before the next
+	// group.
 	inTurn = 4
-	// wideRows is how much of a strip is packed before it is narrowed.
+	// wideRows is how many rows of a strip are packed before they are narrowed.
 	wideRows = 64
-	// defaultL2 is the size of L2 that New assumes where none is given.
+	// defaultL2 is the size of L2 that New assumes if it is unknown.
 	defaultL2 = 1 << 20
 )
 
@@ -113,7 +115,7 @@ func New(k *simd.Kernels, l2 int) *Engine {
 	return e
 }
 
-// CacheOf is the cache of a core, in bytes, that an engine's products are blocked for.
+// CacheOf returns the bytes of cache per core that an engine blocks its products for.
 func CacheOf(e *Engine) int { return 2 * e.blockB }
 
 // Kernels returns the kernels that the engine multiplies with.
@@ -122,8 +124,8 @@ func (e *Engine) Kernels() *simd.Kernels { return e.k }
 // A Scratch is the memory of one worker. It may serve any number of products, one at a time.
 type Scratch struct {
 	buf  []float32
-	wide [wideRows * width]float32 // of a strip about to be narrowed
-	part [1024]float32             // of sums of rows
+	wide [wideRows * width]float32 // part of a strip about to be narrowed
+	part [1024]float32             // for sums of rows
 	tile simd.Tile
 	sums simd.Tile
 	dot  simd.Dot
@@ -137,5 +139,5 @@ func NewScratch(n int) *Scratch { return &Scratch{buf: make([]float32, n)} }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// part returns the bounds of part i of n things in w parts, whose sizes differ by at most one.
+// part returns the bounds of part i of n items in w parts, whose sizes differ by at most one.
 func part(n, i, w int) (from, to int) { return n * i / w, n * (i + 1) / w }

@@ -17,20 +17,20 @@ const guard = float32(-98765)
 // A problem is a product with its guards and its expected result.
 type problem struct {
 	Product
-	all  []float32 // C with what surrounds it
+	all  []float32 // C with the memory around it
 	from int       // where C starts in all
 	old  []float32
 	want []float64
 	size []float64 // sums of magnitudes
 
-	near   []float64 // what is expected where A is rounded to BF16
-	last   []float64 // and by how much more if its last k is not
+	near   []float64 // expected values if A is rounded to BF16
+	last   []float64 // by how much more if the last k of A is not rounded
 	rounds bool      // the last run rounded it
 
-	oldSums []float32 // what Sums are added to
+	oldSums []float32 // values that Sums are added to
 }
 
-// operand returns a rows×cols operand in a matrix with unused columns, which are NaN.
+// operand returns a rows×cols operand in a matrix whose unused columns are NaN.
 func operand(rng *rand.Rand, rows, cols int, trans bool, gap int) Matrix {
 	if trans {
 		rows, cols = cols, rows
@@ -64,7 +64,7 @@ func newProblem(rng *rand.Rand, m, n, k int, transA, transB, accumulate bool, ga
 	return p
 }
 
-// newProblemOf is a problem without sums whose first operand is a.
+// newProblemOf returns a problem without sums whose first operand is a.
 func newProblemOf(rng *rand.Rand, a Matrix, m, n, k int, transB, accumulate bool, gap int) *problem {
 	p := &problem{Product: Product{
 		M: m, N: n, K: k, LdC: n + gap, Accumulate: accumulate,
@@ -92,7 +92,7 @@ func newProblemOf(rng *rand.Rand, a Matrix, m, n, k int, transB, accumulate bool
 	return p
 }
 
-// expect computes what the product is to be.
+// expect computes the expected result.
 func (p *problem) expect() {
 	m, n, k := p.M, p.N, p.K
 	p.want, p.near, p.size, p.last = make([]float64, m*n), make([]float64, m*n), make([]float64, m*n), make([]float64, m*n)
@@ -119,8 +119,8 @@ func (p *problem) expect() {
 	}
 }
 
-// check compares C with the expected result: k products and sums of relative error 2⁻²⁴ each, and where A is
-// rounded two sums more for each step of tiles.
+// check compares C with the expected result. The error of k products and sums is 2⁻²⁴ each, and if
+// A is rounded, that of two sums more for each step of tiles.
 func (p *problem) check(t *testing.T, what string) {
 	t.Helper()
 	for i, v := range p.all {
@@ -162,7 +162,7 @@ func (p *problem) String() string {
 	return fmt.Sprintf("%d×%d×%d transposed %v %v accumulate %v packed %v as %v", p.M, p.N, p.K, p.A.Trans, p.B.Trans, p.Accumulate, p.Packed != nil, p.Format)
 }
 
-// run multiplies, the workers together or one after the other.
+// run multiplies with all workers at the same time, or one after another.
 func (p *problem) run(e *Engine, workers int, together bool) {
 	copy(p.all, p.old)
 	copy(p.Sums, p.oldSums)
@@ -192,7 +192,7 @@ func (p *problem) runPieces(e *Engine, workers int) {
 	}
 }
 
-// newNaNScratch returns a scratch whose memory is NaN, so that reading what was not written shows.
+// newNaNScratch returns a scratch filled with NaN, so that reading unwritten memory shows.
 func newNaNScratch(n int) *Scratch {
 	s := NewScratch(n)
 	for i := range s.buf {
@@ -212,8 +212,9 @@ func (p *problem) pack(e *Engine, f simd.Format, workers int) {
 	}
 }
 
-// engines returns engines of every level, with caches of usual size and so small that every loop over blocks turns.
-// Models of levels that round stand for those that this machine lacks.
+// engines returns engines of every level, with caches of usual size, and with caches so small that
+// every loop over blocks has several rounds. Models stand for levels that round and that this
+// machine lacks.
 func engines(t testing.TB) map[string]*Engine {
 	t.Helper()
 	es := map[string]*Engine{}
@@ -240,11 +241,12 @@ func engines(t testing.TB) map[string]*Engine {
 	return es
 }
 
-// all runs a product in every way: packed or not, one to three workers, together or in turn.
+// all runs a product in every way: packed or not, with one to three workers, at the same time or in
+// turn.
 func (p *problem) allWays(t *testing.T, e *Engine) {
 	t.Helper()
 	formats := []simd.Format{simd.F32, simd.F16, simd.BF16}
-	if e.k.Rounds() { // which differ from others in this alone
+	if e.k.Rounds() { // these differ from other levels in rounding alone
 		formats = formats[2:]
 	}
 	for workers := 1; workers <= 3; workers++ {
@@ -295,7 +297,8 @@ func TestProductsAreRight(t *testing.T) {
 	}
 }
 
-// TestProductBesideEqualsItAlone wants two products by the same rows as if each had been alone.
+// TestProductBesideEqualsItAlone: two products of the same rows give the same results together as
+// alone.
 func TestProductBesideEqualsItAlone(t *testing.T) {
 	for name, e := range engines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -324,7 +327,7 @@ func TestProductBesideEqualsItAlone(t *testing.T) {
 	}
 }
 
-// TestProductsBeyondBlocksAreRight has sizes one past the blocks of the usual caches.
+// TestProductsBeyondBlocksAreRight multiplies sizes one larger than the blocks of usual caches.
 func TestProductsBeyondBlocksAreRight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -341,7 +344,8 @@ func TestProductsBeyondBlocksAreRight(t *testing.T) {
 	}
 }
 
-// TestRunsGiveTheSameBits wants the same bits from every run, and the packed strips of few rows to belong to one worker.
+// TestRunsGiveTheSameBits: every run gives the same bits, and the packed strips of few rows belong
+// to one worker.
 func TestRunsGiveTheSameBits(t *testing.T) {
 	for name, e := range engines(t) {
 		rng := rand.New(rand.NewPCG(5, 6))
@@ -359,7 +363,8 @@ func TestRunsGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// TestSharesTileTheResult wants shares that tile C, and columns of packed weights that do not depend on M while M is small.
+// TestSharesTileTheResult: shares cover C exactly once. While M is small, their columns of packed
+// weights do not depend on M.
 func TestSharesTileTheResult(t *testing.T) {
 	for name, e := range engines(t) {
 		for workers := 1; workers <= 9; workers++ {

@@ -2,17 +2,18 @@ package gemm
 
 import "rnnbench/device/cpu/simd"
 
-// PackedLen returns how many floats of memory a packed K×N matrix takes.
+// PackedLen returns how many floats of memory a packed k×n matrix takes.
 func (e *Engine) PackedLen(f simd.Format, k, n int) int { return k * ceil(n, width) * f.RowFloats() }
 
-// Columns returns the columns of a packed matrix of k rows from a multiple of StripWidth on.
+// Columns returns the columns from a given one on, a multiple of StripWidth, of a packed matrix of
+// k rows.
 func Columns(packed []float32, f simd.Format, k, from int) []float32 {
 	return packed[from/width*k*f.RowFloats():]
 }
 
-// Pack packs the worker's share of b, a K×N operand, into dst. Strip s, columns s·StripWidth to
-// (s+1)·StripWidth, starts at dst[s·K·f.RowFloats()], so that a tail of dst is a packed matrix of
-// the columns from there on. A worker packs the strips that it reads in a product of few rows.
+// Pack packs the worker's share of b, a k×n operand, into dst. Strip s, columns s·StripWidth to
+// (s+1)·StripWidth, starts at dst[s·k·f.RowFloats()], so a tail of dst is a packed matrix of the
+// columns from there on. A worker packs the strips that it reads in a product of few rows.
 func (e *Engine) Pack(dst []float32, f simd.Format, b Matrix, k, n, worker, workers int, s *Scratch) {
 	from, to := part(ceil(n, width), worker, workers)
 	switch {
@@ -30,7 +31,7 @@ func (e *Engine) Pack(dst []float32, f simd.Format, b Matrix, k, n, worker, work
 	}
 }
 
-// pack packs rows k0 … k1 and columns n0 … n1 of b.
+// pack packs rows k0 … k1-1 and columns n0 … n1-1 of b.
 func (e *Engine) pack(dst []float32, b Matrix, k0, k1, n0, n1 int) {
 	strip := (k1 - k0) * width
 	if b.Trans {

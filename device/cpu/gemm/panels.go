@@ -16,8 +16,8 @@ type panels struct {
 	add     bool
 }
 
-// run multiplies so many rows by so many columns. Blocks of rows are as high as tiles allow, and equally high but for the
-// last one.
+// run multiplies so many rows by so many columns. Blocks of rows are as high as tiles allow. All
+// but the last one are equally high.
 func (r *panels) run(words, b, c []float32, rows, columns int) {
 	blocks := ceil(rows, tallRows)
 	r.height = ceil(rows, blocks)
@@ -30,8 +30,8 @@ func (r *panels) run(words, b, c []float32, rows, columns int) {
 	}
 }
 
-// strips multiplies so many blocks of rows by all columns. A last strip with padding has a register of its own, whose
-// shape leaves that out.
+// strips multiplies so many blocks of rows by all columns. A last strip with padding has a register
+// of its own, whose shape excludes the padding.
 func (r *panels) strips(words, b, c []float32, blocks, columns int) {
 	r.Blocks, r.BlockRows = blocks, r.height
 	r.program.Tiles = ceil(r.height, amx.TileRows)
@@ -49,8 +49,9 @@ func (r *panels) strips(words, b, c []float32, blocks, columns int) {
 	}
 }
 
-// stepsOf is in how many steps k is multiplied, of so many words: equally long ones where a few more than it takes leave
-// nothing, else whole ones with a rest.
+// stepsOf returns the number of steps of a product of so many words of k, and the words of each.
+// The steps are equally long if at most a quarter more than the least number divides the words.
+// Otherwise they are as long as possible, with a rest.
 func stepsOf(words int) (steps, each int) {
 	least := ceil(words, amx.TileWords)
 	for steps = least; 4*steps <= 5*least; steps++ {
@@ -61,13 +62,13 @@ func stepsOf(words int) (steps, each int) {
 	return words / amx.TileWords, amx.TileWords
 }
 
-// restOf is how many words steps leave.
+// restOf returns how many words of k remain after the steps of stepsOf.
 func restOf(words int) int {
 	steps, each := stepsOf(words)
 	return words - steps*each
 }
 
-// multiply goes through k in steps, and then through the rest.
+// multiply multiplies the steps of k and then the rest.
 func (r *panels) multiply() {
 	r.Accumulate = r.add
 	words := r.depth / 2

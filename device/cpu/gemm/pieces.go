@@ -2,9 +2,9 @@ package gemm
 
 import "rnnbench/device/cpu/simd"
 
-// Pieces returns in how many pieces a product by packed weights falls where workers take one after the
-// other: bands of rows times groups of columns, each group as wide as the widest tile of so many rows, or a
-// little less where a group more for one worker than for another would be much.
+// Pieces returns the number of pieces of a product by packed weights, if workers take them one by
+// one. A piece is a band of rows times a group of columns. A group is as wide as the widest tile of
+// such rows. It is a little narrower if one group more or less would make workers uneven.
 func (e *Engine) Pieces(p *Product, workers int) int {
 	groups := ceil(p.N, e.group(p, workers))
 	if groups < 64*workers {
@@ -13,8 +13,8 @@ func (e *Engine) Pieces(p *Product, workers int) int {
 	return bandsOf(e, p) * min(groups, ceil(p.N, width))
 }
 
-// group is the most columns of a group. Where each piece rounds its rows anew, a group is a worker's part of all
-// columns, or those whose weights stay in its cache.
+// group returns the most columns of a group. If each piece rounds its rows anew, a group is a
+// worker's part of all columns, or the columns whose weights stay in its cache.
 func (e *Engine) group(p *Product, workers int) int {
 	if r := (rounder{e}); r.takes(p) {
 		return r.block(p, p.M, ceil(ceil(p.N, workers), width)*width).n
@@ -22,7 +22,7 @@ func (e *Engine) group(p *Product, workers int) int {
 	return e.k.MaxStrips(min(p.M, e.k.MaxRows())) * width
 }
 
-// bandsOf is the number of bands of rows.
+// bandsOf returns the number of bands of rows.
 func bandsOf(e *Engine, p *Product) int {
 	tiles := bandTiles
 	if p.Format != simd.F32 && !(rounder{e}).takes(p) {
@@ -31,8 +31,8 @@ func bandsOf(e *Engine, p *Product) int {
 	return ceil(p.M, tiles*tall(e, p))
 }
 
-// RunPiece computes piece i of so many. Pieces go through the groups with some bands at a time, whose rows
-// stay in a cache meanwhile.
+// RunPiece computes piece i of so many. Successive pieces multiply a few bands with one group of
+// columns after another, while the rows of these bands stay in a cache.
 func (e *Engine) RunPiece(p *Product, i, pieces int, s *Scratch) {
 	bands := bandsOf(e, p)
 	groups := pieces / bands
@@ -51,20 +51,20 @@ func (e *Engine) RunPiece(p *Product, i, pieces int, s *Scratch) {
 	e.run(p, m0, m1, n0, n1, p.from(after), s)
 }
 
-// columnsOf are those of a group.
+// columnsOf returns columns n0 … n1-1 of a group.
 func (p *Product) columnsOf(group, groups int) (n0, n1 int) {
 	s0, s1 := part(ceil(p.N, width), group, groups)
 	return s0 * width, min(p.N, s1*width)
 }
 
-// band returns the rows of a band, of tiles of so many rows.
+// band returns rows m0 … m1-1 of a band. Its tiles have so many rows.
 func (p *Product) band(rows, i, bands int) (m0, m1 int) {
 	t0, t1 := part(ceil(p.M, rows), i, bands)
 	return t0 * rows, min(p.M, t1*rows)
 }
 
-// PieceScratchLen returns how many floats of scratch the hungriest piece of p needs. Bands differ by a tile at
-// most, and the last one may end within a tile.
+// PieceScratchLen returns the most floats of scratch that any piece of p needs. Bands differ by at
+// most a tile, and the last one may end within a tile.
 func (e *Engine) PieceScratchLen(p *Product) int {
 	rows := tall(e, p)
 	bands := bandsOf(e, p)

@@ -6,28 +6,31 @@ import (
 	"rnnbench/device/cpu/simd/amx/program"
 )
 
-// Products of BF16 take both factors rounded where the kernels can multiply BF16 (see simd.Products.Rounds). Rows of A
-// are rounded a block at a time, and multiplied by tiles of AMX or by pairs. B is packed as for other levels: in a strip
-// of BF16, sixteen pairs of rows are one tile. Where it was not packed ahead it is packed block by block.
+// Products of BF16 round both factors if the kernels can multiply BF16 (see simd.Products.Rounds).
+// Rows of A are rounded a block at a time, and multiplied by tiles of AMX or by pairs. B is packed
+// as for other levels: in a strip of BF16, sixteen pairs of rows are one tile. If it was not packed
+// ahead, it is packed block by block.
 
 const (
 	// leastStrips is the least number of strips of a block.
 	leastStrips = 4
 	// roundedDepth is the most k of a block: sums are added to C once per block.
 	roundedDepth = 2048
-	// transposedK is how much of rows is transposed before it is rounded, and transposedRows of how many.
+	// transposedRows × transposedK elements of A are transposed before they are rounded.
 	transposedK    = 8 * amx.StepK
 	transposedRows = width
 	// tallRows is the most rows that tiles multiply at once.
 	tallRows = program.MaxTiles * amx.TileRows
-	// roundedRows is the least number of rows, and of columns, of a product whose right factor is packed for it.
+	// roundedRows is the least number of rows, and of columns, of a product that is rounded
+	// although its right factor was not packed ahead.
 	roundedRows = 16
 )
 
-// A rounder runs them with the kernels of an engine.
+// A rounder runs products with rounded factors, with the kernels of an engine.
 type rounder struct{ *Engine }
 
-// Rounds reports whether e multiplies p with both factors rounded to BF16, and in how many blocks of tiles; 0: by pairs.
+// Rounds reports whether e rounds both factors of p to BF16. It also returns the number of blocks
+// of tiles; 0: p is multiplied by pairs.
 func Rounds(e *Engine, p *Product) (blocks int, ok bool) {
 	r := rounder{e}
 	if ok = r.takes(p); ok && r.inTiles(p, p.M) {
@@ -36,7 +39,7 @@ func Rounds(e *Engine, p *Product) (blocks int, ok bool) {
 	return blocks, ok
 }
 
-// callsOf is how many calls of the unit go over blocks of rows.
+// callsOf returns how many calls of the unit run over all blocks of rows.
 func callsOf(p *Product) int {
 	calls := 1
 	if restOf(p.K/2) > 0 {
@@ -48,7 +51,7 @@ func callsOf(p *Product) int {
 	return calls
 }
 
-// takes reports whether p multiplies elements of BF16 as they are.
+// takes reports whether p multiplies BF16 in hardware, without widening.
 func (e rounder) takes(p *Product) bool {
 	if p.Format != simd.BF16 || !e.k.Rounds() {
 		return false
@@ -59,8 +62,8 @@ func (e rounder) takes(p *Product) bool {
 	return p.K > 1 && e.pays(p)
 }
 
-// pays reports whether p is large enough for what it takes to begin. In units of a multiply-add of the kernels that widen
-// weights, a call of the unit costs as much as thousands.
+// pays reports whether p is large enough to make up for the overhead. In units of one multiply-add
+// of the kernels that widen weights, a call of the unit costs thousands.
 func (e rounder) pays(p *Product) bool {
 	const start, call = 4 << 10, 5 << 10
 	work := p.M * p.N * p.K
@@ -70,13 +73,13 @@ func (e rounder) pays(p *Product) bool {
 	return e.always || work >= start+callsOf(p)*call
 }
 
-// inTiles reports whether so many rows of p are multiplied by tiles. Pairs read weights of one row faster, unless these
-// stay in the worker's own cache.
+// inTiles reports whether so many rows of p are multiplied by tiles. With one row, pairs read
+// weights faster, unless the weights stay in the worker's own cache.
 func (e rounder) inTiles(p *Product, rows int) bool {
 	return e.k.Unit() != nil && (rows > 1 || p.K*p.N <= 4*e.blockA)
 }
 
-// tall is how many rows are multiplied at once.
+// tall returns how many rows are multiplied at once.
 func tall(e *Engine, p *Product) int {
 	if r := (rounder{e}); r.takes(p) && r.inTiles(p, p.M) {
 		return tallRows
@@ -84,13 +87,14 @@ func tall(e *Engine, p *Product) int {
 	return e.k.MaxRows()
 }
 
-// roundedStride is how many words apart rounded rows are: an odd number of lines, so that neighbours never share a set
-// of the cache.
+// roundedStride returns the words from one rounded row to the next: an odd number of lines, so that
+// neighbouring rows never share a set of the cache.
 func roundedStride(k int) int {
 	return (ceil(k, amx.StepK) | 1) * amx.TileWords
 }
 
-// A roundedBlock is what is multiplied at a time: rounded rows of a quarter of L2 by weights of half of it.
+// A roundedBlock is the size of a block: rounded rows in a quarter of L2, and weights in half of
+// it.
 type roundedBlock struct{ m, n, k int }
 
 func (e rounder) block(p *Product, m, n int) (b roundedBlock) {
@@ -101,8 +105,9 @@ func (e rounder) block(p *Product, m, n int) (b roundedBlock) {
 	return b
 }
 
-// lower is b with fewer rows where it has all n columns of weights that were packed ahead: its results then take an eighth
-// of L2. Tiles write lines of many rows, and the last of an odd number of k is added to them.
+// lower returns b with fewer rows, if it has all n columns of weights that were packed ahead. Its
+// results then take an eighth of L2: tiles write lines of many rows, and products with the last of
+// an odd number of k are added to them later.
 func (b roundedBlock) lower(e rounder, p *Product, n int) roundedBlock {
 	if p.Packed != nil && b.n >= n {
 		b.m = min(b.m, max(tallRows, e.blockA/2/n/tallRows*tallRows))
@@ -110,14 +115,14 @@ func (b roundedBlock) lower(e rounder, p *Product, n int) roundedBlock {
 	return b
 }
 
-// scratch is how many floats a share of m×n takes.
+// scratch returns the floats of scratch for a share of m×n.
 func (e rounder) scratch(p *Product, m, n int) int {
 	b := e.block(p, m, n)
 	floats := b.m * roundedStride(b.k)
 	if p.A.Trans {
 		floats += transposedRows * transposedK
 	}
-	if p.Packed == nil { // one strip more where a product beside another one begins
+	if p.Packed == nil { // one strip more, since the product beside this one begins a new strip
 		floats += (ceil(b.n, width) + 1) * width / 2 * ceil(b.k, amx.StepK) * amx.StepK
 	}
 	return floats
@@ -153,24 +158,24 @@ func (e rounder) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch)
 	}
 }
 
-// rounding is a product under way.
+// rounding is the state of a product under way.
 type rounding struct {
 	rounder
 	roundedBlock
 	product *Product
 	scratch *Scratch
-	next    []float32 // what is likely to be read next
+	next    []float32 // weights that are likely to be read next
 
 	words, temp []float32
 
-	stride    int // of words
-	row, rows int // of the block
-	from, to  int // its k
+	stride    int // of a row of words
+	row, rows int // the block's first row and number of rows
+	from, to  int // the block's k
 	tile      Product
 }
 
-// depth is how many k of the block are multiplied as pairs: all, but for the last of an odd number in weights that were
-// packed ahead, which have a row of its own for it.
+// depth returns how many k of the block are multiplied as pairs. That is all of them, but not the
+// last of an odd number in weights packed ahead: it is a row of its own.
 func (r *rounding) depth() int {
 	if r.product.Packed == nil {
 		return ceil(r.to-r.from, amx.StepK) * amx.StepK
@@ -178,7 +183,7 @@ func (r *rounding) depth() int {
 	return (r.to - r.from) &^ 1
 }
 
-// round rounds the block's rows of A, and pads them with zeros to whole steps.
+// round rounds the block's rows of A and pads them with zeros to whole steps.
 func (r *rounding) round() {
 	a := &r.product.A
 	k := r.to - r.from
@@ -203,7 +208,7 @@ func (r *rounding) round() {
 	}
 }
 
-// pack packs columns n … nEnd of the block's k of B as BF16, with zeros up to whole steps.
+// pack packs columns n … nEnd-1 of the block's k of B as BF16, padded with zeros to whole steps.
 func (r *rounding) pack(dst []float32, n, nEnd int) {
 	depth := r.depth()
 	wide := r.scratch.wide[:]
@@ -225,7 +230,8 @@ func (r *rounding) pack(dst []float32, n, nEnd int) {
 	})
 }
 
-// multiply multiplies the block by columns n … nEnd, which packed holds where they were not packed ahead.
+// multiply multiplies the block by columns n … nEnd-1. packed holds them, if they were not packed
+// ahead.
 func (r *rounding) multiply(packed []float32, n, nEnd int) {
 	depth := r.depth()
 	r.product.each(n, nEnd, func(q *Product, from, to, before int) {
@@ -236,7 +242,7 @@ func (r *rounding) multiply(packed []float32, n, nEnd int) {
 		c := q.C[r.row*q.LdC+from:]
 		add := r.product.Accumulate || r.from > 0
 		switch {
-		case depth == 0: // the last k alone
+		case depth == 0: // there is only the last k
 		case r.inTiles(r.product, r.rows):
 			t := &r.scratch.panels
 			t.unit, t.depth, t.add = r.Engine.k.Unit(), depth, add
@@ -260,7 +266,7 @@ func (r *rounding) pairs(b, c []float32, strip, depth, columns, ldc int, add boo
 	r.tilesOfRows(&r.tile, b, r.next, 0, 0, r.rows, 0, columns, t)
 }
 
-// last adds the products of the last of an odd number of k, which are widened.
+// last adds the products with the last of an odd number of k, whose weights are widened.
 func (r *rounding) last(q *Product, n, nEnd int) {
 	t := &r.scratch.tile
 	t.Format, t.BStep, t.BStrip = simd.BF16, width/2, q.K*width/2

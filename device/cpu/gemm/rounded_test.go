@@ -8,10 +8,10 @@ import (
 	"rnnbench/device/cpu/simd"
 )
 
-// TestAgainTakesRoundedRows: a product by the same rows as the one before does not read them once more.
+// TestAgainTakesRoundedRows: a product with Again does not read the rows of A once more.
 func TestAgainTakesRoundedRows(t *testing.T) {
 	for name, e := range engines(t) {
-		if !e.k.Rounds() || !e.always || e.depth < depth { // small blocks round anew
+		if !e.k.Rounds() || !e.always || e.depth < depth { // small blocks are rounded again
 			continue
 		}
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -31,8 +31,8 @@ func TestAgainTakesRoundedRows(t *testing.T) {
 	}
 }
 
-// TestStepsCoverK wants steps that take all words with what they leave, of sixteen words at most, and as few as possible but
-// for a quarter.
+// TestStepsCoverK: the steps and the rest cover all words. A step has at most sixteen words, and
+// the number of steps is at most a quarter more than the least.
 func TestStepsCoverK(t *testing.T) {
 	for words := 1; words < 700; words++ {
 		steps, each := stepsOf(words)
@@ -43,8 +43,8 @@ func TestStepsCoverK(t *testing.T) {
 	}
 }
 
-// TestSmallProductsAreWidened: products that a call of the unit costs more than it saves are left alone, and take no more
-// scratch than was asked for a larger one.
+// TestSmallProductsAreWidened: a product is not rounded if a call of the unit costs more than it
+// saves. It then needs no more scratch than a larger product.
 func TestSmallProductsAreWidened(t *testing.T) {
 	e := New(simd.Model(simd.AMX), 1<<20)
 	for _, c := range []struct {

@@ -2,8 +2,8 @@ package gemm
 
 import "rnnbench/device/cpu/simd"
 
-// Run computes the worker's share of p. Shares are disjoint, and which sums are added in what
-// order depends on p, the worker and workers alone.
+// Run computes the worker's share of p. Shares are disjoint. The order of additions depends only on
+// p, worker and workers.
 func (e *Engine) Run(p *Product, worker, workers int, s *Scratch) {
 	m0, m1, n0, n1 := e.Share(p, worker, workers)
 	if m0 < m1 && n0 < n1 {
@@ -11,7 +11,7 @@ func (e *Engine) Run(p *Product, worker, workers int, s *Scratch) {
 	}
 }
 
-// sumRows sums rows m0 … m1 of A where it is.
+// sumRows sums rows m0 … m1-1 of A, read in place.
 func (e *Engine) sumRows(p *Product, m0, m1 int, s *Scratch) {
 	sums := p.Sums[m0:m1]
 	if !p.Accumulate {
@@ -20,7 +20,8 @@ func (e *Engine) sumRows(p *Product, m0, m1 int, s *Scratch) {
 	e.k.SumRows(sums, p.A.Data[m0:], p.A.Stride, p.K, s.part[:])
 }
 
-// sumStrips sums, or adds, the columns of a packed block that t multiplies with: a product of a row of ones.
+// sumStrips sums the columns of a packed block of A that t multiplies with: a product with a row of
+// ones. It sets sums or adds to them, as t does.
 func (e *Engine) sumStrips(sums, a []float32, t, ones *simd.Tile) {
 	ones.A, ones.ACol = e.ones, 1
 	ones.BStrip, ones.BStep = t.K*width, width
@@ -35,10 +36,11 @@ func (e *Engine) sumStrips(sums, a []float32, t, ones *simd.Tile) {
 	}
 }
 
-// run computes a rectangle of p. What it multiplies with next is likely to be the strips of next.
+// run computes a rectangle of p. It prefetches next, the strips that are likely to be read
+// afterwards.
 func (e *Engine) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch) {
 	if p.Sums != nil && n0 == 0 {
-		if a, _ := e.scratch(p, m1-m0, n1-n0); a == 0 { // no rows are packed, which sums them
+		if a, _ := e.scratch(p, m1-m0, n1-n0); a == 0 { // otherwise packing A also sums its rows
 			e.sumRows(p, m0, m1, s)
 		}
 	}
@@ -71,7 +73,7 @@ func (e *Engine) runPacked(p *Product, m0, m1, n0, n1 int, next []float32, s *Sc
 	e.tilesOfRows(p, Columns(p.Packed, p.Format, p.K, n0), next, 0, m0, m1, n0, n1, t)
 }
 
-// from returns the packed strips from column n on; nil if there are none.
+// from returns the packed strips from column n on, or nil if there are none.
 func (p *Product) from(n int) []float32 {
 	if p.Packed == nil || n >= p.N {
 		return nil
@@ -139,7 +141,7 @@ func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, after []float32, s *S
 	}
 }
 
-// runInPlace multiplies few rows with strips read where B has them.
+// runInPlace multiplies few rows with strips read from B itself.
 func (e *Engine) runInPlace(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 	_, _, kc := e.blocks(p, m1-m0, n1-n0)
 	t := &s.tile

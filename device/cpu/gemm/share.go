@@ -1,29 +1,30 @@
 package gemm
 
-// Share returns the rectangle of C that a worker computes: rows m0 … m1 and columns n0 … n1,
-// possibly empty. With packed weights it is a band of columns that depends on N alone.
+// Share returns the rectangle of C that a worker computes: rows m0 … m1-1 and columns n0 … n1-1,
+// possibly empty. With packed weights and few rows it is a band of columns that depends on N alone.
 //
-// Workers form bands of rows, whose heights are as their numbers of workers, and those of a band split its columns. So
-// any number of workers has about the same work each, whether it has divisors or not.
+// Workers form bands of rows, with heights in proportion to their numbers of workers, and the
+// workers of a band split its columns. So all workers have about the same work, whether their
+// number has divisors or not.
 func (e *Engine) Share(p *Product, worker, workers int) (m0, m1, n0, n1 int) {
 	if workers == 1 {
 		return 0, p.M, 0, p.columns()
 	}
 	bands := e.bands(p, workers)
-	first, next := part(workers, ((worker+1)*bands-1)/workers, bands) // the workers of this one's band
+	first, next := part(workers, ((worker+1)*bands-1)/workers, bands) // the workers of this worker's band
 	rows := tall(e, p)
 	t0, t1 := first*ceil(p.M, rows)/workers, next*ceil(p.M, rows)/workers
 	m0, m1 = t0*rows, min(p.M, t1*rows)
 	wn := next - first
 	unit := width
 	if wide := wide(e, p); p.columns() >= 8*wide*wn {
-		unit = wide // whole tiles: a share may be a tile larger than another, which must be little
+		unit = wide // whole tiles, if a tile more or less makes little difference
 	}
 	s0, s1 := part(ceil(p.columns(), unit), worker-first, wn)
 	return m0, m1, min(p.columns(), s0*unit), min(p.columns(), s1*unit)
 }
 
-// wide is how many columns are multiplied at once.
+// wide returns how many columns are multiplied at once.
 func wide(e *Engine, p *Product) int {
 	if (rounder{e}).takes(p) && e.k.Unit() != nil {
 		return leastStrips * width
@@ -31,8 +32,8 @@ func wide(e *Engine, p *Product) int {
 	return e.k.MaxStrips(e.k.MaxRows()) * width
 }
 
-// bands returns how many bands of rows the workers form. It weighs the largest share of multiply-adds against the packing
-// that bands of rows or columns repeat.
+// bands returns how many bands of rows the workers form. It weighs the largest share of
+// multiply-adds against packing that several workers repeat.
 func (e *Engine) bands(p *Product, workers int) int {
 	strips := ceil(p.columns(), width)
 	if p.Packed != nil && (p.M <= tall(e, p) || strips >= 8*workers) {
@@ -41,7 +42,7 @@ func (e *Engine) bands(p *Product, workers int) int {
 	// packing one float takes about as long as this many multiply-adds
 	packing := 24
 	if (rounder{e}).takes(p) {
-		packing *= 4 // which are that much faster
+		packing *= 4 // multiply-adds are so much faster
 	}
 	rows := tall(e, p)
 	tiles := ceil(p.M, rows)

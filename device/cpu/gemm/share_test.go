@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// imbalance is the work of the busiest worker over the mean, both in whole tiles.
+// imbalance returns the work of the busiest worker over the mean, in whole tiles.
 func (e *Engine) imbalance(p *Product, workers int) float64 {
 	rows := tall(e, p)
 	most := 0
@@ -17,9 +17,9 @@ func (e *Engine) imbalance(p *Product, workers int) float64 {
 	return float64(most*workers) / float64(ceil(p.M, rows)*ceil(p.N, width))
 }
 
-// TestWorkersAreEquallyBusy draws shapes at random and shares each among numbers of workers with and without divisors.
-// Shapes have eight tiles a worker at least. Of operands that are packed as the product goes, fewer bands save more than
-// they cost.
+// TestWorkersAreEquallyBusy draws random shapes and shares each among numbers of workers with and
+// without divisors. Shapes have at least eight tiles per worker. If operands are packed as the
+// product goes, fewer bands save more than they cost.
 func TestWorkersAreEquallyBusy(t *testing.T) {
 	for name, e := range engines(t) {
 		for _, workers := range []int{2, 3, 5, 6, 7, 12, 16, 24, 47, 48, 64} {

@@ -2,8 +2,9 @@ package gemm
 
 import "rnnbench/device/cpu/simd"
 
-// tilesOfRows covers rows m … mEnd and columns n … nEnd of C with tiles, reading A in place. While it
-// multiplies with some strips of b it has those fetched that follow, and at the end the first of next.
+// tilesOfRows covers rows m … mEnd-1 and columns n … nEnd-1 of C with tiles and reads A in place.
+// While it multiplies with some strips of b, it prefetches the strips that follow and, at the end,
+// the first of next.
 func (e *Engine) tilesOfRows(p *Product, b, next []float32, k, m, mEnd, n, nEnd int, t *simd.Tile) {
 	t.CRow = p.LdC
 	origin := m*p.A.Stride + k
@@ -51,7 +52,8 @@ func (e *Engine) tilesOfRows(p *Product, b, next []float32, k, m, mEnd, n, nEnd 
 	}
 }
 
-// tilesOfStrips does the same with a packed block of A, whose strips are rows of C.
+// tilesOfStrips does the same with a packed block of A, whose strips are rows of C, and does not
+// prefetch.
 func (e *Engine) tilesOfStrips(p *Product, a, b []float32, m, mEnd, n, nEnd int, t *simd.Tile) {
 	t.CRow = p.LdC
 	t.ARow, t.ACol = 1, width
@@ -79,14 +81,15 @@ func (e *Engine) tilesOfStrips(p *Product, a, b []float32, m, mEnd, n, nEnd int,
 	}
 }
 
-// fetch has tile i of so many, which multiply with the same strips one after another, ask for its part of as many
-// strips of later: of memory that answers slowly, none is asked to answer all at once.
+// fetch sets what a tile prefetches: its part of as many strips of later as it multiplies with.
+// tiles tiles multiply with the same strips one after another, so memory that answers slowly is
+// never asked for all of later at once.
 func fetch(t *simd.Tile, later []float32, i, tiles int) {
-	each := max(1, tiles/t.Strips) // tiles that fetch a strip
+	each := max(1, tiles/t.Strips) // tiles that share the fetching of a strip
 	if row := t.Format.RowFloats(); t.BStep == row {
 		each = min(each, row)
 	} else {
-		each = 1 // rows are apart
+		each = 1 // rows are not contiguous
 	}
 	strip, part := i/each, i%each
 	at := strip*t.BStrip + part*t.K/each*t.BStep

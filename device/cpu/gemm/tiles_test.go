@@ -6,8 +6,8 @@ import (
 	"rnnbench/device/cpu/simd"
 )
 
-// TestTilesFetchWholeStrips: the tiles of a group ask for every row of as many strips as the group has, or of one each where
-// they are fewer.
+// TestTilesFetchWholeStrips: the tiles of a group prefetch every row of as many strips as the group
+// has. Fewer tiles prefetch one strip each.
 func TestTilesFetchWholeStrips(t *testing.T) {
 	for _, f := range []simd.Format{simd.F32, simd.F16, simd.BF16} {
 		for tiles := 1; tiles < 40; tiles++ {
@@ -28,7 +28,7 @@ func TestTilesFetchWholeStrips(t *testing.T) {
 					}
 					for r := range min(tiles, strips) * k {
 						if !asked[r] {
-							t.Fatalf("%v, %d tiles, %d strips, k of %d: nothing asks for row %d", f, tiles, strips, k, r)
+							t.Fatalf("%v, %d tiles, %d strips, k of %d: row %d is not prefetched", f, tiles, strips, k, r)
 						}
 					}
 				}

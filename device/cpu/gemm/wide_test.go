@@ -9,8 +9,8 @@ import (
 	"rnnbench/device/cpu/simd"
 )
 
-// widen gives a matrix values between 1e-6 and 1e4, evenly over their logarithm, of either sign; one
-// in fifty is among the largest. Where halves is set, BF16 can hold them.
+// widen fills a matrix with values between 1e-6 and 1e4, evenly over their logarithm, of either
+// sign. One in fifty is among the largest. With halves, BF16 can represent them.
 func widen(rng *rand.Rand, m Matrix, halves bool) {
 	for i, old := range m.Data {
 		if old != old { // beyond the operand
@@ -27,7 +27,7 @@ func widen(rng *rand.Rand, m Matrix, halves bool) {
 	}
 }
 
-// newWideProblem is a problem with such operands.
+// newWideProblem returns a problem with operands from widen.
 func newWideProblem(rng *rand.Rand, m, n, k int, transA, transB, accumulate bool) *problem {
 	p := newProblemOf(rng, operand(rng, m, k, transA, 1), m, n, k, transB, accumulate, 3)
 	widen(rng, p.A, false)
@@ -36,9 +36,10 @@ func newWideProblem(rng *rand.Rand, m, n, k int, transA, transB, accumulate bool
 	return p
 }
 
-// TestWideDataIsRight: products in single precision and in BF16, also by tiles, keep the bound of usual
-// data where magnitudes differ by ten powers of ten. Their exponents have the range of fp32, so that
-// each term is off by a part of itself. FP16 has not, and its packed weights end at 65504.
+// TestWideDataIsRight: products in single precision and in BF16, also by tiles, keep the error
+// bound of usual data if magnitudes differ by ten powers of ten. Their exponents have the range of
+// fp32, so the error of each term is relative to it. FP16 has a smaller range: its packed weights
+// end at 65504.
 func TestWideDataIsRight(t *testing.T) {
 	for name, e := range engines(t) {
 		for i, size := range [][3]int{{1, 34, 34}, {19, 50, 67}, {40, 33, 128}, {64, 64, 301}} {

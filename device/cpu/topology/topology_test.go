@@ -10,14 +10,14 @@ import (
 	"testing/fstest"
 )
 
-// A cpu is a processor of a made-up machine.
+// A cpu is a processor of an invented machine.
 type cpu struct {
-	siblings, sharers string // of its core, of its last cache
+	siblings, sharers string // processors of its core and of its last cache
 	socket, node      int
 	capacity          int // 0: no file
 }
 
-// tree has the files of processors.
+// tree returns the files of processors.
 func tree(size string, cpus []cpu, more map[string]string) fstest.MapFS {
 	m := fstest.MapFS{}
 	put := func(name, text string) { m[name] = &fstest.MapFile{Data: []byte(text + "\n")} }
@@ -46,7 +46,7 @@ func tree(size string, cpus []cpu, more map[string]string) fstest.MapFS {
 	return m
 }
 
-// to are the numbers from 0 to below n.
+// to returns the numbers from 0 to n-1.
 func to(n int) (all []int) {
 	for i := range n {
 		all = append(all, i)
@@ -54,7 +54,7 @@ func to(n int) (all []int) {
 	return all
 }
 
-// epyc has eight clusters of eight cores.
+// epyc returns a machine with eight clusters of eight cores.
 func epyc() (cpus []cpu) {
 	for i := range 64 {
 		cpus = append(cpus, cpu{siblings: strconv.Itoa(i), sharers: fmt.Sprintf("%d-%d", i/8*8, i/8*8+7)})
@@ -62,7 +62,8 @@ func epyc() (cpus []cpu) {
 	return cpus
 }
 
-// twoSockets has 32 cores a socket, of two threads each: 0 and 64 are of the first core.
+// twoSockets returns a machine with 32 cores a socket and two threads a core: 0 and 64 are the
+// first core's.
 func twoSockets() (cpus []cpu) {
 	for i := range 128 {
 		core := i % 64
@@ -72,7 +73,8 @@ func twoSockets() (cpus []cpu) {
 	return cpus
 }
 
-// hybrid has two fast cores of two threads each, 0 to 3, and four slow ones, one cache for all.
+// hybrid returns a machine with two fast cores of two threads each, 0 to 3, four slow ones, and one
+// cache.
 func hybrid(capacity bool) (cpus []cpu) {
 	for i := range 8 {
 		c := cpu{siblings: fmt.Sprintf("%d-%d", i/2*2, i/2*2+1), sharers: "0-7", capacity: 1024}
@@ -117,20 +119,20 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// A machine is a tree of /sys with what is to be read of it.
+// A machine is a tree of /sys with the expected topology.
 type machine struct {
 	name     string
 	fs       fstest.MapFS
 	allowed  []int
 	text     string
 	workers  int   // by default
-	filled   []int // the first processors to fill
+	filled   []int // the first processors to use
 	n        int   // workers
-	seats    []int // processors of the first of them
-	clusters []int // of them
+	seats    []int // processors of the first workers
+	clusters []int // of n workers
 }
 
-// machines are a core to two sockets, with and without clusters, masks and quotas.
+// machines range from one core to two sockets, with and without clusters, masks and quotas.
 func machines() []machine {
 	two := []cpu{{siblings: "0", sharers: "0-1"}, {siblings: "1", sharers: "0-1"}}
 	return []machine{
@@ -169,7 +171,8 @@ func machines() []machine {
 			name: "no last cache", fs: tree("", []cpu{{siblings: "0"}, {siblings: "1"}, {siblings: "2", socket: 1}}, nil), allowed: to(3),
 			text: "2 sockets, 3 cores, 2 clusters of 1 to 2 cores", workers: 3, filled: to(3), n: 3, seats: to(3), clusters: []int{2, 1},
 		}, {
-			// 0 and 1 are of a cluster that is almost taken away; 80 is a second thread whose first is not allowed
+			// of the first cluster only 0, 1 and 80 are allowed; 80 is a second thread whose first
+			// one is not allowed
 			name: "a mask with holes", fs: tree("48M", twoSockets(), nil), allowed: []int{0, 1, 33, 35, 99, 80, 100},
 			text:    "2 sockets, 2 NUMA nodes, 6 cores with 7 threads in all, 2 clusters of 3 cores that share 48 MiB of L3",
 			workers: 7, filled: []int{0, 1, 80, 33, 35, 100, 99}, n: 7, seats: []int{0, 1, 80, 33, 35, 99, 100}, clusters: []int{3, 4},
@@ -194,7 +197,7 @@ func machines() []machine {
 	}
 }
 
-// TestPart gives replicas whole cores near each other, and each its share of a quota.
+// TestPart: replicas get whole cores near each other, and each its share of a quota.
 func TestPart(t *testing.T) {
 	all := Read(tree("48M", twoSockets(), nil), to(128))
 	all.Quota = 6
@@ -217,7 +220,7 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestAnyTree reads trees of nonsense: every allowed processor is filled once, and nobody panics.
+// TestAnyTree reads random trees: every allowed processor is used once, and nothing panics.
 func TestAnyTree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 34))
 	texts := []string{"", "0", "7", "-1", "0-3", "3-0", "0,2,4-6", "x", "9999999999999999999", "0-99999999", "max", "K", "1K", "999999999999G", "\x00"}
