@@ -12,7 +12,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// summed is a schedule that sums a copy of a matrix over replicas and puts it back.
+// summed returns a schedule that sums a copy of a matrix over replicas and copies it back.
 func summed(t *testing.T, streams, replicas int) (*schedule.Schedule, *schedule.Matrix) {
 	b := schedule.NewBuilder(streams)
 	x, g := b.Matrix("x", 3, 5), b.Matrix("g", 3, 5)
@@ -26,7 +26,7 @@ func summed(t *testing.T, streams, replicas int) (*schedule.Schedule, *schedule.
 	return s, x
 }
 
-// TestSumsDeclined: a device that is alone, or one of another number of replicas, says so.
+// TestSumsDeclined: a sum over another number of replicas than there are is declined.
 func TestSumsDeclined(t *testing.T) {
 	d, err := Open(Options{Threads: 1})
 	if err != nil {
@@ -59,8 +59,8 @@ func TestSumsDeclined(t *testing.T) {
 	}
 }
 
-// TestSumsInRuns: several runs in a sample sum each time, whatever the workers and streams.
-// A replica whose run fails has the other one fail as well, at once.
+// TestSumsInRuns: each run of a sample sums, with any number of workers and streams. If a replica's
+// run fails, the other one fails as well, at once.
 func TestSumsInRuns(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("replicas need Linux")
@@ -102,7 +102,7 @@ func TestSumsInRuns(t *testing.T) {
 				if err := made.Read(x, values); err != nil {
 					t.Error(err)
 				}
-				for i, v := range values { // the first sum is of two vectors, later ones double
+				for i, v := range values { // the first run adds two vectors, later ones double the sum
 					if want := float32(2*i+1) * 32; v != want {
 						t.Errorf("%+v, replica %d: value %d is %g, want %g", c, rank+1, i, v, want)
 					}

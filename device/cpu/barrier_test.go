@@ -13,14 +13,15 @@ import (
 	"rnnbench/device/cpu/topology"
 )
 
-// crowd is a pool of so many workers that are bound to nothing.
+// crowd returns a pool of so many workers that are not bound to processors.
 func crowd(t testing.TB, n int) *pool {
 	p := newPool(n, &topology.Topology{})
 	t.Cleanup(p.close)
 	return p
 }
 
-// meetings has the first n workers meet so many times, and reports a worker that goes on before all have come.
+// meetings makes the first n workers meet so many times. It returns an error if a worker continues
+// before all have arrived.
 func meetings(p *pool, b *barrier, n, times int) error {
 	at := make([]counter, n)
 	return p.on(p.seats(n), func(w int) {
@@ -36,7 +37,8 @@ func meetings(p *pool, b *barrier, n, times int) error {
 	})
 }
 
-// TestWorkersMeet has any number of workers meet, in clusters of any sizes, and some of them alone.
+// TestWorkersMeet: any number of workers meet, in clusters of any sizes, and so do some of them
+// alone.
 func TestWorkersMeet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	counts := []int{1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 24, 31, 48, 64}
@@ -64,7 +66,7 @@ func random(rng *rand.Rand, n int) (sizes []int) {
 	return sizes
 }
 
-// TestBarrierGroups says which workers are a group.
+// TestBarrierGroups checks which workers form a group.
 func TestBarrierGroups(t *testing.T) {
 	for _, test := range []struct{ clusters, starts []int }{
 		{[]int{1}, []int{0, 1}},
@@ -82,7 +84,7 @@ func TestBarrierGroups(t *testing.T) {
 	}
 }
 
-// TestBarrierOfTeam takes clusters from where the team's workers sit.
+// TestBarrierOfTeam: a team's barrier has the clusters that its workers sit in.
 func TestBarrierOfTeam(t *testing.T) {
 	host := &topology.Topology{}
 	for i := range 20 {
@@ -99,7 +101,8 @@ func TestBarrierOfTeam(t *testing.T) {
 	}
 }
 
-// TestFailedWorkerFreesOthers: a worker that fails ends the others' waiting, and a reset barrier serves again.
+// TestFailedWorkerFreesOthers: if a worker fails, the others stop waiting, and the barrier works
+// again after a reset.
 func TestFailedWorkerFreesOthers(t *testing.T) {
 	p := crowd(t, 20)
 	b := newBarrier([]int{8, 8, 4})
@@ -119,7 +122,7 @@ func TestFailedWorkerFreesOthers(t *testing.T) {
 	}
 }
 
-// TestFewSchedulerSlots lets workers meet that the Go scheduler cannot run at the same time.
+// TestFewSchedulerSlots: workers meet even if the Go scheduler cannot run them at the same time.
 func TestFewSchedulerSlots(t *testing.T) {
 	p := crowd(t, 8)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
@@ -132,8 +135,9 @@ func TestFewSchedulerSlots(t *testing.T) {
 	}
 }
 
-// BenchmarkBarriers compares the meetings of so many workers by one counter that all watch with those by groups,
-// in turns. On fewer processors than workers it measures the system's scheduler above all.
+// BenchmarkBarriers compares, in turn, meetings of so many workers by one counter that all watch
+// with meetings by groups. With fewer processors than workers it mostly measures the system's
+// scheduler.
 func BenchmarkBarriers(b *testing.B) {
 	for _, n := range []int{2, 3, 4, 8, 16, 32, 64} {
 		if n > 2 && n > len(hostTopology().Processors) {

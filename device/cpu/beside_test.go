@@ -8,8 +8,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestProductsOfTheSameRowsPackTogether wants products to pack the same rows together exactly where nothing can tell, and right
-// answers: sums of small integers, which single precision holds exactly.
+// TestProductsOfTheSameRowsPackTogether: products of the same rows share the packing exactly if the
+// results cannot depend on it. The results are right: they are sums of small integers, which single
+// precision represents exactly.
 func TestProductsOfTheSameRowsPackTogether(t *testing.T) {
 	const k = 70
 	type matrices struct{ d, d2, in, h, dw, dr, db *schedule.Matrix }
@@ -140,7 +141,8 @@ func TestProductsOfTheSameRowsPackTogether(t *testing.T) {
 	}
 }
 
-// checkIntegers runs products and sums of rows over matrices of small integers and computes them anew.
+// checkIntegers runs products and sums of rows over matrices of small integers and compares them
+// with its own.
 func checkIntegers(t *testing.T, name string, d *Device, s *schedule.Schedule, ops []schedule.Op) {
 	t.Helper()
 	p, err := d.Compile(s, knob.Params{})

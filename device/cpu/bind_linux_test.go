@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// allowedList is what /proc says of the process's processors, which is what it says of
-// its first thread.
+// allowedList returns the process's processors as /proc shows them, which are those of its first
+// thread.
 func allowedList(t *testing.T) string {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -22,8 +22,8 @@ func allowedList(t *testing.T) string {
 	return ""
 }
 
-// TestBindingStaysWithWorkers opens devices one after the other. Each sees the
-// processors that the first one saw, and the process's set is never a worker's.
+// TestBindingStaysWithWorkers opens devices one after another. Each sees the same processors as the
+// first one, and the process's set of processors never changes.
 func TestBindingStaysWithWorkers(t *testing.T) {
 	want, all := allowedList(t), hostTopology().Default()
 	for i := range 60 {

@@ -11,7 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// totals is a schedule that adds an input to a total on each of some streams, and the totals to their sum.
+// totals returns a schedule that adds an input to a total on each of some streams, and then adds up
+// the totals.
 func totals(t *testing.T, streams, rows, cols int) (s *schedule.Schedule, in, out *schedule.Matrix) {
 	t.Helper()
 	b := schedule.NewBuilder(streams)
@@ -31,8 +32,8 @@ func totals(t *testing.T, streams, rows, cols int) (s *schedule.Schedule, in, ou
 	return s, in, out
 }
 
-// TestCallsAreRuns: calls made by the workers come to the same as a write and a run each, by one team and by
-// several, on one worker and on more, and runs may follow calls.
+// TestCallsAreRuns: calls give the same results as a write and a run each, by one team and by
+// several, on one worker and on more. Runs may follow calls.
 func TestCallsAreRuns(t *testing.T) {
 	for _, workers := range []int{1, 2, 5} {
 		d, err := Open(Options{Threads: workers})
@@ -40,7 +41,7 @@ func TestCallsAreRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		for _, size := range [][2]int{{1, 3}, {64, 700}} { // one is not shared
+		for _, size := range [][2]int{{1, 3}, {64, 700}} { // an operation of the first size is not shared
 			for _, teams := range []int{1, 2} {
 				if teams > workers {
 					continue
@@ -64,7 +65,7 @@ func TestCallsAreRuns(t *testing.T) {
 					inputs[i] = float32(1 + i/in.Elements())
 				}
 				want := float32(0)
-				for i, total := 0, float32(0); i < 12; i++ { // calls, one run and calls
+				for i, total := 0, float32(0); i < 12; i++ { // calls, then one run, then calls
 					total += []float32{1, 2, 1, 2, 1, 1, 1, 2, 1, 2, 1, 2}[i]
 					want += 3 * total
 				}
@@ -90,8 +91,8 @@ func TestCallsAreRuns(t *testing.T) {
 	}
 }
 
-// TestCallsFail where an input is wrong, a matrix cannot be read or the program is closed, and right ones
-// succeed afterwards.
+// TestCallsFail: calls fail if an input is invalid, a matrix cannot be read or the program is
+// closed. Valid calls succeed afterwards.
 func TestCallsFail(t *testing.T) {
 	d, err := Open(Options{Threads: 2})
 	if err != nil {
@@ -132,6 +133,6 @@ func TestCallsFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := call(out, 80, 0, 8); err == nil {
-		t.Error("a closed program is called")
+		t.Error("a closed program accepts calls")
 	}
 }

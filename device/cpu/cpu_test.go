@@ -9,8 +9,8 @@ import (
 	"rnnbench/device/devicetest"
 )
 
-// TestDevice runs the suite with every instruction set and with one worker and two;
-// with the best set with three as well, more than some machines have.
+// TestDevice runs the suite with every instruction set on one worker and on two. With the best
+// instruction set it also runs on three, which is more than some machines have.
 func TestDevice(t *testing.T) {
 	for level := simd.Generic; level <= simd.Detect(); level++ {
 		t.Run(level.String(), func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestGroupsAgree: workers come to almost the same however many groups they form, forward and in training, with groups
-// of unlike numbers of sequences and bands of unlike numbers of units.
+// TestGroupsAgree: results are almost the same for any number of groups, forward and in training.
+// The groups have different numbers of sequences, and the bands different numbers of units.
 func TestGroupsAgree(t *testing.T) {
 	for _, c := range []*cell.Cell{cell.GRU, cell.LSTM} {
 		for _, train := range []bool{false, true} {
@@ -20,7 +20,7 @@ func TestGroupsAgree(t *testing.T) {
 				a := newLayer(t, c, train, 5, 75, 7, 19, []int{0, 0}, nil)
 				a.s.Precision = precision
 				tolerance := 1e-5
-				if precision == schedule.BF16 { // sums in another order round to neighbours
+				if precision == schedule.BF16 { // sums in another order may round to neighbouring values
 					tolerance = 0x1p-8
 				}
 				var want [][]float32
@@ -52,7 +52,8 @@ func TestGroupsAgree(t *testing.T) {
 	}
 }
 
-// TestGroupsByCost: groups are as many as a step takes least by. Few workers, small layers and few sequences form one.
+// TestGroupsByCost: the number of groups minimises the predicted time of a step. Few workers, small
+// layers and few sequences form one group.
 func TestGroupsByCost(t *testing.T) {
 	for _, test := range []struct {
 		level           simd.Level
@@ -63,7 +64,7 @@ func TestGroupsByCost(t *testing.T) {
 	}{
 		{simd.AMX, simd.BF16, 16, 512, 64, 2, 4},
 		{simd.AMX, simd.BF16, 16, 512, 16, 1, 2},  // one tile of sequences
-		{simd.AMX, simd.BF16, 16, 2048, 64, 1, 1}, // L2 holds no more than a band of all workers
+		{simd.AMX, simd.BF16, 16, 2048, 64, 1, 1}, // L2 holds the weights of a band only if all workers have one
 		{simd.AMX, simd.BF16, 2, 512, 64, 1, 1},
 		{simd.AVX512, simd.F32, 16, 512, 64, 2, 8},
 		{simd.AVX512, simd.F32, 16, 512, 1, 1, 1},
@@ -84,7 +85,7 @@ func TestGroupsByCost(t *testing.T) {
 	}
 }
 
-// TestGroupsDeclined: what so many workers or sequences do not form is declined.
+// TestGroupsDeclined: a number of groups that the workers or sequences cannot form is declined.
 func TestGroupsDeclined(t *testing.T) {
 	d, err := Open(Options{Threads: 4})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestInPlace: weights that a run packs for one product are read as they are stored; others stay
-// packed, and so do those that change before the product.
+// TestInPlace: weights that a run packs for one product are read as they are stored. Others stay
+// packed, and so do weights that change before the product.
 func TestInPlace(t *testing.T) {
 	const m, k, n = 5, 7, 9
 	for name, c := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// openWide opens a device whose steps can form products.
+// openWide opens a device whose steps can compute input products.
 func openWide(t *testing.T, threads int) *Device {
 	t.Helper()
 	d, err := Open(Options{Threads: threads})
@@ -29,13 +29,13 @@ func openWide(t *testing.T, threads int) *Device {
 	return d
 }
 
-// A layer is an input product and the persistent operation behind it.
+// A layer is an input product and the persistent operation after it.
 type layer struct {
 	s    *schedule.Schedule
-	seen []*schedule.Matrix // what they write
+	seen []*schedule.Matrix // matrices that they write
 }
 
-// newLayer lays out a layer of so many steps behind its input product, on the given streams.
+// newLayer lays out a layer of so many steps after its input product, on the given streams.
 func newLayer(t *testing.T, c *cell.Cell, train bool, input, hidden, batch, steps int, streams []int, change func(*schedule.Gemm)) layer {
 	t.Helper()
 	b := schedule.NewBuilder(2)
@@ -79,7 +79,8 @@ func newLayer(t *testing.T, c *cell.Cell, train bool, input, hidden, batch, step
 	return out
 }
 
-// run returns what a layer writes with the given knobs, twice, and whether its steps form the product.
+// run returns what two runs of a layer write with the given knobs, and whether its steps compute
+// the product.
 func (a *layer) run(t *testing.T, d *Device, k knob.Params) (out [][]float32, formed bool) {
 	t.Helper()
 	prog := a.compile(t, d, k)
@@ -102,7 +103,7 @@ func (a *layer) compile(t *testing.T, d *Device, k knob.Params) *program {
 	return prog.(*program)
 }
 
-// twice returns what a layer writes in two runs of a program.
+// twice returns what two runs of a program write.
 func (a *layer) twice(t *testing.T, prog *program) (out [][]float32) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -133,8 +134,8 @@ func (a *layer) twice(t *testing.T, prog *program) (out [][]float32) {
 	return out
 }
 
-// TestFormedInputEqualsProductAhead wants the same from a layer whose steps form the input product of those to come as from
-// one behind a product of its own.
+// TestFormedInputEqualsProductAhead: a layer gives the same results whether its steps compute the
+// input product of later steps, or the whole product comes first.
 func TestFormedInputEqualsProductAhead(t *testing.T) {
 	for threads := 1; threads <= 3; threads++ {
 		d := openWide(t, threads)
@@ -176,8 +177,8 @@ func TestFormedInputEqualsProductAhead(t *testing.T) {
 	}
 }
 
-// TestHelpersFormInput wants the same from a layer whose input product workers without a band form as from one behind a
-// product of its own, with the assembly of each level.
+// TestHelpersFormInput: a layer gives the same results whether workers without a band compute its
+// input product, or the whole product comes first. It runs the assembly of each level.
 func TestHelpersFormInput(t *testing.T) {
 	for l := simd.AVX2; l <= simd.Detect().Base(); l++ {
 		for threads := 1; threads <= 3; threads++ {
@@ -195,7 +196,7 @@ func TestHelpersFormInput(t *testing.T) {
 					k["bands"], k["teams"] = min(threads-1, ceil(hidden, line)), 1
 				} else if l < simd.AVX512 {
 					if _, err := d.Compile(a.s, k); err == nil {
-						t.Errorf("%s: there is no other worker, and blocks are not declined", name)
+						t.Errorf("%s: there is no other worker, but the knob is not declined", name)
 					}
 					continue
 				}
@@ -216,10 +217,10 @@ func TestHelpersFormInput(t *testing.T) {
 	}
 }
 
-// TestInputIsFormedWhereItPays wants products formed exactly where they can be and it pays.
+// TestInputIsFormedWhereItPays: steps compute the input product exactly if they can and if it pays.
 func TestInputIsFormedWhereItPays(t *testing.T) {
 	d := openWide(t, 2)
-	// Of an lstm of so many units, half of the weights lie within the nearest cache, and all of them beyond.
+	// An lstm with so many units: the nearest cache holds half of its weights, but not all of them.
 	halves := line
 	for 4*4*halves*halves <= nearest() {
 		halves += line
@@ -304,8 +305,8 @@ func TestInputIsFormedWhereItPays(t *testing.T) {
 	}
 }
 
-// TestProgramRunsAgainAfterFormingFails: a worker that fails while a product is formed ends the run of all, and the program runs
-// again after that as it would have.
+// TestProgramRunsAgainAfterFormingFails: if a worker fails while it computes an input product, the
+// run of all workers ends, and the program's next run gives the usual results.
 func TestProgramRunsAgainAfterFormingFails(t *testing.T) {
 	for _, test := range []struct {
 		threads int
@@ -323,10 +324,10 @@ func TestProgramRunsAgainAfterFormingFails(t *testing.T) {
 			}
 		}
 		if in == nil || in.helped != (test.bands < test.threads) {
-			t.Fatalf("%d bands of %d workers: the wrong ones form the product", test.bands, test.threads)
+			t.Fatalf("%d bands of %d workers: the wrong workers compute the product", test.bands, test.threads)
 		}
 		whole := in.in.data
-		in.in.data = whole[:50*in.in.step] // of a hundred steps
+		in.in.data = whole[:50*in.in.step] // fifty of a hundred steps
 		if _, err := prog.Run(2); err == nil || !strings.Contains(err.Error(), "out of range") {
 			t.Errorf("%d bands of %d workers: %v", test.bands, test.threads, err)
 		}
@@ -337,7 +338,7 @@ func TestProgramRunsAgainAfterFormingFails(t *testing.T) {
 	}
 }
 
-// TestFormingHasMemory: the memory that forming a product takes is set aside where it can be formed.
+// TestFormingHasMemory: scratch memory for input products is reserved if steps can compute them.
 func TestFormingHasMemory(t *testing.T) {
 	a := newLayer(t, cell.LSTM, false, 100, 256, 1, 64, []int{0, 0}, nil)
 	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
@@ -352,7 +353,8 @@ func TestFormingHasMemory(t *testing.T) {
 	}
 }
 
-// TestBlocksThatFormNothingAreDeclined: blocks in which no product can be formed are declined.
+// TestBlocksThatFormNothingAreDeclined: sizes of blocks with which no product can be computed are
+// declined.
 func TestBlocksThatFormNothingAreDeclined(t *testing.T) {
 	d := openWide(t, 2)
 	a := newLayer(t, cell.GRU, false, 16, 16, 1, 70, []int{1, 0}, nil)
@@ -362,7 +364,7 @@ func TestBlocksThatFormNothingAreDeclined(t *testing.T) {
 	}{
 		{knob.Params{"ahead": 16, "teams": 1}, true},
 		{knob.Params{"ahead": 16, "teams": 2}, false},
-		{knob.Params{"ahead": 64, "teams": 1}, false}, // of 70 steps, and six more of the first block
+		{knob.Params{"ahead": 64, "teams": 1}, false}, // the first block has 64 steps and six more, which is all 70
 		{knob.Params{"ahead": 70, "teams": 2}, true},
 	} {
 		prog, err := d.Compile(a.s, test.knobs)

@@ -12,7 +12,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// thereAndBack is a layer and its gradient, by persistent operations.
+// thereAndBack returns a layer and its gradient, as persistent operations.
 func thereAndBack(t *testing.T, c *cell.Cell, hidden, batch, steps int) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -46,8 +46,8 @@ func thereAndBack(t *testing.T, c *cell.Cell, hidden, batch, steps int) *schedul
 	return s
 }
 
-// TestWeightsBeyondL2AreReadInTurn: a step of few sequences goes through weights in parts where a worker's own
-// cache does not hold them, every other step from the end, and comes to almost the same.
+// TestWeightsBeyondL2AreReadInTurn: if a worker's own cache does not hold the weights, a step of
+// few sequences reads them in parts, every other step from the end. Results are almost the same.
 func TestWeightsBeyondL2AreReadInTurn(t *testing.T) {
 	for _, c := range []*cell.Cell{cell.RNNReLU, cell.GRU, cell.LSTM} {
 		for _, threads := range []int{1, 2} {
@@ -58,13 +58,13 @@ func TestWeightsBeyondL2AreReadInTurn(t *testing.T) {
 	}
 }
 
-// inTurnOrNot holds a layer whose weights a small L2 does not hold to what it is with a large one.
+// inTurnOrNot compares a layer whose weights exceed a small L2 with the same layer and a large L2.
 func inTurnOrNot(t *testing.T, c *cell.Cell, threads, batch int) {
 	t.Helper()
 	const hidden = 201
 	s := thereAndBack(t, c, hidden, batch, 5)
 	k := knob.Params{}
-	if threads > 1 && batch > 1 { // which share units
+	if threads > 1 && batch > 1 { // workers share units
 		k["sequences"] = 1
 	}
 	var want [][]float32
@@ -97,7 +97,7 @@ func inTurnOrNot(t *testing.T, c *cell.Cell, threads, batch int) {
 	}
 }
 
-// once runs s on d with random values, and returns all matrices.
+// once runs s on d with random values and returns all matrices.
 func once(t *testing.T, d *Device, s *schedule.Schedule, k knob.Params) (all [][]float32) {
 	t.Helper()
 	p, err := d.Compile(s, k)

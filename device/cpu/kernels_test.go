@@ -7,7 +7,8 @@ import (
 	"rnnbench/device/cpu/simd"
 )
 
-// TestVariantIsWhatMultiplies: products name the instructions that multiply them, which depend on precision and size.
+// TestVariantIsWhatMultiplies: a product's variant names the instructions that multiply it. They
+// depend on precision and size.
 func TestVariantIsWhatMultiplies(t *testing.T) {
 	for _, c := range []struct {
 		level          simd.Level
@@ -19,7 +20,7 @@ func TestVariantIsWhatMultiplies(t *testing.T) {
 		{simd.AMX, simd.F32, 16, 512, 512, "avx512"},
 		{simd.AMX, simd.F16, 16, 512, 512, "avx512"},
 		{simd.AMX, simd.BF16, 1, 16, 24, "avx512"},         // too small
-		{simd.AMX, simd.BF16, 1, 8192, 2048, "avx512bf16"}, // one row of weights from afar
+		{simd.AMX, simd.BF16, 1, 8192, 2048, "avx512bf16"}, // one row, with weights from far away
 		{simd.AVX512BF16, simd.BF16, 16, 512, 512, "avx512bf16"},
 	} {
 		k := simd.Model(c.level)

@@ -11,7 +11,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestKnobsThatShareNothingAreDeclined: settings of knobs by which nothing can be shared are declined.
+// TestKnobsThatShareNothingAreDeclined: settings with which nothing can be shared are declined.
 func TestKnobsThatShareNothingAreDeclined(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 4})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestKnobsThatShareNothingAreDeclined(t *testing.T) {
 	for _, test := range []struct {
 		s      *schedule.Schedule
 		knobs  string
-		reason string // "": it is taken
+		reason string // why it is declined; "": it is accepted
 	}{
 		{layers(64, 1, 1), "bands=4", ""},
 		{layers(64, 1, 1), "bands=1", ""},
@@ -62,7 +62,7 @@ func TestKnobsThatShareNothingAreDeclined(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Memory(test.s, k); errors.Is(err, schedule.ErrUnsupported) != (test.reason != "") { // tuner and auto ask ahead
+		if _, err := d.Memory(test.s, k); errors.Is(err, schedule.ErrUnsupported) != (test.reason != "") { // the tuner and auto ask Memory first
 			t.Errorf("%s: memory: %v", test.knobs, err)
 		}
 		prog, err := d.Compile(test.s, k)

@@ -10,8 +10,8 @@ import (
 	"rnnbench/device/cpu/simd"
 )
 
-// TestPeakIsTheSumOfBestTrials holds that a peak adds up what each worker did in its fastest trial, however late it
-// began, and that it is timed around all of that.
+// TestPeakIsTheSumOfBestTrials: a peak is the sum of each worker's fastest trial, even if the
+// worker began late. All of the trial is timed.
 func TestPeakIsTheSumOfBestTrials(t *testing.T) {
 	d, err := Open(Options{Threads: 3})
 	if err != nil {
@@ -37,7 +37,7 @@ func TestPeakIsTheSumOfBestTrials(t *testing.T) {
 	}
 }
 
-// TestPeakOfBF16 wants a peak of its own for bf16 where the kernels multiply it, and no other.
+// TestPeakOfBF16: bf16 has a peak of its own exactly if the kernels multiply it in hardware.
 func TestPeakOfBF16(t *testing.T) {
 	for l := simd.Generic; l <= simd.Detect(); l++ {
 		d, err := Open(Options{Threads: 1, Level: &l})
@@ -59,9 +59,8 @@ func TestPeakOfBF16(t *testing.T) {
 	}
 }
 
-// TestTogetherTimesFromFirstToLast holds that what workers do together is timed from the first to the
-// last, where there are more of them than processors as well: a rate is never
-// more than was done.
+// TestTogetherTimesFromFirstToLast: together times from the start of the first worker to the end of
+// the last, also with more workers than processors. So a rate never exceeds the work that was done.
 func TestTogetherTimesFromFirstToLast(t *testing.T) {
 	d, err := Open(Options{Threads: 4 * runtime.NumCPU()})
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLink: replicas are joined by what can be measured: at more than a megabyte a second,
-// in less than a second.
+// TestLink: the measured link of replicas has plausible values: more than a megabyte a second, and
+// less than a second.
 func TestLink(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("replicas need Linux")

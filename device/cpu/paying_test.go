@@ -12,14 +12,14 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// crowded is a planner of so many workers in clusters of eight.
+// crowded returns a planner of so many workers in clusters of eight.
 func crowded(t *testing.T, workers int) *planner {
 	pl := plan(t, workers)
 	pl.crew = newCrew(workers, eights)
 	return pl
 }
 
-// eights are clusters of eight workers.
+// eights returns the sizes of clusters of eight for n workers.
 func eights(n int) []int {
 	sizes := slices.Repeat([]int{8}, n/8)
 	if n%8 > 0 {
@@ -28,7 +28,8 @@ func eights(n int) []int {
 	return sizes
 }
 
-// TestMovesGrowSlowly: meetings by groups take more and more workers longer, but far less than in proportion.
+// TestMovesGrowSlowly: with more workers, meetings by groups take longer, but far less than in
+// proportion.
 func TestMovesGrowSlowly(t *testing.T) {
 	for _, test := range []struct {
 		clusters []int
@@ -43,12 +44,12 @@ func TestMovesGrowSlowly(t *testing.T) {
 		}
 	}
 	if moves([]int{1}, 1) != 0 || moves(nil, 0) != 0 {
-		t.Error("one worker meets nobody")
+		t.Error("the time of a meeting of one worker is not 0")
 	}
 }
 
-// TestSmallOperationsTakeFewWorkers: of 64 workers only those take part that pay, and more do in larger operations.
-// Four workers all take part.
+// TestSmallOperationsTakeFewWorkers: of 64 workers only those take part for which it pays, and more
+// do in larger operations. Of four workers all take part.
 func TestSmallOperationsTakeFewWorkers(t *testing.T) {
 	many, few := crowded(t, 64), crowded(t, 4)
 	last := 0
@@ -68,7 +69,7 @@ func TestSmallOperationsTakeFewWorkers(t *testing.T) {
 		t.Errorf("%d workers for the largest operation", last)
 	}
 	if n := plan(t, 64).paying(forkFLOPs, 64); n != 64 {
-		t.Errorf("where nothing is known of handing over, %d workers take part", n)
+		t.Errorf("with unknown costs of hand-overs, %d workers take part", n)
 	}
 	for _, test := range []struct {
 		hidden, least, most int
@@ -79,7 +80,7 @@ func TestSmallOperationsTakeFewWorkers(t *testing.T) {
 			t.Errorf("%d bands of %d units", n, test.hidden)
 		}
 	}
-	if n := many.payingBands(1e9, 20*line, 12); n != 10 { // the largest band of 12 has two strips, as that of 10
+	if n := many.payingBands(1e9, 20*line, 12); n != 10 { // with 10 bands, as with 12, the largest has two strips
 		t.Errorf("%d bands of 20 strips for 12 workers", n)
 	}
 }
@@ -92,8 +93,9 @@ func counts() []int {
 	return []int{2, 3, 5, 7, 8, 12, 16, 24, 48, 64}
 }
 
-// TestManyWorkersAgree: a layer comes to what one worker comes to, forward and backward, of one sequence and of some,
-// whatever the number of workers. They are more than there are processors, so they hand over at any moment.
+// TestManyWorkersAgree: a layer gives the same results on any number of workers as on one, forward
+// and backward, with one sequence and with several. There are more workers than processors, so
+// hand-overs happen at any moment.
 func TestManyWorkersAgree(t *testing.T) {
 	one, err := Open(Options{Threads: 1})
 	if err != nil {
@@ -136,7 +138,7 @@ func TestManyWorkersAgree(t *testing.T) {
 	}
 }
 
-// agree wants all values to be almost the same.
+// agree checks that all values are almost the same.
 func agree(t *testing.T, got, want [][]float32) {
 	t.Helper()
 	for i := range want {
@@ -149,8 +151,8 @@ func agree(t *testing.T, got, want [][]float32) {
 	}
 }
 
-// TestLateHelpersAreNotOvertaken runs many operations of which most take few workers, so that the others lag behind
-// by as much as the leader allows.
+// TestLateHelpersAreNotOvertaken runs many operations of which most take few workers, so that the
+// other workers fall behind by as much as the leader allows.
 func TestLateHelpersAreNotOvertaken(t *testing.T) {
 	const members, orders = 12, 400
 	p := crowd(t, members)
@@ -200,12 +202,13 @@ func TestLateHelpersAreNotOvertaken(t *testing.T) {
 	}
 }
 
-// An adder counts who takes part.
+// An adder counts the operations that each worker takes part in.
 type adder []counter
 
 func (a adder) share(part, _ int, _ *scratch) { a[part].Add(1) }
 
-// TestScansAreEvenlyShared draws scans at random: among any number of workers that take part, the busiest has little more than the mean.
+// TestScansAreEvenlyShared draws random scans. With any number of workers, the busiest one has
+// little more than the mean.
 func TestScansAreEvenlyShared(t *testing.T) {
 	rng := rand.New(rand.NewPCG(34, 5))
 	size := func(most float64) int { return int(math.Exp(rng.Float64() * math.Log(most))) }

@@ -13,8 +13,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// BenchmarkPersistent measures a step of the recurrence alone: no input
-// products, no weight gradients. GB/s are those of the weights.
+// BenchmarkPersistent measures a step of the recurrence alone, without input products and weight
+// gradients. GB/s count the weights.
 func BenchmarkPersistent(b *testing.B) {
 	d, err := cpu.Open(cpu.Options{})
 	if err != nil {

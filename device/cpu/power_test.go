@@ -9,7 +9,7 @@ import (
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o444} }
 
-// TestRAPL: the counters of all packages are added up, and may start again.
+// TestRAPL: the counters of all packages are added up, and may restart from 0.
 func TestRAPL(t *testing.T) {
 	dir := fstest.MapFS{
 		"intel-rapl:0/name": file("package-0\n"), "intel-rapl:0/energy_uj": file("9000000\n"), "intel-rapl:0/max_energy_range_uj": file("10000000\n"),
@@ -27,7 +27,7 @@ func TestRAPL(t *testing.T) {
 	read(0)
 	dir["intel-rapl:0/energy_uj"], dir["intel-rapl:1/energy_uj"] = file("9500000"), file("1000005")
 	read(1.5)
-	dir["intel-rapl:0/energy_uj"] = file("250000\n") // it started again
+	dir["intel-rapl:0/energy_uj"] = file("250000\n") // it restarted
 	read(2.25)
 }
 
@@ -41,7 +41,7 @@ func (u unreadable) ReadFile(name string) ([]byte, error) {
 	return u.MapFS.ReadFile(name)
 }
 
-// TestNoRAPL: a reason says why there is no energy, and what to do.
+// TestNoRAPL: the error says why there is no meter, and what to do.
 func TestNoRAPL(t *testing.T) {
 	one := fstest.MapFS{"intel-rapl:0/name": file("package-0\n"), "intel-rapl:0/energy_uj": file("many"), "intel-rapl:0/max_energy_range_uj": file("10")}
 	for want, dir := range map[string]fs.FS{

@@ -13,10 +13,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// zen is a processor with the caches of a Zen 4, whatever runs the test.
+// zen holds the caches of a Zen 4, whatever machine runs the test.
 var zen = caches{near: 32 << 10, own: 1 << 20, last: 32 << 20}
 
-// plan is a planner of so many workers with kernels that every machine has.
+// plan returns a planner of so many workers with kernels that every machine has.
 func plan(t *testing.T, workers int) *planner {
 	t.Helper()
 	k, err := simd.For(simd.Generic)
@@ -26,7 +26,7 @@ func plan(t *testing.T, workers int) *planner {
 	return &planner{workers: workers, kernels: k, gemm: gemm.New(k, int(zen.own))}
 }
 
-// seconds are those of s on so many workers of zen.
+// seconds returns the predicted seconds of s on so many workers of zen.
 func seconds(t *testing.T, workers int, s *schedule.Schedule, k knob.Params) float64 {
 	t.Helper()
 	f, err := format(s)
@@ -40,8 +40,8 @@ func seconds(t *testing.T, workers int, s *schedule.Schedule, k knob.Params) flo
 	return sec
 }
 
-// products is a schedule of products by packed weights of k rows and n columns, on streams in turn. Each
-// stream reads the same few of them again and again.
+// products returns a schedule of products by packed weights of k rows and n columns, on streams in
+// turn. Each stream reads the same few weights again and again.
 func products(t *testing.T, streams, weights, count, m, n, k int) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(streams)
@@ -64,7 +64,8 @@ func products(t *testing.T, streams, weights, count, m, n, k int) *schedule.Sche
 	return s
 }
 
-// TestPredictedProductsOfTiles holds predictions to what a core of a Sapphire Rapids took with AMX, weights in its L2.
+// TestPredictedProductsOfTiles compares predictions with times of a Sapphire Rapids core with AMX
+// and weights in L2.
 func TestPredictedProductsOfTiles(t *testing.T) {
 	k := simd.Model(simd.AMX)
 	rapids := caches{near: 48 << 10, own: 2 << 20, last: 480 << 20}
@@ -82,7 +83,7 @@ func TestPredictedProductsOfTiles(t *testing.T) {
 	}
 }
 
-// TestPredictedProducts holds predictions to what a core of a Zen 4 took with AVX-512.
+// TestPredictedProducts compares predictions with times of a Zen 4 core with AVX-512.
 func TestPredictedProducts(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k int
@@ -99,8 +100,8 @@ func TestPredictedProducts(t *testing.T) {
 	}
 }
 
-// TestPredictedWidening holds predictions of products by weights of 16 bits to what a core took with AVX2. Elements are
-// widened among the multiply-adds, so that of one or two rows both take their time.
+// TestPredictedWidening compares predictions of products by weights of 16 bits with times of a core
+// with AVX2. Elements are widened among the multiply-adds, so with one or two rows both take time.
 func TestPredictedWidening(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k int
@@ -115,7 +116,7 @@ func TestPredictedWidening(t *testing.T) {
 	}
 }
 
-// TestPredictedResults: results that no cache of a core's own holds take time to write.
+// TestPredictedResults: results that exceed a core's own caches take time to write.
 func TestPredictedResults(t *testing.T) {
 	row := func(rows int) float64 { return seconds(t, 1, products(t, 1, 1, 4, rows, 128, 8), nil) / float64(rows) }
 	if near, far := row(200), row(20000); far < 1.05*near {
@@ -123,7 +124,8 @@ func TestPredictedResults(t *testing.T) {
 	}
 }
 
-// TestPredictedInPlace: training packs weights as products go, and no pack is predicted where none runs.
+// TestPredictedInPlace: in training, products pack weights as they go, so no separate pack is
+// predicted.
 func TestPredictedInPlace(t *testing.T) {
 	b := schedule.NewBuilder(1)
 	w, p, a, c := b.Matrix("w", 512, 512), b.Packed("p", 512, 512), b.Matrix("a", 4, 512), b.Matrix("c", 4, 512)
@@ -143,15 +145,16 @@ func TestPredictedInPlace(t *testing.T) {
 func TestPredictedMemory(t *testing.T) {
 	each := func(weights int) float64 {
 		const count = 512
-		return seconds(t, 1, products(t, 1, weights, count, 1, 256, 256), nil) / count // of 256 KiB
+		return seconds(t, 1, products(t, 1, weights, count, 1, 256, 256), nil) / count // weights of 256 KiB
 	}
 	if one, some, many := each(1), each(64), each(256); !(one < some && some < many) {
 		t.Errorf("weights of 256 KiB take %.3g s, of 16 MiB %.3g s, of 64 MiB %.3g s a product", one, some, many)
 	}
 }
 
-// TestPredictedRows: rows in memory that is far away take longer where they do not lie one behind the other. When
-// all were taken to, scc was predicted to take 1.5 to 2.4 times as long as it does for layers of one gate and many sequences.
+// TestPredictedRows: rows in far memory take longer if they are not contiguous. When all rows were
+// predicted to take longer, scc was predicted to take 1.5 to 2.4 times its actual time for layers
+// of one gate and many sequences.
 func TestPredictedRows(t *testing.T) {
 	const rows = 60 * 400
 	row := func(cols, of int) float64 {
@@ -171,7 +174,7 @@ func TestPredictedRows(t *testing.T) {
 	}
 }
 
-// TestPredictedStreams: teams serve streams side by side, and small products gain nothing from being shared.
+// TestPredictedStreams: teams serve streams side by side, and sharing small products gains nothing.
 func TestPredictedStreams(t *testing.T) {
 	s := products(t, 2, 1, 50, 4, 64, 64)
 	one, two := seconds(t, 1, s, nil), seconds(t, 2, s, knob.Params{"teams": 2})
@@ -231,7 +234,8 @@ func TestPredictedLayers(t *testing.T) {
 	}
 }
 
-// TestPredictedFewKinds: operations that are alike are worked out once, so that long schedules take little time.
+// TestPredictedFewKinds: equal operations are predicted once, so that predicting long schedules is
+// fast.
 func TestPredictedFewKinds(t *testing.T) {
 	s := products(t, 1, 2, 1000, 4, 64, 64)
 	p := newForecast(plan(t, 1), s, simd.F32, nil, ratesOf(simd.Generic), zen)
@@ -240,8 +244,8 @@ func TestPredictedFewKinds(t *testing.T) {
 	}
 }
 
-// TestPredictedCalls: a step of a sequence whose steps are one call is predicted within a quarter of what it
-// took on a Sapphire Rapids, in nanoseconds.
+// TestPredictedCalls: if one call runs all steps of a sequence, the predicted time of a step is
+// within a quarter of that on a Sapphire Rapids, in nanoseconds.
 func TestPredictedCalls(t *testing.T) {
 	rapids := caches{near: 48 << 10, own: 2 << 20, last: 480 << 20}
 	p := &forecast{planner: plan(t, 1), core: core{ratesOf(simd.AMX), rapids}}
@@ -262,7 +266,7 @@ func TestPredictedCalls(t *testing.T) {
 	}
 }
 
-// TestPredictDeclines what Compile declines, for the same reason.
+// TestPredictDeclines: Predict declines what Compile declines, for the same reason.
 func TestPredictDeclines(t *testing.T) {
 	d, err := Open(Options{Threads: 2})
 	if err != nil {
@@ -288,7 +292,7 @@ func TestPredictDeclines(t *testing.T) {
 	}
 }
 
-// compiles is what Compile says of s.
+// compiles returns the error of Compile for s.
 func (d *Device) compiles(s *schedule.Schedule, k knob.Params) error {
 	p, err := d.Compile(s, k)
 	if err != nil {

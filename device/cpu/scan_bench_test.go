@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// BenchmarkScan times the bare recurrence, h = a∘h + x, in bytes that it must
-// read and write a second, beside the rate of a plain copy: by one worker, and
-// by all that split channels or time. The size is steps × channels.
+// BenchmarkScan times the bare recurrence, h = a∘h + x, beside a plain copy, in bytes per second
+// that it must read and write. It runs on one worker, and on all workers that split channels or
+// time. The size is steps × channels.
 func BenchmarkScan(b *testing.B) {
 	for _, size := range [][2]int{{65536, 256}, {524288, 32}, {1 << 20, 16}, {16384, 1024}, {1024, 256}, {65536, 16}} {
 		for _, train := range []bool{false, true} {
@@ -36,7 +36,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkCopy is the rate to compare with.
+// BenchmarkCopy measures the rate to compare with.
 func BenchmarkCopy(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
@@ -76,7 +76,7 @@ func (r *recurrence) time(b *testing.B, d *cpu.Device, k knob.Params) {
 			b.Fatal(err)
 		}
 	}
-	if _, err := prog.Run(1); err != nil { // touches the memory
+	if _, err := prog.Run(1); err != nil { // allocates the memory
 		b.Fatal(err)
 	}
 	var seconds []float64

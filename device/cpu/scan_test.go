@@ -13,7 +13,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A recurrence is the bare one over matrices of its own, forward and backward.
+// A recurrence is h = a∘h + x over matrices of its own, forward and backward.
 type recurrence struct {
 	steps, batch, hidden   int
 	s                      *schedule.Schedule
@@ -44,8 +44,8 @@ func newRecurrence(t testing.TB, steps, batch, hidden int, train bool) *recurren
 	return r
 }
 
-// TestScanSharedEveryWayIsRight computes h = a∘h + x and its four gradients (2.2) over many
-// steps, with every way to share the work.
+// TestScanSharedEveryWayIsRight computes h = a∘h + x and its four gradients (2.2) over many steps,
+// with every way of sharing the work.
 func TestScanSharedEveryWayIsRight(t *testing.T) {
 	sizes := [][3]int{{4099, 1, 17}, {1, 1, 1}, {37, 3, 48}, {130, 2, 5}, {301, 13, 1}, {67, 29, 2}, {5, 900, 1}, {3, 50, 700}}
 	for _, threads := range []int{1, 2, 4} {
@@ -72,8 +72,8 @@ func TestScanSharedEveryWayIsRight(t *testing.T) {
 	}
 }
 
-// TestPreparedScanTakesAllWorkers has all workers share a scan ahead of the first run, whatever
-// teams they are in later.
+// TestPreparedScanTakesAllWorkers: all workers share a scan in Prepare, whatever teams they form in
+// runs.
 func TestPreparedScanTakesAllWorkers(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 4})
 	if err != nil {
@@ -148,7 +148,7 @@ func (r *recurrence) check(t *testing.T, d *cpu.Device, k knob.Params) {
 			t.Fatal(err)
 		}
 		for i, v := range got {
-			// |a| < 1/2 on average: errors of a few steps add up, of more they fade.
+			// |a| < 1/2 on average: errors of a few steps add up, and older ones fade.
 			if diff := math.Abs(float64(v) - want(i)); !(diff <= 64*0x1p-24*max(1, math.Abs(want(i)))) {
 				t.Fatalf("%s[%d] is %v, want %v", m.Name, i, v, want(i))
 			}

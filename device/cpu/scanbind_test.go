@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestMemoryBoundScanTakesHalfTheWorkers: of a scan that memory limits half of the workers take part, or as many as
-// split time if that is more; of any other all do.
+// TestMemoryBoundScanTakesHalfTheWorkers: in a memory-bound scan half of the workers take part, or
+// as many as split time if that is more. In any other scan all take part.
 func TestMemoryBoundScanTakesHalfTheWorkers(t *testing.T) {
 	for _, c := range []struct {
 		all, steps, cut int

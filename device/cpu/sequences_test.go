@@ -13,8 +13,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSequencesAloneAndSharedAgree: a sequence comes to almost the same whether a worker runs it from end to end or workers
-// share units, and where one call runs it to the same whoever does.
+// TestSequencesAloneAndSharedAgree: a sequence gives almost the same results whether one worker
+// runs all its steps or workers share its units. If one call runs it, the results are the same on
+// any worker.
 func TestSequencesAloneAndSharedAgree(t *testing.T) {
 	for _, c := range []*cell.Cell{cell.RNNTanh, cell.RNNReLU, cell.GRU, cell.LSTM, cell.LSTMPeephole} {
 		for _, train := range []bool{false, true} {
@@ -47,14 +48,15 @@ func TestSequencesAloneAndSharedAgree(t *testing.T) {
 	}
 }
 
-// TestNearWeightsGiveWorkersOwnSequences: workers have sequences of their own where the nearest cache holds the weights.
+// TestNearWeightsGiveWorkersOwnSequences: workers run sequences of their own if the nearest cache
+// holds the weights.
 func TestNearWeightsGiveWorkersOwnSequences(t *testing.T) {
 	d, err := Open(Options{Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	most := line // units of an LSTM whose weights lie in it
+	most := line // the most units of an LSTM with weights in that cache
 	for 4*4*(most+line)*(most+line) <= nearest() {
 		most += line
 	}
@@ -93,8 +95,8 @@ func TestNearWeightsGiveWorkersOwnSequences(t *testing.T) {
 	}
 }
 
-// TestSequencesThatMakeUpForWeights: tiles need more sequences than vectors, and weights that fill L2 more than those
-// that leave room.
+// TestSequencesThatMakeUpForWeights: tiles need more sequences than vectors do, and so do weights
+// that fill L2.
 func TestSequencesThatMakeUpForWeights(t *testing.T) {
 	const l2, room, full = 2 << 20, 1 << 20, 2 << 20
 	for _, test := range []struct {
@@ -116,8 +118,9 @@ func TestSequencesThatMakeUpForWeights(t *testing.T) {
 	}
 }
 
-// TestSequencesOneByOne: steps of several sequences are products of all of them where there are few, as in each part of
-// a batch of many lengths: to start a call for each sequence would take as long. So they are of many units with AVX-512.
+// TestSequencesOneByOne: with few steps, as in each part of a batch of many lengths, a step of
+// several sequences is one product, since starting a call for each sequence takes as long. The same
+// holds for many units with AVX-512.
 func TestSequencesOneByOne(t *testing.T) {
 	p := &program{device: &Device{planner: planner{kernels: simd.Model(simd.AMX)}}}
 	for _, c := range []struct {

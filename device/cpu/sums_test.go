@@ -7,7 +7,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSumsOfRowsJoinProducts wants sums of rows to be done by a product of the same rows exactly where nothing can tell.
+// TestSumsOfRowsJoinProducts: a product of the same rows computes their sums exactly if the results
+// cannot depend on it.
 func TestSumsOfRowsJoinProducts(t *testing.T) {
 	const k, m, n = 70, 40, 20
 	for _, test := range []struct {

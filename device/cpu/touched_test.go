@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// lookedUp is a schedule of a table of 9 rows that is zeroed and written to by a scatter; with
-// another scatter, it is an ordinary one.
+// lookedUp returns a schedule with a table of 9 rows that is zeroed and written to by a scatter.
+// With a second scatter, it is an ordinary table.
 func lookedUp(t *testing.T, twice bool) (s *schedule.Schedule, table, index, src *schedule.Matrix) {
 	t.Helper()
 	b := schedule.NewBuilder(2)
@@ -26,8 +26,8 @@ func lookedUp(t *testing.T, twice bool) (s *schedule.Schedule, table, index, src
 	return s, table, index, src
 }
 
-// TestZeroing: run after run, a table is zero outside of the rows that the last run names, also
-// where the host has written to it, and after an index that is out of range.
+// TestZeroing: in every run, a table is zero except in the rows that the run names. This holds also
+// after the host has written to the table, and after an index that is out of range.
 func TestZeroing(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		for _, threads := range []int{1, 3} {
@@ -84,8 +84,8 @@ func TestZeroing(t *testing.T) {
 	}
 }
 
-// TestTouchedAlike: squares and updates that leave alone what is zero have the same bits as those
-// that read all.
+// TestTouchedAlike: squares and updates that skip zero rows give the same bits as those that read
+// all.
 func TestTouchedAlike(t *testing.T) {
 	for _, rule := range []schedule.Rule{schedule.SGD, schedule.Adam} {
 		var first []float32

@@ -7,8 +7,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestProductsByTheSameWeightsTurnBack wants every other product by the same weights to go through them from their end, and the
-// results to be those of the first.
+// TestProductsByTheSameWeightsTurnBack: every other product by the same weights reads them from
+// their end, and the results are the same.
 func TestProductsByTheSameWeightsTurnBack(t *testing.T) {
 	const rows, depth, columns, times = 7, 257, 2049, 3
 	for _, threads := range []int{1, 2, 3} {
@@ -74,7 +74,7 @@ func TestProductsByTheSameWeightsTurnBack(t *testing.T) {
 	}
 }
 
-// exactSum is an element of the products of TestProductsByTheSameWeightsTurnBack.
+// exactSum returns an element of the products of TestProductsByTheSameWeightsTurnBack.
 func exactSum(row, column, depth, columns int) float32 {
 	sum := 0
 	for k := range depth {

@@ -16,8 +16,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// unassembled is c as a new cell: a name and programs that nobody generated assembly for. Each program ends
-// with a copy that changes nothing.
+// unassembled returns c as a new cell, with a name and programs that have no assembly. Each program
+// ends with a copy that changes nothing.
 func unassembled(c *cell.Cell) *cell.Cell {
 	reword := func(p cell.Program) cell.Program {
 		if len(p) == 0 {
@@ -45,8 +45,8 @@ func unassembled(c *cell.Cell) *cell.Cell {
 	return &out
 }
 
-// TestCellWithoutAssembly runs new cells, forward and backward, by every technique and at every level of this
-// machine, and holds the answers to the float64 reference.
+// TestCellWithoutAssembly runs new cells, forward and backward, with every technique and at every
+// level of this machine, and compares the answers with the float64 reference.
 func TestCellWithoutAssembly(t *testing.T) {
 	for level := simd.Generic; level <= simd.Detect().Base(); level++ {
 		d, err := cpu.Open(cpu.Options{Threads: 2, Level: &level})
@@ -83,7 +83,7 @@ func TestCellWithoutAssembly(t *testing.T) {
 	}
 }
 
-// answer runs p on d, and returns an error if the answer is not what is wanted.
+// answer runs p on d and returns an error if the answer is wrong.
 func answer(d *cpu.Device, tech rnn.Technique, p rnn.Problem, data *rnn.Data, want []rnn.Tensor) error {
 	plan, s, err := rnn.Layout(tech, p, knob.Params{})
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSomeWorkersRunAProgram: of all workers only those that the knob names run, and they come to the same.
+// TestSomeWorkersRunAProgram: only as many workers run as the knob says, and the results are the
+// same.
 func TestSomeWorkersRunAProgram(t *testing.T) {
 	const all = 7
 	d, err := Open(Options{Threads: all})
