@@ -12,10 +12,10 @@ func (w *persistent) inOneCall(bands int) bool {
 	return w.batch == 1 && w.recurrence != nil && (w.input != nil || w.calls(w.largest(bands)))
 }
 
-// calls reports whether all steps of so many units of one sequence are faster in one call than as a
-// product and a cell per step. If weights exceed L2, products of successive steps read them from
-// alternate ends. With AVX2, one call keeps sums of only one strip of each gate in registers.
-// Products of a step read more strips side by side, which pays if weights come from far away.
+// calls reports whether all steps of so many units of one sequence are faster in one call than as
+// products and cells. If weights exceed L2, products of successive steps read them from alternate
+// ends. With AVX2, one call keeps sums of only one strip of each gate in registers. Products of a
+// step read more strips side by side, which pays if weights come from far away.
 func (w *persistent) calls(units int) bool {
 	const far = 4
 	switch bytes := w.bytes(units); {

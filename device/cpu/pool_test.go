@@ -2,9 +2,9 @@ package cpu
 
 import "testing"
 
-// BenchmarkMeeting measures how fast two workers signal each other. By spinning on memory it takes
-// one signal, as in a step of a persistent operation, or two, out and back, as when each step is
-// dispatched. Channels wake a sleeping goroutine.
+// BenchmarkMeeting measures how fast two workers signal each other. By spinning it takes one
+// signal, as in a step of a persistent operation, or two, out and back, as in dispatching a step.
+// Channels wake a sleeping goroutine.
 func BenchmarkMeeting(b *testing.B) {
 	p := newPool(2, hostTopology())
 	defer p.close()

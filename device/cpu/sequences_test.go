@@ -118,9 +118,9 @@ func TestSequencesThatMakeUpForWeights(t *testing.T) {
 	}
 }
 
-// TestSequencesOneByOne: with few steps, as in each part of a batch of many lengths, a step of
-// several sequences is one product, since starting a call for each sequence takes as long. The same
-// holds for many units with AVX-512.
+// TestSequencesOneByOne: with few steps, as in parts of a batch of many lengths, a step of several
+// sequences is one product. Starting a call for each sequence would take as long. The same holds
+// for many units with AVX-512.
 func TestSequencesOneByOne(t *testing.T) {
 	p := &program{device: &Device{planner: planner{kernels: simd.Model(simd.AMX)}}}
 	for _, c := range []struct {

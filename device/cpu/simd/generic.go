@@ -238,7 +238,7 @@ func packGeneric(dst, src []float32, strip, stride, k, strips int) {
 	}
 }
 
-// transposeGeneric transposes rows i0 … i1 and columns j0 … j1 of dst.
+// transposeGeneric sets rows i0 … i1-1 and columns j0 … j1-1 of dst to the transpose of src.
 func transposeGeneric(dst, src []float32, dstStride, srcStride, i0, i1, j0, j1 int) {
 	for i := i0; i < i1; i++ {
 		for j := j0; j < j1; j++ {
@@ -247,7 +247,7 @@ func transposeGeneric(dst, src []float32, dstStride, srcStride, i0, i1, j0, j1 i
 	}
 }
 
-// tileGeneric takes two rows by four columns at a time, whose sums fit into sixteen registers.
+// tileGeneric multiplies two rows by four columns at a time, whose sums fit into sixteen registers.
 func tileGeneric(t *Tile) {
 	for m := 0; m < t.Rows; m += 2 {
 		two := m+1 < t.Rows
@@ -340,6 +340,6 @@ func peakGeneric(n int) {
 		s[7] += s[7] * x
 	}
 	if s[0]+s[1]+s[2]+s[3]+s[4]+s[5]+s[6]+s[7] != 0 {
-		panic("simd: zero is not zero") // keeps the sums
+		panic("simd: zero is not zero") // uses the sums, so that they are computed
 	}
 }

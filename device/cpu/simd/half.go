@@ -84,7 +84,7 @@ func widenGeneric(dst, src []float32, from func(uint16) float32) {
 	}
 }
 
-// tileHalvesGeneric widens a block of each strip and has tileGeneric multiply.
+// tileHalvesGeneric widens a block of each strip and multiplies it with tileGeneric.
 func tileHalvesGeneric(t *Tile) {
 	const depth = 32
 	widen := widenF16Generic

@@ -1,7 +1,7 @@
 package simd
 
-// Kernels are the kernels of one level. They are safe for concurrent use. Tests measure every bound that
-// is stated.
+// Kernels are the kernels of one level. They are safe for concurrent use. Tests measure every
+// stated error bound.
 type Kernels struct {
 	Functions
 	Steps
@@ -15,9 +15,10 @@ func (k *Kernels) Level() Level { return k.level }
 
 // Functions are the point-wise functions and the sums of one level.
 //
-// They take slices as long as dst or longer and panic otherwise; dst may be one of the operands but not
-// overlap one in part. Errors are stated in units in the last place of the correctly rounded result, and
-// hold at every level, for all operands, denormal results included. NaN in is NaN out.
+// Operands must be at least as long as dst; otherwise the functions panic. dst may be one of the
+// operands, but must not overlap one in part. Errors are stated in units in the last place of the
+// correctly rounded result. They hold at every level, for all operands, also for denormal results.
+// If an operand is NaN, so is the result.
 type Functions struct {
 	add, sub, mul, div              func(dst, a, b []float32)
 	oneMinus, relu, sigmoid, tanh   func(dst, a []float32)
@@ -47,9 +48,9 @@ func (k *Functions) Div(dst, a, b []float32) { k.div(dst, a[:len(dst)], b[:len(d
 // Accumulate is dst[i] += a[i].
 func (k *Functions) Accumulate(dst, a []float32) { k.add(dst, dst, a[:len(dst)]) }
 
-// SumRows adds so many rows of a, each so many floats behind the one before, to dst. Of more than a few, some
-// are added up in part at a time, for as many columns as that has: what is added to a sum is rounded as
-// the sum is large, and equal terms would all be rounded the same way.
+// SumRows adds so many rows of a, stride floats apart, to dst. If there are more than a few, it
+// adds up partial sums in part, for as many columns at a time as part has. Rounding grows with the
+// size of a sum, and in one long sum equal terms would all be rounded the same way.
 func (k *Functions) SumRows(dst, a []float32, stride, rows int, part []float32) {
 	const few, some = 16, 256
 	for at := 0; at < len(dst); at += len(part) {
@@ -79,7 +80,8 @@ func (k *Functions) OneMinus(dst, a []float32) { k.oneMinus(dst, a[:len(dst)]) }
 // ReLU is dst[i] = a[i], or 0 where a[i] < 0.
 func (k *Functions) ReLU(dst, a []float32) { k.relu(dst, a[:len(dst)]) }
 
-// Sigmoid is dst[i] = 1 / (1 + exp(-a[i])), within 2.5 ulp (2.42 measured over all operands that matter).
+// Sigmoid is dst[i] = 1 / (1 + exp(-a[i])), within 2.5 ulp (2.42 measured over all relevant
+// operands).
 func (k *Functions) Sigmoid(dst, a []float32) { k.sigmoid(dst, a[:len(dst)]) }
 
 // Tanh is dst[i] = tanh(a[i]), within 2.6 ulp (2.52 measured likewise), also near 0.

@@ -1,9 +1,9 @@
-// Package simd holds the vector kernels of the CPU device: point-wise functions, the
-// micro-kernels of the matrix product, and moves between matrix layouts.
+// Package simd holds the vector kernels of the CPU device: point-wise functions, the micro-kernels
+// of the matrix product, and moves between matrix layouts.
 //
-// generic.go has the plain Go reference of every kernel. On amd64 the program in _generate
-// writes the assembly, and one binary can compare several levels. The package knows no
-// matrices larger than a register tile, no cells and no workers.
+// generic.go has the plain Go reference of every kernel. On amd64 the program in _generate writes
+// the assembly, and one binary can compare several levels. The package has no notion of matrices
+// larger than a register tile, of cells, or of workers.
 package simd
 
 import (
@@ -15,24 +15,25 @@ import (
 
 //go:generate go -C _generate run . ..
 
-// Level is an instruction set that kernels are written for.
+// A Level is an instruction set that kernels are written for.
 type Level int
 
-// The levels, in the order of preference. Those beyond AVX512 differ from it in products of BF16 alone.
+// The levels, in rising order of preference. Levels above AVX512 differ from it only in products of
+// BF16.
 const (
 	Generic    Level = iota // plain Go
 	AVX2                    // with FMA, BMI2 and F16C
 	AVX512                  // F, DQ, BW, VL
-	AVX512BF16              // products of pairs of BF16
-	AMX                     // and of tiles of BF16
+	AVX512BF16              // and products of pairs of BF16
+	AMX                     // and products of tiles of BF16
 )
 
 var levelNames = [...]string{"generic", "avx2", "avx512", "avx512bf16", "amx"}
 
-// Names returns the names of all levels, from the least one on.
+// Names returns the names of all levels, from the lowest on.
 func Names() []string { return levelNames[:] }
 
-// Base returns the level whose kernels l has but for products of BF16.
+// Base returns the level whose kernels l uses for everything except products of BF16.
 func (l Level) Base() Level { return min(l, AVX512) }
 
 func (l Level) String() string {
@@ -65,8 +66,8 @@ func Detect() Level {
 	return most
 }
 
-// usual is the level that serves a machine best. Intel's processors multiply pairs of BF16 at half the rate of single
-// precision, so that widening is faster; those with tiles need no pairs.
+// usual returns the best level for a machine. Intel's processors multiply pairs of BF16 at half the
+// rate of single precision, so widening is faster there. Processors with tiles need no pairs.
 func usual(machine Level, slowPairs bool) Level {
 	if machine == AVX512BF16 && slowPairs {
 		return AVX512
@@ -74,17 +75,17 @@ func usual(machine Level, slowPairs bool) Level {
 	return machine
 }
 
-// Check reports a value of Variable that names no level of this machine.
+// Check returns an error if Variable names no level of this machine.
 func Check() error {
 	_, err := most()
 	return err
 }
 
-// most is the highest level that may be used. Where Variable cannot be followed it is
-// the machine's own, with an error.
+// most returns the highest level that may be used. If the value of Variable is invalid, it returns
+// the machine's level and an error.
 var most = sync.OnceValues(func() (Level, error) { return under(os.Getenv(Variable), detect()) })
 
-// under is the machine's level, capped by the name of another one; "": not capped.
+// under returns the machine's level, capped by the level of that name; "": not capped.
 func under(name string, machine Level) (Level, error) {
 	if name == "" {
 		return machine, nil
@@ -99,8 +100,7 @@ func under(name string, machine Level) (Level, error) {
 	return l, nil
 }
 
-// For returns the kernels of a level, or an error where the machine lacks it or
-// Variable forbids it.
+// For returns the kernels of a level, or an error if the machine lacks it or Variable forbids it.
 func For(l Level) (*Kernels, error) {
 	most, _ := most()
 	switch {

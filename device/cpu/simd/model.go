@@ -6,8 +6,8 @@ import (
 	"rnnbench/device/cpu/simd/amx"
 )
 
-// Model returns kernels in plain Go that multiply BF16 as a level above AVX512 does, on any machine. Tests run them:
-// they are hundreds of times slower.
+// Model returns kernels in plain Go that multiply BF16 like a level above AVX512, on any machine.
+// They are for tests, since they are hundreds of times slower.
 func Model(l Level) *Kernels {
 	k := newGeneric()
 	k.level = l

@@ -2,16 +2,16 @@ package simd
 
 import "unsafe"
 
-// Moves are what one level moves and converts matrices with.
+// Moves are the kernels of one level that move and convert matrices.
 type Moves struct {
 	stream        func(dst, src []float32)
 	pack1, pack4  func(dst, src []float32, strip, stride, k int)
 	transpose     func(dst, src []float32, dstStride, srcStride, n int)
-	transposeRows int // rows that transpose takes
+	transposeRows int // rows of src that transpose handles
 	narrow, widen [formats]func(dst, src []float32)
 }
 
-// Stream copies src to dst with stores that bypass the caches, where the level has them.
+// Stream copies src to dst with stores that bypass the caches, if the level has them.
 func (k *Moves) Stream(dst, src []float32) {
 	const line, block = 64, 64 // bytes, floats
 	src = src[:len(dst)]
@@ -30,8 +30,8 @@ func (k *Moves) Stream(dst, src []float32) {
 	copy(dst[n:], src[n:])
 }
 
-// Pack copies n columns of rows rows from src, a matrix with the given stride, to strips of
-// dst that are strip floats apart, and pads the last strip with zeros.
+// Pack copies n columns of rows rows from src, a matrix with the given stride, to strips of dst.
+// The strips are strip floats apart, and the last one is padded with zeros.
 func (k *Moves) Pack(dst, src []float32, strip, stride, rows, n int) {
 	full := n / StripWidth
 	s := 0
@@ -55,7 +55,7 @@ func (k *Moves) Pack(dst, src []float32, strip, stride, rows, n int) {
 	}
 }
 
-// PackTransposed packs the transpose of src: its n rows become columns, its rows columns become rows.
+// PackTransposed packs the transpose of src, which has n rows of rows elements.
 func (k *Moves) PackTransposed(dst, src []float32, strip, stride, rows, n int) {
 	for j := 0; j < n; j += StripWidth {
 		d := dst[j/StripWidth*strip:][:rows*StripWidth]
@@ -86,14 +86,14 @@ func (k *Moves) Transpose(dst, src []float32, dstStride, srcStride, rows, cols i
 	transposeGeneric(dst, src, dstStride, srcStride, n, rows, 0, cols)
 }
 
-// Narrow stores the elements of src in dst in a format of 16 bits. Their number is a multiple
-// of StripWidth.
+// Narrow stores the elements of src in dst in a format of 16 bits. len(src) must be a multiple of
+// StripWidth.
 func (k *Moves) Narrow(dst, src []float32, f Format) {
 	_ = dst[:len(src)/2]
 	k.narrow[f](dst, src)
 }
 
-// Widen stores in dst the elements that src has in a format of 16 bits. Their number is a
+// Widen stores in dst the elements that src holds in a format of 16 bits. len(dst) must be a
 // multiple of StripWidth.
 func (k *Moves) Widen(dst, src []float32, f Format) {
 	_ = src[:len(dst)/2]

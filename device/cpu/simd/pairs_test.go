@@ -9,7 +9,7 @@ import (
 	"rnnbench/device/cpu/simd/amx"
 )
 
-// rounding returns the kernels that multiply BF16: those of this machine, and a model.
+// rounding returns kernels that multiply BF16: this machine's, if it has any, and a model's.
 func rounding(t *testing.T) map[string]*Kernels {
 	ks := map[string]*Kernels{"model": Model(AVX512BF16)}
 	if Detect() >= AVX512BF16 {
@@ -22,8 +22,9 @@ func rounding(t *testing.T) map[string]*Kernels {
 	return ks
 }
 
-// TestTilesOfPairsAreRight holds tiles of every shape to sums in double precision, within single precision's rounding of each
-// sum, and to the bits of the model where a tile has one set of sums.
+// TestTilesOfPairsAreRight compares tiles of every shape with sums in double precision, within
+// single precision's rounding of each sum. Tiles with one set of sums must have the bits of the
+// model.
 func TestTilesOfPairsAreRight(t *testing.T) {
 	for name, k := range rounding(t) {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +95,7 @@ func testPairs(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last int, 
 	}
 }
 
-// TestPairIsAsModelled wants the same bits from VDPBF16PS and from the model, for all finite factors.
+// TestPairIsAsModelled: VDPBF16PS and the model give the same bits, for all finite factors.
 func TestPairIsAsModelled(t *testing.T) {
 	k := rounding(t)["hardware"]
 	if k == nil {
@@ -105,7 +106,7 @@ func TestPairIsAsModelled(t *testing.T) {
 		half := func() uint32 { return uint32(rng.IntN(2)<<15 | rng.IntN(255)<<7 | rng.IntN(128)) }
 		return math.Float32frombits(half() | half()<<16)
 	}
-	const m, s = 8, 3 // whose sums are one set
+	const m, s = 8, 3 // tiles of this shape have one set of sums
 	tile := &Tile{K: 9, Rows: m, Strips: s, Last: StripWidth, Format: Pairs, ARow: 9, ACol: 1, BStrip: 9 * StripWidth, BStep: StripWidth, CRow: s * StripWidth}
 	for range 200 {
 		tile.A, tile.B = make([]float32, m*tile.K), make([]float32, s*tile.K*StripWidth)
@@ -126,8 +127,8 @@ func TestPairIsAsModelled(t *testing.T) {
 	}
 }
 
-// TestRoundRowRoundsToEven rounds every BF16, its neighbours, the middles between them and what is not finite, in rows of
-// every length.
+// TestRoundRowRoundsToEven rounds every BF16, its neighbours, the midpoints between them, and
+// values that are not finite, in rows of every length.
 func TestRoundRowRoundsToEven(t *testing.T) {
 	var src []float32
 	for h := range 1 << 16 {

@@ -2,7 +2,7 @@ package simd
 
 import "rnnbench/device/cpu/simd/amx"
 
-// Products are the micro-kernels of products of one level.
+// Products are the micro-kernels of one level for products.
 type Products struct {
 	tiles               [formats]tileTable
 	dots                [MaxRows + 1][DotCols + 1]func(*Dot)
@@ -12,11 +12,11 @@ type Products struct {
 	peakFLOPs           int // of one round of peak
 
 	roundRow  func(dst, src []float32) // nil: no products of BF16
-	peakPairs func(n int)              // as peak, of pairs
+	peakPairs func(n int)              // like peak, for pairs
 	unit      *amx.Unit
 }
 
-// A tileTable has the kernels by rows and strips.
+// A tileTable holds the kernels by rows and strips.
 type tileTable [MaxRows + 1][MaxRows + 1]func(*Tile)
 
 // MaxRows returns the most rows of a Tile.
@@ -34,22 +34,24 @@ func (k *Products) MaxDotRows() int { return k.maxDotRows }
 // Dot runs t. It does not check that the slices of t are long enough.
 func (k *Products) Dot(t *Dot) { k.dots[t.Rows][t.Cols](t) }
 
-// FMAPeak runs about n multiply-adds on registers alone and returns how many floating-point
-// operations it did: the machine's peak, divided by the time it took.
+// FMAPeak runs about n multiply-adds on registers alone and returns the number of floating-point
+// operations. Divided by the time it took, this is the machine's peak.
 func (k *Products) FMAPeak(n int) int64 {
 	rounds := max(1, 2*n/k.peakFLOPs)
 	k.peak(rounds)
 	return int64(rounds) * int64(k.peakFLOPs)
 }
 
-// Rounds reports whether the level multiplies BF16 without widening it. Its products then take both factors rounded.
+// Rounds reports whether the level multiplies BF16 in hardware, without widening it. Its products
+// then round both factors.
 //
-// A product of two BF16 is exact in single precision, and each sum is rounded once for a term, to the nearest: the
-// error is that of single precision whatever the order. Terms, sums and factors below 2⁻¹²⁶ count as zero.
+// A product of two BF16 is exact in single precision, and each addition rounds to the nearest once.
+// So the error is that of single precision, in any order of additions. Terms, sums and factors
+// below 2⁻¹²⁶ count as zero.
 func (k *Products) Rounds() bool { return k.roundRow != nil }
 
-// RoundRow stores src as BF16, two elements to a float of dst, and zeros up to a multiple of 32 elements. Ties go to
-// even; what is below 2⁻¹²⁶ may become zero.
+// RoundRow stores src as BF16, two elements to a float of dst, with zeros up to a multiple of 32
+// elements. Ties go to even. Values below 2⁻¹²⁶ may become zero.
 func (k *Products) RoundRow(dst, src []float32) {
 	if len(src) > 0 {
 		_ = dst[(len(src)+amx.StepK-1)/amx.StepK*amx.TileWords-1]
@@ -57,10 +59,10 @@ func (k *Products) RoundRow(dst, src []float32) {
 	}
 }
 
-// Unit returns what multiplies tiles of BF16; nil: the level has none.
+// Unit returns the unit that multiplies tiles of BF16, or nil if the level has none.
 func (k *Products) Unit() *amx.Unit { return k.unit }
 
-// BF16Peak is as FMAPeak, of the fastest products of BF16 that the level has.
+// BF16Peak is like FMAPeak, for the level's fastest products of BF16.
 func (k *Products) BF16Peak(n int) int64 {
 	switch {
 	case k.unit != nil:

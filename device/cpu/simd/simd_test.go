@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// levels returns the kernels of every level of this machine up to AVX512: those beyond have the same ones and some more.
+// levels returns the kernels of every level of this machine up to AVX512. Levels above have the
+// same kernels and a few more.
 func levels(t testing.TB) []*Kernels {
 	t.Helper()
 	var ks []*Kernels
@@ -46,7 +47,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestUsualLevel: where pairs are slow and there are no tiles, they are left alone.
+// TestUsualLevel: pairs are not used if they are slow and there are no tiles.
 func TestUsualLevel(t *testing.T) {
 	for _, c := range []struct {
 		machine Level
@@ -59,7 +60,7 @@ func TestUsualLevel(t *testing.T) {
 	}
 }
 
-// TestNameCapsLevel: a name caps the machine's level, and one that cannot be followed is told.
+// TestNameCapsLevel: a name caps the machine's level, and an invalid name gives an error.
 func TestNameCapsLevel(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -84,8 +85,8 @@ func TestNameCapsLevel(t *testing.T) {
 	}
 }
 
-// guarded returns n random floats, the first of which is off floats past an aligned address, between guards,
-// and a check that the guards are intact.
+// guarded returns n random floats between guards, and a function that checks the guards. The first
+// float is off floats after an aligned address.
 func guarded(t *testing.T, rng *rand.Rand, n, off int) ([]float32, func()) {
 	t.Helper()
 	const guard = 40
@@ -122,21 +123,21 @@ func ulps(got float32, want float64) float64 {
 	return math.Abs(g-want) / math.Ldexp(1, e-23)
 }
 
-// The bounds that the comments of Kernels state.
+// The error bounds that the comments of Functions state.
 const (
 	expULPs     = 1
 	sigmoidULPs = 2.5
 	tanhULPs    = 2.6
 )
 
-// A pointwise is a kernel of one operand or of two, and what it computes.
+// A pointwise is a kernel of one or two operands, and the function that it computes.
 type pointwise struct {
 	name   string
 	unary  func(dst, a []float32)
 	binary func(dst, a, b []float32)
 	want1  func(x float64) float64
 	want2  func(x, y float64) float64
-	ulps   float64 // of the value, or of the greatest intermediate
+	ulps   float64 // of the value, or of the greatest intermediate value
 }
 
 func TestPointwiseWithinBounds(t *testing.T) {
@@ -148,7 +149,7 @@ func TestPointwiseWithinBounds(t *testing.T) {
 			copy(dst, a)
 			k.Accumulate(dst, b)
 		}
-		softplusGrad := func(dst, dy, y []float32) { // no softplus is negative
+		softplusGrad := func(dst, dy, y []float32) { // a softplus is never negative
 			above := make([]float32, len(y))
 			for i, v := range y {
 				above[i] = float32(math.Abs(float64(v)))
@@ -186,7 +187,7 @@ func TestPointwiseWithinBounds(t *testing.T) {
 	})
 }
 
-// hold holds f to its function over vectors of many lengths, also in place.
+// hold compares f with its function, for vectors of many lengths, also in place.
 func (f pointwise) hold(t *testing.T) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -222,7 +223,7 @@ func (f pointwise) hold(t *testing.T) {
 	}
 }
 
-// TestTanhGradWithinBound rounds once or twice, so its bound is of the operands.
+// TestTanhGradWithinBound: TanhGrad rounds once or twice, so its bound is relative to the operands.
 func TestTanhGradWithinBound(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -282,7 +283,7 @@ func TestReductionsWithinBounds(t *testing.T) {
 	})
 }
 
-// TestAccuracyOverAllExponents sweeps every exponent of both signs, infinities and NaN.
+// TestAccuracyOverAllExponents tests every exponent of both signs, infinities and NaN.
 func TestAccuracyOverAllExponents(t *testing.T) {
 	step := uint64(997) // a prime, so that all low bits occur
 	if testing.Short() {
@@ -321,7 +322,7 @@ func TestAccuracyOverAllExponents(t *testing.T) {
 			inf := float32(math.Inf(1))
 			x = append(x, 0, float32(math.Copysign(0, -1)), inf, -inf, float32(math.NaN()), -float32(math.NaN()), math.SmallestNonzeroFloat32, math.MaxFloat32)
 			flush()
-			// Densely where the functions bend.
+			// More densely where the functions bend.
 			for i := range 1 << 18 {
 				if x = append(x, float32(i-1<<17)*0x1p-10); len(x) == cap(x) {
 					flush()
@@ -423,8 +424,8 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 	}
 }
 
-// TestHalvesAreExact multiplies every finite half by one and by powers of two, as the first and as the second of a pair of
-// rows and as the last of an odd number.
+// TestHalvesAreExact multiplies every finite half by one and by powers of two. The half is the
+// first or the second of a pair of rows, or in the last of an odd number of rows.
 func TestHalvesAreExact(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		const rows = 3
@@ -453,8 +454,8 @@ func TestHalvesAreExact(t *testing.T) {
 	})
 }
 
-// TestNarrowRoundsToEven holds Narrow, and then Widen, of every level to rounding in double precision: every half and its neighbours,
-// the middles between them, and what is beyond.
+// TestNarrowRoundsToEven compares Narrow, and then Widen, of every level with rounding in double
+// precision. It tests every half and its neighbours, the midpoints between them, and larger values.
 func TestNarrowRoundsToEven(t *testing.T) {
 	var src []float32
 	add := func(x float32) {
@@ -487,9 +488,9 @@ func TestNarrowRoundsToEven(t *testing.T) {
 	})
 }
 
-// rounded is x to the nearest value of a format, to even in the middle.
+// rounded returns x rounded to the nearest value of a format, with ties to even.
 func rounded(x float64, f Format) float64 {
-	bits, least, most := 11, -24, 65504.0 // of mantissa with the first; exponent of the least value
+	bits, least, most := 11, -24, 65504.0 // bits of mantissa with the leading one; exponent of the least value; largest value
 	if f == BF16 {
 		bits, least, most = 8, -133, 0x1.fep127
 	}
@@ -612,7 +613,7 @@ func TestFMAPeak(t *testing.T) {
 	})
 }
 
-// FuzzPointwise compares the levels with each other on any bits.
+// FuzzPointwise compares the levels with each other on arbitrary bits.
 func FuzzPointwise(f *testing.F) {
 	f.Add(uint64(1), 7, uint32(0x7f800000), uint32(0x00000001))
 	f.Add(uint64(2), 33, uint32(0xc2cff1b5), uint32(0x42b17218))
@@ -673,8 +674,9 @@ func BenchmarkPointwise(b *testing.B) {
 	}
 }
 
-// TestSumRowsOfEqualTermsIsExactEnough sums rows of equal terms, which added one by one would all be rounded the same way: few rows
-// and many, fewer columns than go at a time and more, with others beside them.
+// TestSumRowsOfEqualTermsIsExactEnough sums rows of equal terms. Added one by one, all would be
+// rounded the same way. It takes few rows and many, and fewer columns than part holds and more,
+// with others beside them.
 func TestSumRowsOfEqualTermsIsExactEnough(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		for _, size := range [][2]int{{1, 1}, {3, 7}, {16, 40}, {17, 33}, {256, 9}, {257, 20}, {60001, 5}} {
@@ -693,7 +695,8 @@ func TestSumRowsOfEqualTermsIsExactEnough(t *testing.T) {
 			k.SumRows(dst, a, stride, rows, make([]float32, 16))
 			want := before + float64(float32(term))*float64(rows)
 			for i, v := range dst {
-				// Half a unit in the last place for each of 256 terms, and of as many such sums at most.
+				// Half a unit in the last place for each of 256 terms, and for each of at most as
+				// many sums.
 				if off := math.Abs(float64(v)-want) / want; off > 256*0x1p-24 {
 					t.Fatalf("%d rows of %d: sum %d is off by %.2g", rows, cols, i, off)
 				}

@@ -2,7 +2,8 @@ package simd
 
 import "math"
 
-// Steps are those of optimisers. Denormal moments become zeros, and denormal parameters may.
+// Steps are the kernels of optimisers' steps. Denormal moments become zeros, and denormal
+// parameters may.
 type Steps struct {
 	descend  func(param, grad []float32, by *[coefficients]float32)
 	momentum func(param, first, grad []float32, by *[coefficients]float32)
@@ -10,7 +11,7 @@ type Steps struct {
 	squares  func(a []float32) float32
 }
 
-// The coefficients of a step, as the assembly numbers them.
+// The coefficients of a step, in the order that the assembly uses.
 const (
 	byScale = iota
 	byRate
@@ -23,10 +24,11 @@ const (
 	coefficients
 )
 
-// Coefficients are the numbers of a step.
+// Coefficients are the factors of a step.
 type Coefficients [coefficients]float32
 
-// Set sets them from those of schedule.Update and schedule.Rates. SGD has no beta2, root and epsilon.
+// Set sets them from the values of schedule.Update and its rates. SGD uses no beta2, root and
+// epsilon.
 func (c *Coefficients) Set(scale, rate, beta1, beta2, root, epsilon float32) {
 	*c = Coefficients{
 		byScale: scale, byRate: rate, byBeta1: beta1, byRest1: 1 - beta1, byBeta2: beta2, byRest2: 1 - beta2, byRoot: root, byEpsilon: epsilon,
@@ -43,9 +45,11 @@ func (s *Steps) Momentum(param, first, grad []float32, by *Coefficients) {
 	s.momentum(param, first[:len(param)], grad[:len(param)], (*[coefficients]float32)(by))
 }
 
-// Adam is a step of schedule.Adam, with g = scale·grad[i]: first[i] and second[i] decay to beta1
-// and beta2 of themselves, plus the rest of g and of g², and
-// param[i] -= rate·first[i] / (√second[i]·root + epsilon).
+// Adam is a step of schedule.Adam, with g = scale·grad[i]:
+//
+//	first[i] = beta1·first[i] + (1-beta1)·g
+//	second[i] = beta2·second[i] + (1-beta2)·g²
+//	param[i] -= rate·first[i] / (√second[i]·root + epsilon)
 func (s *Steps) Adam(param, first, second, grad []float32, by *Coefficients) {
 	s.adam(param, first[:len(param)], second[:len(param)], grad[:len(param)], (*[coefficients]float32)(by))
 }
@@ -64,8 +68,8 @@ func descendGeneric(param, grad []float32, by *[coefficients]float32) {
 	}
 }
 
-// normal is v, or 0 if v is denormal. Moments that nothing adds to decay to such numbers and stay
-// there, and arithmetic with them takes a hundred times as long.
+// normal returns v, or 0 if v is denormal. Moments that nothing adds to decay to such numbers and
+// stay there, and arithmetic with them takes a hundred times as long.
 func normal(v float32) float32 {
 	const least = 0x1p-126
 	if v < least && v > -least {
@@ -93,7 +97,7 @@ func adamGeneric(param, first, second, grad []float32, by *[coefficients]float32
 	}
 }
 
-// squaresGeneric adds in four sums, which do not wait for each other.
+// squaresGeneric adds to four sums, so that additions overlap.
 func squaresGeneric(a []float32) float32 {
 	var s [4]float32
 	for len(a) >= 4 {

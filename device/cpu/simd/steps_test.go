@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A step of a rule, on as many slices as it has moments.
+// A ruleOf is an optimiser's step, with its number of moments and the wanted result in double
+// precision.
 type ruleOf struct {
 	name    string
 	moments int
@@ -37,8 +38,8 @@ func rules() []ruleOf {
 	}
 }
 
-// TestSteps: each rule changes its slices as double precision does, and nothing beside them, for
-// every number of elements behind a vector.
+// TestSteps: each rule gives the results of double precision and writes nothing outside its slices,
+// for every number of elements after the last whole vector.
 func TestSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var by Coefficients
@@ -57,7 +58,7 @@ func TestSteps(t *testing.T) {
 				for i := range r.moments {
 					m, intact := guarded(t, rng, n, i)
 					for j := range m {
-						m[j] *= m[j] // mean squares are not negative
+						m[j] *= m[j] // mean squares are never negative
 					}
 					moment, checks = append(moment, m), append(checks, intact)
 				}
@@ -93,8 +94,8 @@ func TestSteps(t *testing.T) {
 	})
 }
 
-// TestStepsOfNothing: without gradients parameters stay, moments that have decayed to denormal numbers
-// become 0, and the processor's mode is as it was.
+// TestStepsOfNothing: with zero gradients parameters stay, moments that have decayed to denormal
+// numbers become 0, and the processor's mode is restored.
 func TestStepsOfNothing(t *testing.T) {
 	const n, tiny = 37, 1e-41
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -120,8 +121,8 @@ func TestStepsOfNothing(t *testing.T) {
 	})
 }
 
-// TestAdamExtremes: mean squares from the smallest to beyond the largest number, and of nothing, make
-// steps as double precision does.
+// TestAdamExtremes: mean squares of zero, and from the smallest number to beyond the largest, give
+// the steps of double precision.
 func TestAdamExtremes(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		var by Coefficients
@@ -131,7 +132,7 @@ func TestAdamExtremes(t *testing.T) {
 			param, first, second, grad := make([]float32, n), make([]float32, n), make([]float32, n), slices.Repeat([]float32{g}, n)
 			k.Adam(param, first, second, grad, &by)
 			square := min(0.5*float64(g)*float64(g), math.MaxFloat32)
-			if square < 0x1p-126 { // a denormal number is 0
+			if square < 0x1p-126 { // denormal numbers count as 0
 				square = 0
 			}
 			want := -0.5 * 0.5 * float64(g) / (math.Sqrt(square) + 1e-8)
@@ -144,7 +145,7 @@ func TestAdamExtremes(t *testing.T) {
 	})
 }
 
-// TestSquares: sums of squares of any number of elements, infinite where they are too large.
+// TestSquares: sums of squares of any number of elements are right, and infinite if too large.
 func TestSquares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -164,7 +165,8 @@ func TestSquares(t *testing.T) {
 	})
 }
 
-// BenchmarkSteps measures steps over slices that caches hold, and where moments have decayed to denormal numbers.
+// BenchmarkSteps measures steps over slices that caches hold, also with moments that have decayed
+// to denormal numbers.
 func BenchmarkSteps(b *testing.B) {
 	const n = 4096
 	for _, k := range levels(b) {

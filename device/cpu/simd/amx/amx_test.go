@@ -9,7 +9,7 @@ import (
 	"rnnbench/device/cpu/simd/amx/program"
 )
 
-// units are those that this machine can run.
+// units returns the units that this machine can run.
 func units() map[string]*Unit {
 	u := map[string]*Unit{"model": Model()}
 	if h := Hardware(); h != nil {
@@ -18,12 +18,12 @@ func units() map[string]*Unit {
 	return u
 }
 
-// pairs returns n words of random BF16, all that they can hold if they are wild.
+// pairs returns n words of two random BF16. With wild, they take any finite value.
 func pairs(rng *rand.Rand, n int, wild bool) []float32 {
 	words := make([]float32, n)
 	for i := range words {
 		half := func() uint32 {
-			if wild { // every finite value, denormal ones included
+			if wild { // every finite value, also denormal ones
 				return uint32(rng.IntN(2)<<15 | rng.IntN(255)<<7 | rng.IntN(128))
 			}
 			return math.Float32bits(float32(rng.NormFloat64())) >> 16
@@ -33,7 +33,7 @@ func pairs(rng *rand.Rand, n int, wild bool) []float32 {
 	return words
 }
 
-// A shape is a panel to test.
+// A shape is the size of a panel to test.
 type shape struct {
 	rows, words, steps, blocks, groups int
 	accumulate                         bool
@@ -59,7 +59,7 @@ func (s shape) panel(rng *rand.Rand, p *program.Program, wild bool) *Panel {
 	return q
 }
 
-// shapes are those of the tests: whole tiles and parts of them, one and several of everything.
+// shapes returns the shapes to test: whole and partial tiles, and one or several of everything.
 func shapes(p *program.Program) (all []shape) {
 	for _, rows := range []int{1, 3, 15, 16} {
 		rows += (p.Tiles - 1) * TileRows
@@ -74,12 +74,12 @@ func shapes(p *program.Program) (all []shape) {
 	return all
 }
 
-// TestPanelsAreRight holds every program, by the model and by the processor's unit if it has one, to sums in double
-// precision.
+// TestPanelsAreRight compares every program with sums in double precision. It runs the model and,
+// if there is one, the processor's unit.
 //
-// Products of BF16 are exact in single precision. A sum of so many terms is rounded once for each, whatever their
-// order, and twice more where the sums of even and odd k meet: 2⁻²⁴ of the sum of magnitudes each time. Terms and
-// sums below 2⁻¹²⁶ are lost.
+// Products of BF16 are exact in single precision. A sum is rounded once for each term, in any
+// order, and twice more when the sums of even and odd k are added: 2⁻²⁴ of the sum of magnitudes
+// each time. Terms and sums below 2⁻¹²⁶ are lost.
 func TestPanelsAreRight(t *testing.T) {
 	for name, u := range units() {
 		for _, p := range program.All() {
@@ -127,7 +127,8 @@ func (s shape) check(t *testing.T, what string, p *program.Program, q *Panel, ol
 	}
 }
 
-// TestHardwareIsAsModelled wants the same bits from the processor's unit and from the model, for all finite factors.
+// TestHardwareIsAsModelled: the processor's unit and the model give the same bits, for all finite
+// factors.
 func TestHardwareIsAsModelled(t *testing.T) {
 	h := Hardware()
 	if h == nil {
@@ -152,7 +153,8 @@ func TestHardwareIsAsModelled(t *testing.T) {
 	}
 }
 
-// TestFMARoundsOnce multiplies and adds where rounding to double precision first would be wrong.
+// TestFMARoundsOnce multiplies and adds values for which rounding to double precision first would
+// be wrong.
 func TestFMARoundsOnce(t *testing.T) {
 	const one = 0x3f800000
 	above := math.Float32bits(1 + 0x1p-7)

@@ -6,8 +6,8 @@ import (
 	"rnnbench/device/cpu/simd/amx/program"
 )
 
-// Model runs the programs in plain Go, as Intel's manual states each instruction. Reading or writing outside of a
-// panel's memory panics.
+// Model returns a unit that runs the programs in plain Go, as Intel's manual defines each
+// instruction. It panics if a panel reads or writes outside of its memory.
 func Model() *Unit {
 	u := &Unit{peak: func(int) {}}
 	for _, p := range program.All() {
@@ -16,7 +16,7 @@ func Model() *Unit {
 	return u
 }
 
-// registers are the tile registers.
+// registers holds the tile registers and their shapes.
 type registers struct {
 	*Config
 	tiles [8][TileRows][TileWords]uint32
@@ -76,7 +76,8 @@ func (r *registers) run(code []program.Instr, p *Panel, a, b, c []float32) {
 	}
 }
 
-// dot is TDPBF16PS: the sums of even and of odd k are formed apart, from zero, and then added to the register.
+// dot is TDPBF16PS. It adds up products of even and of odd k separately, from zero, and then adds
+// both sums to the register.
 func (r *registers) dot(c, a, b int) {
 	rows, words := r.shape(a)
 	_, columns := r.shape(c)
@@ -98,18 +99,20 @@ func (r *registers) dot(c, a, b int) {
 	}
 }
 
-// Pair is VDPBF16PS on one lane: first the product of the upper halves of x and y is added, then that of the lower ones.
+// Pair is VDPBF16PS on one lane. It first adds the product of the upper halves of x and y, and then
+// that of the lower halves.
 func Pair(x, y uint32, sum float32) float32 {
 	return fma(x<<16, y<<16, fma(x, y, flushed(sum)))
 }
 
-// fma adds the product of the BF16 in the upper halves of x and y to sum, rounded once, to even in the middle. Denormal
-// factors and results are zero.
+// fma adds the product of the BF16 in the upper halves of x and y to sum. It rounds once, with ties
+// to even. Denormal factors and results are zero.
 func fma(x, y uint32, sum float32) float32 {
 	product := float64(bf16(x)) * float64(bf16(y)) // exact: 16 bits
 	s := float64(sum)
 	exact := product + s
-	// Rounding to double and then to single precision may be wrong by a tie: what the first lost decides.
+	// Rounding to double and then to single precision may turn an inexact value into a tie. What
+	// the first rounding lost then decides.
 	lost := (product - (exact - (exact - product))) + (s - (exact - product))
 	if bits := math.Float64bits(exact); lost != 0 && bits&1 == 0 && !math.IsInf(exact, 0) && lost == lost {
 		if (lost > 0) == (exact > 0) {
@@ -123,7 +126,7 @@ func fma(x, y uint32, sum float32) float32 {
 
 func bf16(x uint32) float32 { return flushed(math.Float32frombits(x &^ 0xffff)) }
 
-// flushed is x, or zero of its sign where x is denormal.
+// flushed returns x, or zero with its sign if x is denormal.
 func flushed(x float32) float32 {
 	const least = 0x1p-126
 	if x > -least && x < least {

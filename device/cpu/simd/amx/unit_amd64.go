@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hardware returns the processor's own unit, or nil where it has none that this process may use.
+// Hardware returns the processor's own unit, or nil if this process may use none.
 func Hardware() *Unit { return hardware() }
 
 var hardware = sync.OnceValue(func() *Unit {
@@ -18,13 +18,13 @@ var hardware = sync.OnceValue(func() *Unit {
 	return &Unit{run: assembly(), peak: func(n int) { peak(n, full) }}
 })
 
-// supported reports whether the processor has tiles of BF16 and the system saves them.
+// supported reports whether the processor has tiles of BF16 and the system saves their state.
 func supported() bool {
 	const (
 		osxsave = 1 << 27                    // ecx of leaf 1
 		avx512  = 1 << 16                    // ebx of leaf 7
 		bf16    = 1 << 22                    // edx of leaf 7
-		tiles   = 1 << 24                    // likewise
+		tiles   = 1 << 24                    // edx of leaf 7
 		saved   = 1<<1 | 1<<2 | 7<<5 | 3<<17 // XCR0: SSE, AVX, AVX-512, tile configuration and data
 	)
 	if most, _, _, _ := cpuid(0, 0); most < 7 {
@@ -35,7 +35,7 @@ func supported() bool {
 	return ecx&osxsave != 0 && ebx&avx512 != 0 && edx&bf16 != 0 && edx&tiles != 0 && xgetbv()&saved == saved
 }
 
-// permitted asks the system for the use of tiles, which it grants to the whole process.
+// permitted requests permission to use tiles, which the system grants to the whole process.
 func permitted() bool {
 	const (
 		requestPermission = 0x1023 // ARCH_REQ_XCOMP_PERM

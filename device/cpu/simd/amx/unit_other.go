@@ -2,5 +2,5 @@
 
 package amx
 
-// Hardware returns the processor's own unit: there is none here.
+// Hardware returns nil: there is no unit.
 func Hardware() *Unit { return nil }

@@ -6,17 +6,17 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A table has the assembly of one kind of function.
+// A table holds the assembly of one kind of function.
 type table[F any] map[simd.Level]map[catalog.Key]routine[F]
 
-// A routine is assembly and the hash of the program that it was written for.
+// A routine is an assembly function with the hash of the program that it was written for.
 type routine[F any] struct {
 	hash uint64
 	run  F
 }
 
-// find returns the assembly of p, a program of c. It returns nil if there is none, or if it was written for
-// another program.
+// find returns the assembly of p, a program of c. It returns nil if there is none, or if it was
+// written for another version of the program.
 func (t table[F]) find(l simd.Level, c *cell.Cell, pass Pass, p cell.Program) (run F) {
 	if r, ok := t[l.Base()][catalog.Key{Cell: c.Name, Pass: pass}]; ok && r.hash == catalog.Hash(p) {
 		return r.run

@@ -2,7 +2,7 @@
 
 package fused
 
-// There is no assembly.
+// This build has no assembly.
 var (
 	kernelTable     table[kernelFunc]
 	loopTable       table[loopFunc]

@@ -9,8 +9,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestAssemblyIsOfTodaysPrograms holds the committed assembly, of levels that this machine lacks as well, to
-// the programs that package catalog lists. It fails if a program was changed without make generate.
+// TestAssemblyIsOfTodaysPrograms compares the committed assembly of all levels with the programs
+// that package catalog lists. It fails if a program was changed without make generate.
 func TestAssemblyIsOfTodaysPrograms(t *testing.T) {
 	if kernelTable == nil {
 		t.Skip("there is no assembly")
@@ -39,7 +39,8 @@ func upToDate[F any](t *testing.T, kind string, all table[F], entries []catalog.
 	}
 }
 
-// TestListedProgramsRunAssembly wants assembly for every listed program on every vector level of this machine.
+// TestListedProgramsRunAssembly: every listed program has assembly on every vector level of this
+// machine.
 func TestListedProgramsRunAssembly(t *testing.T) {
 	if kernelTable == nil {
 		t.Skip("there is no assembly")
@@ -63,8 +64,8 @@ func TestListedProgramsRunAssembly(t *testing.T) {
 	}
 }
 
-// TestChangedProgramLeavesAssembly wants no assembly for a cell that has the name of another and another
-// program, nor for one that has a program of another and another name.
+// TestChangedProgramLeavesAssembly: a cell has no assembly if it shares with another cell the name
+// but not the program, or the program but not the name.
 func TestChangedProgramLeavesAssembly(t *testing.T) {
 	changed := *cell.GILR
 	more := func(p cell.Program) cell.Program {

@@ -2,7 +2,7 @@
 //
 // Generated assembly runs the programs that package catalog lists and keeps all intermediate values
 // in registers. An interpreter in plain Go runs any other program, level or machine. The package
-// knows no rows, strides or workers.
+// has no notion of rows, strides or workers.
 package fused
 
 import (
@@ -31,7 +31,8 @@ type Kernel struct {
 	steps   []step
 }
 
-// New returns the kernel of a step of c: assembly of level l if there is any, else the interpreter.
+// New returns the kernel of a step of c: assembly of level l if there is any, otherwise the
+// interpreter.
 func New(l simd.Level, c *cell.Cell, pass Pass) *Kernel {
 	p := catalog.OfStep(c, pass)
 	if run := kernelTable.find(l, c, pass, p); run != nil {
@@ -50,13 +51,13 @@ func interpreter(p cell.Program) *Kernel {
 // Assembled reports whether k runs assembly.
 func (k *Kernel) Assembled() bool { return k.run != nil }
 
-// Vectors lists the vectors that Run takes: those that the program reads, in the order of first
-// use, then those that it only writes.
+// Vectors lists the vectors that Run takes: those that the program reads, by first use, and then
+// those that it only writes.
 func (k *Kernel) Vectors() []cell.Ref { return k.vectors }
 
-// Run runs the program for units 0 … n-1. v[i] is the vector of Vectors()[i], n units or longer.
-// Two vectors may be the same if the program reads neither after it has written one; they may
-// not overlap in part.
+// Run runs the program for units 0 … n-1. v[i] is the vector of Vectors()[i], with at least n
+// units. Two vectors may be the same if the program reads neither after it has written one. They
+// must not overlap in part.
 func (k *Kernel) Run(v [][]float32, n int) {
 	v = v[:len(k.vectors)]
 	for _, s := range v {

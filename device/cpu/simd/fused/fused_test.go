@@ -19,8 +19,8 @@ type named struct {
 	p    cell.Program
 }
 
-// draw is a value of vector r, given one drawn at random. What an exponential decays by is saved
-// as a sigmoid, and below 0 it would overflow.
+// draw returns a value of vector r for a random one. An exponential decays by a value that is saved
+// as a sigmoid, and a negative one would overflow.
 func (p named) draw(r cell.Ref, v float64) float32 {
 	decays := func(in cell.Instr) bool { return in.Op == cell.Exp }
 	switch {
@@ -34,7 +34,7 @@ func (p named) draw(r cell.Ref, v float64) float32 {
 
 func (p named) String() string { return fmt.Sprintf("%v/%v", p.cell, p.pass) }
 
-// everyStep are the programs of all cells, behind that of everything.
+// everyStep returns the program of everything and then those of all cells.
 func everyStep() []named {
 	all := []named{{everything(), Inference, everything().Inference}}
 	for _, c := range cell.All() {
@@ -45,7 +45,7 @@ func everyStep() []named {
 	return all
 }
 
-// everything is a cell without assembly whose program has each operation once.
+// everything returns a cell without assembly whose program has each operation once.
 func everything() *cell.Cell {
 	var p cell.Program
 	for i, op := range cell.Ops() {
@@ -56,7 +56,8 @@ func everything() *cell.Cell {
 
 const guard = float32(-4321)
 
-// compare runs p at level l and by double-precision evaluation. With shared set, DPrev lies where DNext does.
+// compare compares p at level l with an evaluation in double precision. With shared, DPrev and
+// DNext are the same memory.
 func compare(t *testing.T, l simd.Level, p named, n int, rng *rand.Rand, scale float64, shared bool) {
 	t.Helper()
 	const margin = 20
@@ -115,7 +116,7 @@ func compare(t *testing.T, l simd.Level, p named, n int, rng *rand.Rand, scale f
 				largest = max(largest, math.Abs(*at(r)))
 			}
 		}
-		// Each operation is within 2.5 ulp, and products carry errors on by their other factor.
+		// Each operation is within 2.5 ulp, and a product multiplies an error by its other factor.
 		bound := 2.5 * 0x1p-23 * float64(len(p.p)) * largest * largest
 		for _, r := range writes {
 			got, want := float64(v[index[r]][u]), *at(r)
@@ -126,7 +127,7 @@ func compare(t *testing.T, l simd.Level, p named, n int, rng *rand.Rand, scale f
 	}
 }
 
-// TestKernelComputesProgram holds kernels of every cell to their programs in double precision.
+// TestKernelComputesProgram compares kernels of every cell with their programs in double precision.
 func TestKernelComputesProgram(t *testing.T) {
 	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
 		t.Run(l.String(), func(t *testing.T) {
@@ -141,7 +142,7 @@ func TestKernelComputesProgram(t *testing.T) {
 	}
 }
 
-// TestKernelRefusesShortVectors wants a panic, not a wild write.
+// TestKernelRefusesShortVectors: short vectors cause a panic, not a write outside.
 func TestKernelRefusesShortVectors(t *testing.T) {
 	k := New(simd.Detect(), cell.LSTM, Inference)
 	v := make([][]float32, len(k.Vectors()))

@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A step is an instruction whose operands are places: vectors first, then temporaries.
+// A step is an instruction whose operands are numbered: vectors first, and then temporaries.
 type step struct {
 	op        cell.Op
 	out, a, b int
@@ -61,7 +61,7 @@ func (k *Kernel) interpret(v [][]float32, n int) {
 	}
 }
 
-// apply runs one operation; operands that it does not have are ignored.
+// apply runs one operation. It ignores operands that the operation does not have.
 func apply(op cell.Op, a, b float32) float32 {
 	switch op {
 	case cell.Zero:

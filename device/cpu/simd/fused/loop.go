@@ -9,16 +9,17 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A Loop runs one program over the rows of several steps in one call, so that short
-// rows cost no call each. It is immutable and safe for concurrent use.
+// A Loop runs one program over the rows of several steps in one call, which saves a call for each
+// short row. It is immutable and safe for concurrent use.
 type Loop struct {
-	rows *Kernel  // for one row, where there is no assembly
+	rows *Kernel  // runs one row, if there is no assembly
 	run  loopFunc // nil: interpret
 
-	width int // of its vectors, in units
+	width int // units of a vector register
 }
 
-// NewLoop returns the loop of c, a linear recurrence: assembly of level l if there is any, else the interpreter.
+// NewLoop returns the loop of c, a linear recurrence: assembly of level l if there is any,
+// otherwise the interpreter.
 func NewLoop(l simd.Level, c *cell.Cell, pass Pass) *Loop {
 	p := catalog.OfScan(c, pass)
 	width := 16
@@ -31,14 +32,14 @@ func NewLoop(l simd.Level, c *cell.Cell, pass Pass) *Loop {
 // Assembled reports whether the loop is assembly.
 func (k *Loop) Assembled() bool { return k.run != nil }
 
-// Program returns what the loop runs.
+// Program returns the program that the loop runs.
 func (k *Loop) Program() cell.Program { return k.rows.program }
 
 // Vectors lists the vectors that Run takes.
 func (k *Loop) Vectors() []cell.Ref { return k.rows.vectors }
 
-// SideBySide counts the vectors that the program reads and that lie next to each other, from ref on
-// and ref included: 0 where there is one before it, or where vectors of its kind are not prefetched.
+// SideBySide counts the adjacent vectors that the program reads, from ref on. It returns 0 if ref
+// is not the first of them, or if vectors of its kind are not prefetched.
 func (k *Loop) SideBySide(ref cell.Ref) int {
 	reads, _ := k.rows.program.Vectors()
 	switch ref.Kind {
@@ -59,8 +60,8 @@ func (k *Loop) SideBySide(ref cell.Ref) int {
 	return n
 }
 
-// Bypasses reports whether Run can store vectors of kind k past the caches: next states, what is
-// saved and gradients of products, which no step of the same loop reads again.
+// Bypasses reports whether Run can store vectors of kind k past the caches: next states, saved
+// values and gradients of products, which no later step of the loop reads.
 func Bypasses(k cell.Kind) bool {
 	switch k {
 	case cell.Next, cell.Saved, cell.DX, cell.DR:
@@ -70,9 +71,9 @@ func Bypasses(k cell.Kind) bool {
 }
 
 // Run runs the program for units 0 … n-1 of each row. The vectors are those of Vectors(). Two may
-// be the same if the program reads neither after it has written one. With stream set, vectors that
-// the program writes bypass the caches where Bypasses says so; they must be Aligned. With down set, it goes
-// from a row's last units to its first. at is memory for one word per vector.
+// be the same if the program reads neither after it has written one. With stream, vectors that the
+// program writes and that Bypasses accepts bypass the caches; they must be Aligned. With down, it
+// goes through a row from its last units to its first. at is memory for one word per vector.
 func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bool) {
 	v = v[:len(k.rows.vectors)]
 	for i := range v {

@@ -11,7 +11,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// everyLoop are the programs of all linear recurrences.
+// everyLoop returns the programs of all linear recurrences.
 func everyLoop() []named {
 	var all []named
 	for _, c := range append([]*cell.Cell{cell.Linear}, catalog.Linear(cell.All())...) {
@@ -22,9 +22,9 @@ func everyLoop() []named {
 	return all
 }
 
-// TestLoopComputesProgram holds loops, and the interpreter that stands in for them, to the program run row by row in
-// double precision: values that go from step to step stay in place, results follow each other with
-// gaps, forward and backward in memory.
+// TestLoopComputesProgram compares loops, and the interpreter, with the program run row by row in
+// double precision. States stay in place from step to step. Results follow each other with gaps,
+// forward and backward in memory.
 func TestLoopComputesProgram(t *testing.T) {
 	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
 		t.Run(l.String(), func(t *testing.T) {
@@ -120,7 +120,7 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 	}
 }
 
-// TestLoopRefusesRowsOutside wants a panic where a row is outside the data.
+// TestLoopRefusesRowsOutside: a row outside the data causes a panic.
 func TestLoopRefusesRowsOutside(t *testing.T) {
 	k := NewLoop(simd.Detect(), cell.GILR, Inference)
 	v := make([]Vector, len(k.Vectors()))
@@ -136,7 +136,7 @@ func TestLoopRefusesRowsOutside(t *testing.T) {
 	k.Run(v, make([]uintptr, len(v)), 8, 2, 4, false, false)
 }
 
-// TestPackedRefusesRowsApart wants a panic where states of sequences that one vector takes lie apart.
+// TestPackedRefusesRowsApart: gaps between states of sequences in one vector cause a panic.
 func TestPackedRefusesRowsApart(t *testing.T) {
 	k := NewLoop(simd.Detect(), cell.GILR, Inference)
 	v := make([]Vector, len(k.Vectors()))

@@ -6,9 +6,9 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Rows shorter than half a vector are run several at a time, packed into one vector.
+// Rows of at most half a vector run several at a time, packed into one vector.
 
-// Packs returns how many rows of n units RunPacked runs in one vector; 1: it is no faster than Run.
+// Packs returns how many rows of n units RunPacked runs in one vector; 1: use Run.
 func (k *Loop) Packs(n int) int {
 	if k.run == nil {
 		return 1
@@ -16,7 +16,7 @@ func (k *Loop) Packs(n int) int {
 	return max(1, k.width/max(1, n))
 }
 
-// Apart reports whether other vectors may lie between the rows of one of kind k where rows are packed.
+// Apart reports whether RunPacked allows gaps between the rows of vectors of kind k.
 func Apart(k cell.Kind) bool {
 	switch k {
 	case cell.X, cell.R, cell.Saved, cell.DX, cell.DR:
@@ -25,9 +25,9 @@ func Apart(k cell.Kind) bool {
 	return false
 }
 
-// RunPacked is Run of several rows in one vector, without stream and down. Vectors of constants repeat each
-// row's, Packs(n) times; others have rows one
-// after the other, but for those that may lie apart. It changes v. packs is memory for two.
+// RunPacked is Run with several rows in one vector, without stream and down. Vectors of constants
+// must repeat each row Packs(n) times. Rows of other vectors must be contiguous, unless Apart
+// allows gaps. It changes v. packs is memory for two.
 func (k *Loop) RunPacked(v []Vector, at []uintptr, packs []Pack, n, rows, steps int) {
 	v = v[:len(k.rows.vectors)]
 	if n == 0 || rows == 0 || steps == 0 {
@@ -51,7 +51,7 @@ func (k *Loop) RunPacked(v []Vector, at []uintptr, packs []Pack, n, rows, steps 
 	k.run(v, at[:len(v)], n, groups, steps, 0, 1, packs)
 }
 
-// set makes p one of so many rows of n units.
+// set sets p up for so many rows of n units.
 func (p *Pack) set(rows, n int) {
 	p.Rows = rows
 	p.Bits[0], p.Lanes[0] = 1<<(rows*n)-1, [8]uint32{}

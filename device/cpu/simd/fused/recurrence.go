@@ -10,15 +10,15 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A Recurrence runs one program over steps of one sequence, and before each step the products that the
-// program reads, which never leave the registers: a small layer in one call. It is immutable and safe
-// for concurrent use.
+// A Recurrence runs one program over steps of one sequence, so that a small layer is one call.
+// Before each step it computes the products that the program reads, which stay in registers. It is
+// immutable and safe for concurrent use.
 type Recurrence struct {
 	vectors []cell.Ref
 	run     recurrenceFunc
 }
 
-// NewRecurrence returns the recurrence of c in assembly of level l; nil: there is none.
+// NewRecurrence returns the recurrence of c in assembly of level l, or nil if there is none.
 func NewRecurrence(l simd.Level, c *cell.Cell, pass Pass) *Recurrence {
 	p := catalog.OfStep(c, pass)
 	run := recurrenceTable.find(l, c, pass, p)
@@ -28,28 +28,28 @@ func NewRecurrence(l simd.Level, c *cell.Cell, pass Pass) *Recurrence {
 	return &Recurrence{catalog.Vectors(p), run}
 }
 
-// Vectors lists the vectors that Run takes; it computes those of kind R, which it does not touch.
+// Vectors lists the vectors that Start takes. Those of kind R are computed and need no memory.
 func (k *Recurrence) Vectors() []cell.Ref { return k.vectors }
 
-// Products are those of a Recurrence: of a state before each step, Depth units, with weights each, packed
-// in single precision (see simd.StripWidth) from the first of the band's units on.
+// Products are the recurrent products: weights times the state before each step, of Depth units.
+// Weights are packed in single precision (see simd.StripWidth), from the band's first unit on.
 type Products struct {
 	Weights [][]float32
 	State   Vector
 	Depth   int
 }
 
-// A Band is who computes units From … From+N-1 of a state: all, or one of several workers, each with a
-// band of its own. What it counts in Done is the same for all bands before they start.
+// A Band is the units From … From+N-1 of a state that one worker computes, and the other workers'
+// bands. Before they start, Done must have the same value for all bands.
 type Band struct {
 	Span
-	Others []Span // each with units
+	Others []Span // the other bands; none is empty
 	Done   *atomic.Uint64
-	Pairs  bool // two vectors of units at once: faster where the weights are in the nearest cache
+	Pairs  bool // compute two vectors of units at once: faster if the nearest cache holds the weights
 }
 
-// NewSteps returns the memory that a Recurrence of at most so many vectors and bands needs, with part floats.
-// It shares no cache line with anything else, since every step writes to it.
+// NewSteps returns the memory of a Recurrence of at most so many vectors and bands, with part
+// floats. It shares no cache line with anything else, since every step writes to it.
 func NewSteps(vectors, bands, part int) *Steps {
 	const apart = 128 / 8
 	words := make([]uintptr, 2*(vectors+apart)+apart)
@@ -70,9 +70,9 @@ func PartLen(products, units int) int {
 	return products * ((units + simd.StripWidth - 1) / simd.StripWidth * simd.StripWidth)
 }
 
-// Start has s begin so many steps of a band, and counts that. The vectors are those of Vectors(), one row
-// a step, from the band's first unit on. They and the products must outlive the steps. A band must not Run
-// before all have started.
+// Start sets s up for so many steps of a band, and counts b.Done up. The vectors are those of
+// Vectors(), one row a step, from the band's first unit on. They and the products must stay valid
+// until the steps are done. No band may Run before all have started.
 func (k *Recurrence) Start(s *Steps, v []Vector, p *Products, b *Band, steps int) {
 	const float = 4
 	v = v[:len(k.vectors)]
@@ -118,16 +118,18 @@ func (k *Recurrence) Start(s *Steps, v []Vector, p *Products, b *Band, steps int
 	s.Sure, s.Turn, s.Done = 1, int(b.Done.Add(1)), uintptr(unsafe.Pointer(b.Done))
 }
 
-// unset is what a state's units hold until their band has computed them: a signalling NaN, which no
-// operation gives. Bands look for it, and so wait for a state once, not for word of it and then for it.
+// unset is the value of a state's units until their band has computed them: a signalling NaN, which
+// no operation produces. Bands poll the state itself, so they wait once, and not for a signal and
+// then for the data.
 const unset = 0x7fa5a5a5
 
-// Run runs the steps that s has begun, or those of a Form. It returns whether they are done, or another band has been awaited
-// for so long that its worker may have lost its processor: once all have counted s.Turn, Resume.
+// Run runs the steps of s, or those of Form, and reports whether they are done. Otherwise another
+// band has been awaited for so long that its worker may have lost its processor. Once all bands
+// have counted up to s.Turn, call Resume and Run again.
 func (k *Recurrence) Run(s *Steps) bool {
 	k.run(s)
 	return s.Count == s.Until
 }
 
-// Resume has s go on with a state that all bands have computed.
+// Resume tells s that all bands have computed the state before the next step.
 func (k *Recurrence) Resume(s *Steps) { s.Sure = 1 }

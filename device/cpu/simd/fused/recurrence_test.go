@@ -13,8 +13,9 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestRecurrenceComputesProgram holds recurrences, of one band and of more side by side, to the programs and their
-// products in double precision, and what they form meanwhile to its product.
+// TestRecurrenceComputesProgram compares recurrences, of one band and of several side by side, with
+// their programs and products in double precision. It also checks the product that they compute
+// meanwhile.
 func TestRecurrenceComputesProgram(t *testing.T) {
 	for l := simd.AVX2; l <= simd.Detect().Base(); l++ {
 		t.Run(l.String(), func(t *testing.T) {
@@ -43,7 +44,7 @@ func compareRecurrence(t *testing.T, l simd.Level, e catalog.Entry, n, bands, st
 		}
 		return v
 	}
-	states := make([][]float32, len(c.States)) // a row before each step and one after the last
+	states := make([][]float32, len(c.States)) // a row before each step, and one after the last
 	for i := range states {
 		states[i] = draw((steps+1)*stride, .5)
 		for j, x := range states[i] {
@@ -86,7 +87,7 @@ func compareRecurrence(t *testing.T, l simd.Level, e catalog.Entry, n, bands, st
 	}
 
 	in := newFormed(n, 1+rng.IntN(2*n), 1+rng.IntN(3), draw)
-	before := rng.IntN(steps) // steps ahead of those that form it
+	before := rng.IntN(steps) // steps before those that compute the product
 	counters := make([]*atomic.Uint64, bands)
 	for b := range counters {
 		counters[b] = new(atomic.Uint64)
@@ -172,7 +173,7 @@ func compareRecurrence(t *testing.T, l simd.Level, e catalog.Entry, n, bands, st
 			})
 		}
 	}
-	// Products of n terms and operations within 2.5 ulp, whose errors grow from step to step.
+	// Products of n terms, and operations within 2.5 ulp. Errors grow from step to step.
 	bound := 0x1p-23 * (float64(n) + 2.5*float64(len(e.Program))) * math.Pow(2, float64(steps))
 	for i, r := range refs {
 		for j, x := range v[i].Data {
@@ -188,13 +189,13 @@ func compareRecurrence(t *testing.T, l simd.Level, e catalog.Entry, n, bands, st
 	}
 }
 
-// A formed is a product that steps form.
+// A formed is a product that steps compute.
 type formed struct {
 	depth, stride, units int
 	inputs, weights, out []float32
 }
 
-// newFormed is a product of so many units and tiles of rows.
+// newFormed returns a product of so many units and tiles of rows.
 func newFormed(units, depth, tiles int, draw func(int, float64) []float32) *formed {
 	const margin = simd.StripWidth
 	f := &formed{depth: depth, stride: units + margin, units: units}
@@ -204,7 +205,7 @@ func newFormed(units, depth, tiles int, draw func(int, float64) []float32) *form
 	return f
 }
 
-// tiles are those of a band.
+// tiles returns the tiles of a band.
 func (f *formed) tiles(band Span) []Tile {
 	var all []Tile
 	for at := band.From; at < band.From+band.N; at += simd.StripWidth {
@@ -215,7 +216,7 @@ func (f *formed) tiles(band Span) []Tile {
 	return all
 }
 
-// check holds the product to double precision, and what lies beside it to 0.
+// check compares the product with double precision, and checks that its surroundings are still 0.
 func (f *formed) check(t *testing.T) {
 	t.Helper()
 	for i, got := range f.out {

@@ -1,30 +1,31 @@
-// Package program has the programs of tile instructions that multiply panels, as data: the generator writes them as
-// assembly, and the model runs them.
+// Package program defines, as data, the programs of tile instructions that multiply panels. The
+// generator writes them as assembly, and the model runs them.
 package program
 
-// A Program multiplies a block of up to Tiles·16 rows by Strips strips of 16 columns. Its sums stay in tile registers
-// while it goes through k.
+// A Program multiplies a block of up to Tiles·16 rows by Strips strips of 16 columns. Its sums stay
+// in tile registers for all k.
 type Program struct {
 	Tiles, Strips int
 }
 
-// The largest programs. Sums take four of the eight registers at most; strips beyond two pay for one tile of rows
-// alone, since that reads a strip once for each product.
+// The sizes of programs. Sums take at most four of the eight registers. More than two strips pay
+// only with one tile of rows, since such a program reads a strip once for each product.
 const (
 	MaxTiles  = 2
 	MaxStrips = 4
 	registers = 8
 
-	// PeakTiles is the number of sums with which the peak is measured.
+	// PeakTiles is the number of sums in the measurement of the peak.
 	PeakTiles = 4
 )
 
-// All are the programs, by tiles and strips.
+// All returns the programs, ordered by tiles and strips.
 func All() []Program {
 	return []Program{{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 1}, {2, 2}}
 }
 
-// Own is the most strips of a program of so many tiles of rows that have a register each.
+// Own returns the most strips of a program with so many tiles of rows, if each strip has a register
+// of its own.
 func Own(tiles int) int {
 	if tiles == 1 {
 		return 3
@@ -32,13 +33,14 @@ func Own(tiles int) int {
 	return MaxStrips / tiles
 }
 
-// C is the register of the sums of a tile of rows and a strip.
+// C returns the register of the sums of a tile of rows and a strip.
 func (p *Program) C(tile, strip int) int { return tile*p.Strips + strip }
 
-// A is the register of a tile of rows of the left factor.
+// A returns the register of a tile of rows of the left factor.
 func (p *Program) A(tile int) int { return p.Tiles*p.Strips + tile }
 
-// B is the register of a strip of the right factor. Strips take turns where there are more than registers.
+// B returns the register of a strip of the right factor. Strips share registers if there are too
+// few.
 func (p *Program) B(strip int) int {
 	first := p.Tiles*p.Strips + p.Tiles
 	return first + strip%(registers-first)
@@ -47,7 +49,7 @@ func (p *Program) B(strip int) int {
 // An Op is a tile instruction.
 type Op int
 
-// The instructions that programs have.
+// The instructions.
 const (
 	Zero  Op = iota // TILEZERO
 	LoadA           // TILELOADD of a tile of rows
@@ -74,16 +76,16 @@ func (p *Program) sums(op Op) (all []Instr) {
 	return all
 }
 
-// Clear, Fetch and Leave are what goes before a block, or before one that is added to, and behind it.
+// Clear begins a block: it sets the sums to zero.
 func (p *Program) Clear() []Instr { return p.sums(Zero) }
 
-// Fetch is ahead of a block that is added to.
+// Fetch begins a block that adds to C: it loads the sums.
 func (p *Program) Fetch() []Instr { return p.sums(LoadC) }
 
-// Leave stores a block.
+// Leave ends a block: it stores the sums.
 func (p *Program) Leave() []Instr { return p.sums(Store) }
 
-// Step multiplies a tile of each of the factors.
+// Step multiplies one step of k of both factors.
 func (p *Program) Step() (all []Instr) {
 	for i := range p.Tiles {
 		all = append(all, Instr{Op: LoadA, Register: p.A(i), Tile: i})

@@ -1,7 +1,7 @@
-// Package catalog lists the programs that have assembly. Package fused looks assembly up by it, and the
-// generator in simd/_generate writes assembly for what it lists.
+// Package catalog lists the programs that have assembly. Package fused looks assembly up by its
+// keys, and the generator in simd/_generate writes assembly for its entries.
 //
-// A cell that is not listed runs by the portable interpreter of package fused.
+// Cells that are not listed run in the portable interpreter of package fused.
 package catalog
 
 import (
@@ -32,12 +32,12 @@ const (
 	ComposeBackward
 )
 
-// String is the name of the constant.
+// String returns the name of the constant.
 func (p Pass) String() string {
 	return [...]string{"Inference", "Forward", "Backward", "Compose", "ComposeBackward"}[p]
 }
 
-// A Key names a program.
+// A Key identifies a program.
 type Key struct {
 	Cell string
 	Pass Pass
@@ -50,10 +50,10 @@ type Entry struct {
 	Program cell.Program
 }
 
-// Key names the entry's program.
+// Key returns the key of the entry's program.
 func (e Entry) Key() Key { return Key{e.Cell.Name, e.Pass} }
 
-// Kernels lists the programs that run over units of one step.
+// Kernels lists the programs that run over the units of one step.
 func Kernels() []Entry {
 	var all []Entry
 	for _, c := range listed() {
@@ -75,8 +75,9 @@ func Loops() []Entry {
 	return all
 }
 
-// Linear lists what is a linear recurrence: of the cells those without recurrent products, and the parts of
-// linear surrogate cells, whose products are known ahead, or what scans run instead.
+// Linear lists the linear recurrences among cells: cells without recurrent products, the two parts
+// of linear surrogate cells, whose products are known ahead, and the forms of cells that scans run
+// instead.
 func Linear(cells []*cell.Cell) []*cell.Cell {
 	var linear []*cell.Cell
 	for _, c := range cells {
@@ -92,7 +93,7 @@ func Linear(cells []*cell.Cell) []*cell.Cell {
 	return linear
 }
 
-// Recurrences lists the programs that run over many steps with their recurrent products.
+// Recurrences lists the programs that run over many steps together with their recurrent products.
 func Recurrences() []Entry {
 	var all []Entry
 	for _, c := range listed() {
@@ -107,7 +108,7 @@ func listed() []*cell.Cell {
 	return slices.DeleteFunc(cell.All(), func(c *cell.Cell) bool { return !slices.Contains(cells, c.Name) })
 }
 
-// OfStep is the program of one step of c.
+// OfStep returns the program of one step of c.
 func OfStep(c *cell.Cell, p Pass) cell.Program {
 	switch p {
 	case Inference:
@@ -120,13 +121,13 @@ func OfStep(c *cell.Cell, p Pass) cell.Program {
 	panic(fmt.Sprintf("catalog: %v is no pass over one step", p))
 }
 
-// OfScan is the program of a step of c as a linear recurrence.
+// OfScan returns the program of a step of c as a linear recurrence.
 func OfScan(c *cell.Cell, p Pass) cell.Program {
 	r := c.Recurrence
 	return [...]cell.Program{r.Inference, r.Forward, r.Backward, r.Compose, r.ComposeBackward}[p]
 }
 
-// Text is what a program does. Operands that an instruction does not read are not part of it.
+// Text returns a program as text, without operands that an instruction does not read.
 func Text(p cell.Program) string {
 	var lines []string
 	for _, in := range p {
@@ -135,15 +136,16 @@ func Text(p cell.Program) string {
 	return strings.Join(lines, "; ")
 }
 
-// Hash is the hash of the text. Assembly carries that of the program that it was written for.
+// Hash returns the hash of a program's text. Assembly carries the hash of the program that it was
+// written for.
 func Hash(p cell.Program) uint64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, Text(p)) // a hash returns no errors
 	return h.Sum64()
 }
 
-// Vectors is the order of a program's operands: those that it reads, by first use, then those that it only
-// writes.
+// Vectors returns the order of a program's operands: those that it reads, by first use, and then
+// those that it only writes.
 func Vectors(p cell.Program) []cell.Ref {
 	reads, writes := p.Vectors()
 	known := map[cell.Ref]bool{}
