@@ -153,8 +153,8 @@ func TestPredictedMemory(t *testing.T) {
 }
 
 // TestPredictedRows: rows in far memory take longer if they are not contiguous. When all rows were
-// predicted to take longer, predictions of scc were 1.5 to 2.4 times too long for layers of one
-// gate and many sequences.
+// predicted to, predictions of scc were 1.5 to 2.4 times too long for layers of one gate and many
+// sequences.
 func TestPredictedRows(t *testing.T) {
 	const rows = 60 * 400
 	row := func(cols, of int) float64 {
@@ -245,7 +245,7 @@ func TestPredictedFewKinds(t *testing.T) {
 }
 
 // TestPredictedCalls: if one call runs all steps of a sequence, the prediction for a step is within
-// a quarter of its time on a Sapphire Rapids, in nanoseconds.
+// a quarter of the time on a Sapphire Rapids (nanoseconds).
 func TestPredictedCalls(t *testing.T) {
 	rapids := caches{near: 48 << 10, own: 2 << 20, last: 480 << 20}
 	p := &forecast{planner: plan(t, 1), core: core{ratesOf(simd.AMX), rapids}}

@@ -44,8 +44,8 @@ var levels = []level{
 	},
 }
 
-// asm writes functions for one level. Its methods hide the difference between the levels;
-// those of the embedded context are single instructions.
+// asm writes functions for one level. Its methods hide the difference between the levels; methods
+// of the embedded context are single instructions.
 type asm struct {
 	*build.Context
 	level
@@ -54,7 +54,7 @@ type asm struct {
 	held   map[uint32]reg.VecVirtual // constants in registers, in the current function
 	masks  *operand.Mem
 	turns  *operand.Mem
-	shared reg.OpmaskVirtual // what opmask returns, for the routine at hand; nil: a new one each time
+	shared reg.OpmaskVirtual // the register that opmask returns in the current routine; nil: a new one each time
 }
 
 func newAsm(pkg *types.Package, l level) *asm {
@@ -65,7 +65,7 @@ func newAsm(pkg *types.Package, l level) *asm {
 
 func (a *asm) wide() bool { return a.width == 16 }
 
-// begin starts a function; name gets the level as suffix.
+// begin starts a function. The level is appended to its name.
 func (a *asm) begin(name, signature string, doc ...string) {
 	a.Function(name + a.name)
 	a.Attributes(attr.NOSPLIT)
@@ -121,8 +121,8 @@ func (a *asm) zero(v operand.Op) {
 	}
 }
 
-// memory returns the address of one value, repeated over a vector where the level has no
-// cheap way to hold it in a register.
+// memory returns the address of a constant. It is repeated over a vector if the level has no cheap
+// way to hold it in a register.
 func (a *asm) memory(bits uint32) operand.Mem {
 	if a.wide() {
 		return a.repeated("c", bits, 1)
@@ -130,7 +130,7 @@ func (a *asm) memory(bits uint32) operand.Mem {
 	return a.repeated("c", bits, a.width)
 }
 
-// repeated returns the address of a value that stands there so many times.
+// repeated returns the address of so many copies of a value.
 func (a *asm) repeated(prefix string, bits uint32, times int) operand.Mem {
 	name := fmt.Sprintf("%s%08x", prefix, bits)
 	m, ok := a.consts[name]
@@ -145,7 +145,8 @@ func (a *asm) repeated(prefix string, bits uint32, times int) operand.Mem {
 	return m
 }
 
-// bits returns an operand that holds bits in every lane: a register where it is held, else memory.
+// bits returns an operand with bits in every lane: a register if hold has loaded it, otherwise
+// memory.
 func (a *asm) bits(bits uint32) operand.Op {
 	if r, ok := a.held[bits]; ok {
 		return r
@@ -155,7 +156,7 @@ func (a *asm) bits(bits uint32) operand.Op {
 
 func (a *asm) float(f float32) operand.Op { return a.bits(math.Float32bits(f)) }
 
-// hold loads constants into registers ahead of a loop, where the level has the registers.
+// hold loads constants into registers before a loop, if the level has enough registers.
 func (a *asm) hold(bits ...uint32) {
 	if !a.wide() {
 		return
@@ -201,7 +202,7 @@ func (a *asm) maskTable() operand.Mem {
 	return *a.masks
 }
 
-// interleaved returns the address of the order that takes a vector's halves in turns.
+// interleaved returns the address of the permutation that interleaves a vector's halves.
 func (a *asm) interleaved() operand.Mem {
 	if a.turns == nil {
 		m := a.StaticGlobal("interleaved")

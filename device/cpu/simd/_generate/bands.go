@@ -5,11 +5,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// unset is what a band's units hold until it has computed them: a signalling NaN, which no operation gives.
+// unset is the value of a band's units until it has computed them: a signalling NaN, which no
+// operation produces.
 const unset = 0x7fa5a5a5
 
-// mark has the band's units two steps on say that they are not computed, where another step will ask.
-// Whoever sees those of the next step, which are stored later, sees the marks.
+// mark sets the band's units of two steps ahead to unset, if a later step will read them. It does
+// so before the band stores its units of the next step. So a worker that sees those sees the marks,
+// too.
 func (p *products) mark() {
 	to, by, n := p.GP64(), p.GP64(), p.GP64()
 	p.Load(p.field("Count"), n)
@@ -27,7 +29,8 @@ func (p *products) mark() {
 	p.Label("marked")
 }
 
-// units calls vector for each whole vector of n units and one for each unit left; both may be none.
+// units calls vector for each whole vector of n units, and one for each unit left. There may be
+// none of either.
 func (p *products) units(label string, at, n reg.GPVirtual, vector, one func()) {
 	p.SUBQ(operand.Imm(uint64(p.width)), n)
 	p.JLT(operand.LabelRef(label + "few"))
@@ -47,7 +50,7 @@ func (p *products) units(label string, at, n reg.GPVirtual, vector, one func()) 
 	p.Label(label + "over")
 }
 
-// fetch asks for the other bands' units, so that their lines are on their way at the same time.
+// fetch prefetches the other bands' units, so that all lines are on their way at the same time.
 func (p *products) fetch() {
 	at, n := p.GP64(), p.GP64()
 	p.Load(p.field("State"), at)
@@ -68,8 +71,9 @@ func (p *products) fetch() {
 	lines("after")
 }
 
-// await waits until the other bands have computed the last of their units, which they store last, or is
-// the end where one does not come. What is looked at before it is there makes storing it dear.
+// await waits until the other bands have stored their last units, which they compute last. If a
+// band does not arrive, the run ends. Polling a line makes storing it expensive, so it polls no
+// other lines.
 func (p *products) await() {
 	const polls = 4000
 	sure, poll, table, left, at, n := p.GP64(), p.GP64(), p.GP64(), p.GP64(), p.GP64(), p.GP64()

@@ -15,7 +15,7 @@ func dotName(l level, rows, cols int) string { return fmt.Sprintf("dot%dx%d%s", 
 type dotter struct {
 	*asm
 	m, n int
-	sets int // of sums, which hide the latency of FMA
+	sets int // sets of sums, which hide the latency of FMA
 }
 
 func dots(a *asm) {
@@ -103,7 +103,7 @@ func (a *dotter) kernel() {
 	a.end()
 }
 
-// store stores or adds the sums to C, with register free for what is between.
+// store stores the sums in C or adds them to it. Register free is for temporaries.
 func (a *dotter) store(t reg.Register, free int) {
 	m, n := a.m, a.n
 	c := a.sliceField(t, "C")
@@ -133,16 +133,16 @@ func (a *dotter) store(t reg.Register, free int) {
 	}
 }
 
-// acc is the register of a sum.
+// acc returns the register of a sum.
 func (a *dotter) acc(set, row, col int) int { return (set*a.m+row)*a.n + col }
 
-// part is the lower part of register i.
+// part returns the lower part of register i.
 func (a *dotter) part(i int, s reg.Spec) reg.Physical {
 	return reg.LookupPhysical(reg.KindVector, reg.Index(i), s)
 }
 
-// addLanes adds the lanes of each sum, with register free for what is between, and leaves the sums of a row in
-// the first one.
+// addLanes adds up the lanes of each sum. It leaves the sums of a row in the row's first register.
+// Register free is for temporaries.
 func (a *dotter) addLanes(free int) {
 	m, n := a.m, a.n
 	tmp := func(s reg.Spec) reg.Physical { return a.part(free, s) }

@@ -8,10 +8,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// formats are those of package simd, as parts of names.
+// formats lists the formats of package simd, as parts of names.
 var formats = []string{"", "F16", "BF16"}
 
-// pairs is the format of tiles whose operands both are BF16, two of a sum's terms to a word.
+// pairs is the format of tiles with two BF16, two of a sum's terms, in each word of both operands.
 const pairs = "Pairs"
 
 func tilesOfHalves(a *asm) {
@@ -20,7 +20,7 @@ func tilesOfHalves(a *asm) {
 	}
 }
 
-// halves reads and writes elements of 16 bits.
+// halves writes code that reads and writes elements of 16 bits.
 type halves struct{ *asm }
 
 // widen loads a vector of elements of a format.
@@ -36,8 +36,8 @@ func (a halves) widen(from operand.Mem, to operand.Op, format string) {
 	}
 }
 
-// lower and upper load the two rows of BF16 that words of 32 bits hold (see simd.BF16). mask has the upper halves set, where
-// the level has a register to spare for that.
+// lower and upper load the two rows of BF16 that words of 32 bits hold (see simd.BF16). mask has
+// the upper halves set, if the level has a register for it.
 func (a halves) lower(from operand.Mem, to operand.Op) {
 	if a.wide() {
 		a.VPSLLD(operand.U8(16), from, to)
@@ -57,7 +57,7 @@ func (a halves) upper(from operand.Mem, mask, to operand.Op) {
 	a.VPSLLD(operand.U8(16), to, to)
 }
 
-// upperMask has the upper half of every word of 32 bits set.
+// upperMask sets the upper half of every word of 32 bits.
 func (a halves) upperMask(to operand.Op) {
 	if a.wide() {
 		a.VPTERNLOGD(operand.U8(0xff), to, to, to)
@@ -65,19 +65,22 @@ func (a halves) upperMask(to operand.Op) {
 	}
 }
 
-// What widens the two halves of a word.
+// Constants that widen the two halves of a word.
 const (
 	bitsOfHalf  = 0x8fffe000 // sign, exponent, mantissa
-	firstOfPair = 1 << 13    // what multiplies the first of a pair so that it ends there, its sign above
+	firstOfPair = 1 << 13    // factor that moves the first of a pair to these bits, and its sign above them
 	upperLanes  = 0xff00
-	upRow       = 0x1p80 // what makes up for the exponents in part: all of it would be out of range in one go
+	upRow       = 0x1p80 // corrects the exponents in part: the whole factor would be out of range
 	upSums      = 0x1p32 // the rest
 )
 
-// rowOfHalves writes the kernel of one row and F16, for which widening decides: VCVTPH2PS takes two cycles for a vector on a
-// Zen 4. A shift or a product and a mask turn words of 32 bits, neighbours of a row, into floats, the first or the second of each,
-// whose exponents are too low by 112. Such a vector has every other column of two rows of B, so there are sums for the even and
-// for the odd columns, with those of even and of odd k in their halves.
+// rowOfHalves writes the kernel of one row and F16. Its time depends on widening: VCVTPH2PS takes
+// two cycles for a vector on a Zen 4. Instead, words of 32 bits, which are neighbours of a row,
+// become floats. A product and a mask give the first of each word, and a shift and a mask the
+// second, with exponents too low by 112.
+//
+// Such a vector has every other column of two rows of B. So there are sums of the even and of the
+// odd columns, with even k and odd k in their halves.
 func (a tiler) rowOfHalves(strips int) {
 	sets := 1
 	for sets < 4 && 2*strips*sets < 8 {
@@ -141,7 +144,7 @@ func (a tiler) rowOfHalves(strips int) {
 	a.SUBQ(operand.Imm(2), k)
 	a.JGE(operand.LabelRef("pair"))
 	a.Label("last")
-	a.CMPQ(k, operand.I8(-1)) // a row is left
+	a.CMPQ(k, operand.I8(-1)) // one row is left
 	a.JNE(operand.LabelRef("sums"))
 	a.KNOTW(upper, upper)
 	a.VBROADCASTSS_Z(operand.Mem{Base: A}, upper, x)
@@ -158,7 +161,8 @@ func (a tiler) rowOfHalves(strips int) {
 	a.end()
 }
 
-// sumsOfHalves adds the sets of sums of rowOfHalves, and leaves those of each strip in order in a register.
+// sumsOfHalves adds up the sets of sums of rowOfHalves, and leaves those of each strip, in order,
+// in a register.
 func (a tiler) sumsOfHalves(strips, sets int) {
 	n := 2 * strips * sets
 	w, up, order := a.phys(n+1), a.phys(n+4), a.phys(n+5)

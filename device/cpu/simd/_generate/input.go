@@ -6,21 +6,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileRows is how many rows an input product's tile has (see fused.TileRows).
+// tileRows is the number of rows of an input product's tile (see fused.TileRows).
 const tileRows = 16
 
-// A former forms the tiles of an input product, each of as many rows as half of the registers hold and one
-// vector of columns, among the products of steps: those wait for their weights most of the time, which a
-// core reads from L2 at less than half the rate of its multiply-adds, while a tile has sixteen of these for
-// each vector of weights. Its sums stay in registers from step to step.
+// A former computes the tiles of an input product among the products of steps. A tile is one vector
+// of columns by as many rows as half of the registers hold. Products of steps mostly wait for their
+// weights, which a core reads from L2 at less than half the rate of its multiply-adds. A tile has
+// sixteen multiply-adds for each vector of weights. Its sums stay in registers from step to step.
 type former struct {
 	*asm
 	field func(name string) gotypes.Component
 	sums  []reg.VecVirtual
-	w, in reg.GPVirtual // where the next row of the tile's weights and of what they multiply is, while it goes on
+	w, in reg.GPVirtual // addresses of the next row of the tile's weights and of its inputs, while terms are added
 }
 
-// begin takes a tile up where it was left.
+// begin loads the sums of a tile that was left.
 func (f *former) begin() {
 	at := f.GP64()
 	f.Load(f.field("Sums").Base(), at)
@@ -30,7 +30,7 @@ func (f *former) begin() {
 	}
 }
 
-// end leaves it.
+// end stores the sums of the current tile.
 func (f *former) end() {
 	at := f.GP64()
 	f.Load(f.field("Sums").Base(), at)
@@ -39,7 +39,7 @@ func (f *former) end() {
 	}
 }
 
-// load is ahead of terms of the tile, store after them.
+// load begins a series of terms of the tile, and store ends it.
 func (f *former) load() {
 	f.w, f.in = f.GP64(), f.GP64()
 	f.Load(f.field("RowOfWeights"), f.w)
@@ -61,13 +61,13 @@ func (f *former) term() []func() {
 	return all
 }
 
-// advance goes on to the term after it.
+// advance moves on to the next term.
 func (f *former) advance() {
 	f.ADDQ(operand.Imm(stripBytes), f.w)
 	f.ADDQ(operand.Imm(4*tileRows), f.in)
 }
 
-// last forms what is left after the last step, and then jumps to done.
+// last computes the rest of the tiles after the last step, and then jumps to done.
 func (f *former) last(done string) {
 	n, until := f.GP64(), f.GP64()
 	f.Load(f.field("Count"), n)
@@ -96,7 +96,7 @@ func (f *former) last(done string) {
 	f.Label("formed")
 }
 
-// finish stores a tile all of whose terms are there, and begins the next, if there is one.
+// finish stores a complete tile and begins the next, if there is one.
 func (f *former) finish(label string) {
 	tile, to, by, mask := f.GP64(), f.GP64(), f.GP64(), f.GP32()
 	f.Load(f.field("Tile"), tile)
@@ -127,9 +127,9 @@ func (f *former) finish(label string) {
 	f.Label(label + "idle")
 }
 
-// both adds the products with the next n units of the state with terms of a tile among them, as many
-// multiply-adds of the one as of the other, or three for four. It leaves in n the units that are too few
-// for a term, or all that are left once there is no tile.
+// both adds the products with the next n units of the state, interleaved with terms of a tile: as
+// many multiply-adds of one as of the other, or three for four. It leaves in n the units that are
+// too few for a term, or all units left once there is no tile.
 func (p *products) both(label string, n reg.GPVirtual) {
 	shift := 2 // four units
 	if p.gates == 1 {

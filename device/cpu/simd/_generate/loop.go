@@ -36,14 +36,14 @@ func (a compiler) fieldOf(of, name string) (offset, size int) {
 	return int(sizes.Offsetsof(fields)[at]), int(sizes.Sizeof(s))
 }
 
-// bypass lists what no step of the same loop reads again.
+// bypass lists the kinds of vectors that no later step of the loop reads.
 var bypass = []cell.Kind{cell.Next, cell.Saved, cell.DX, cell.DR}
 
-// prefetch asks, in each pass over a vector of units, for as much of a row that is to come as the
-// program reads of this one. Gates that are read side by side look like no stream to a processor, and
-// what is asked for out of order comes at half the rate: so a row of them is asked for from end to end.
+// prefetch prefetches, in each pass over a vector of units, as much of a later row as the program
+// reads of this one. A processor does not recognise gates that are read side by side as a stream.
+// Prefetches out of order arrive at half the rate, so a row of gates is prefetched from end to end.
 func (a compiler) prefetch(p cell.Program, v, at, i reg.GPVirtual) {
-	refs, _ := p.Vectors() // what it reads, which come first
+	refs, _ := p.Vectors() // vectors that it reads come first
 	ahead, size := a.vectorField("Ahead")
 	pace, _ := a.vectorField("Pace")
 	beside, _ := a.vectorField("Beside")
@@ -69,7 +69,7 @@ func (a compiler) prefetch(p cell.Program, v, at, i reg.GPVirtual) {
 	}
 }
 
-// sideBySide counts the vectors that lie next to each other from ref on, as package fused does.
+// sideBySide counts the adjacent vectors from ref on, like SideBySide of package fused.
 func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 	switch ref.Kind {
 	case cell.DOut, cell.Prev, cell.Next:
@@ -89,13 +89,13 @@ func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 	return n
 }
 
-// loop compiles one routine: for each row of each step a loop over vectors of units, from the first one
-// to the last, way 1, or the other way round, -1.
+// loop compiles one routine: for each row of each step, a loop over vectors of units. way is 1 to
+// go from the first to the last, and -1 for the opposite.
 func (a compiler) loop(r routine) {
 	refs, place := catalog.Vectors(r.program), places(r.program)
 	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream, way int, packs []Pack)",
 		r.describe("over n units of each row of each step. Of v it takes")...)
-	if a.wide() { // there are few, and each is live throughout
+	if a.wide() { // mask registers are few, and each would be live throughout
 		a.shared = a.K()
 	}
 	v := a.Load(a.Param("v").Base(), a.GP64()).(reg.GPVirtual)
@@ -166,11 +166,12 @@ func (a compiler) loop(r routine) {
 	a.JMP(operand.LabelRef("step"))
 	a.packed(r.program, v, at, rows)
 	a.Label("done")
-	a.SFENCE() // orders what has bypassed the caches before the stores that announce it
+	a.SFENCE() // orders stores that bypass the caches before the stores that announce them
 	a.end()
 }
 
-// storing returns what stores a vector. Where stream is not 0, some bypass the caches.
+// storing returns a function that stores a vector. If stream is not 0, some vectors bypass the
+// caches.
 func (a compiler) storing(stream reg.GPVirtual, vector func(cell.Ref) operand.Mem) func(reg.VecVirtual, cell.Ref) {
 	stores := 0
 	return func(x reg.VecVirtual, ref cell.Ref) {

@@ -1,6 +1,6 @@
 // Command generate writes the assembly of package simd and the declarations that go with it.
 //
-// It is run by go generate with the folder of the package. Offsets of struct fields come from the
+// go generate runs it with the folder of the package. Offsets of struct fields come from the
 // packages' own tile.go and vector.go, so that assembly and Go cannot drift apart.
 package main
 
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// A part is one assembly file per level.
+// A part is a set of functions, written to one assembly file per level.
 type part struct {
 	name string
 	emit func(*asm)
@@ -127,7 +127,7 @@ func declarations(name, file string) (*types.Package, error) {
 	return c.Check(name, set, []*ast.File{f}, nil)
 }
 
-// writeStubs declares every assembly function, and what tables adds.
+// writeStubs writes the declarations of all assembly functions, and the tables.
 func writeStubs(file, pkg string, fns []*ir.Function, tables func(*bytes.Buffer)) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "// %s\n\n//go:build amd64 && !noasm\n\npackage %s\n", config().GeneratedWarning(), pkg)
@@ -149,7 +149,7 @@ func writeStubs(file, pkg string, fns []*ir.Function, tables func(*bytes.Buffer)
 	return os.WriteFile(file, src, 0o644)
 }
 
-// kernelTables gathers the tile and dot kernels.
+// kernelTables writes the tables of tile and dot kernels.
 func kernelTables(b *bytes.Buffer) {
 	for _, l := range levels {
 		fmt.Fprintf(b, "\n// tiles%s returns the kernels by format.\nfunc tiles%s() (t [formats]tileTable) {\n", l.name, l.name)
@@ -178,7 +178,8 @@ func kernelTables(b *bytes.Buffer) {
 	}
 }
 
-// programTables finds the assembly of a program by its cell and pass, with the hash of what it was written for.
+// programTables writes the tables that map a cell and a pass to assembly, with the hash of the
+// program that it was written for.
 func programTables(b *bytes.Buffer) {
 	for _, t := range []struct {
 		name, function string

@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// elements writes functions of single elements, a vector of them at a time.
+// elements writes element-wise functions, a vector at a time.
 type elements struct{ *asm }
 
 // exp(x) = 2ⁿ·exp(r) with n = round(x·log₂e) and |r| ≤ ln(2)/2, after Cody and Waite; exp(r) - 1 = r + r²·P(r).
@@ -18,7 +18,7 @@ const (
 	log2e  = float32(math.Log2E)
 	ln2Hi  = float32(math.Ln2)
 	ln2Lo  = float32(math.Ln2 - float64(ln2Hi))
-	magic  = float32(3 << 22) // adding it rounds to an integer, which is left in the low bits
+	magic  = float32(3 << 22) // adding it rounds to an integer, which ends up in the low bits
 	expMax = float32(89)      // exp overflows below it
 	expMin = float32(-105)    // exp underflows to 0 above it
 	tanMin = float32(-20)     // exp(-40) - 1 rounds to -1
@@ -49,7 +49,7 @@ func bs(fs ...float32) (u []uint32) {
 
 var reduceConsts = append(bs(log2e, ln2Hi, ln2Lo, magic, 1), bs(expPoly...)...)
 
-// split returns n as a float, n + magic, and r, which takes the place of x.
+// split returns n as a float, n + magic, and r, which overwrites x.
 func (a elements) split(x reg.VecVirtual) (n, shifted, r reg.VecVirtual) {
 	shifted = a.load(a.float(magic))
 	a.VFMADD231PS(a.float(log2e), x, shifted)
@@ -87,7 +87,7 @@ func (a elements) exp(x reg.VecVirtual) reg.VecVirtual {
 		a.VSCALEFPS(n, p, p)
 		return p
 	}
-	// 2ⁿ in two factors, for n may be beyond the exponents of normal numbers.
+	// 2ⁿ in two factors, since n may be beyond the exponents of normal numbers.
 	i := a.do(a.VPSUBD, a.bits(bitsMagic), shifted)
 	half := a.vec()
 	a.VPSRAD(operand.U8(1), i, half)
@@ -97,7 +97,7 @@ func (a elements) exp(x reg.VecVirtual) reg.VecVirtual {
 	return p
 }
 
-// clampLow returns max(x, low), NaN if x is NaN.
+// clampLow returns max(x, low), or NaN if x is NaN.
 func (a elements) clampLow(x operand.Op, low float32) reg.VecVirtual {
 	v := a.load(a.float(low))
 	a.VMAXPS(x, v, v)
@@ -140,7 +140,8 @@ func (a elements) xor(x, y operand.Op) reg.VecVirtual {
 	return a.do(a.VXORPS, x, y)
 }
 
-// The functions that programs are made of. Each returns a fresh register and leaves its operands alone.
+// The functions that programs consist of. Each returns a fresh register and does not change its
+// operands.
 
 func (a elements) mathExp(x operand.Op) reg.VecVirtual {
 	x = a.clampLow(x, expMin)
@@ -166,9 +167,9 @@ func (a elements) mathSigmoid(x operand.Op) reg.VecVirtual {
 	return a.divide(num, d)
 }
 
-// mathTanh is h/(1+h), the sign put back, with h = (exp(-2|x|) - 1)/2, which keeps the relative precision near 0.
-// exp(-2|x|) = 2ⁿ·exp(2r) with |r| ≤ ln(2)/4, and so h = 2ⁿ·(exp(2r)-1)/2 + (2ⁿ-1)/2, where
-// (exp(2r)-1)/2 = r + r²·2P(2r).
+// mathTanh is h/(1+h) with the sign of x, where h = (exp(-2|x|) - 1)/2, which keeps the relative
+// precision near 0. exp(-2|x|) = 2ⁿ·exp(2r) with |r| ≤ ln(2)/4, and so h = 2ⁿ·(exp(2r)-1)/2 +
+// (2ⁿ-1)/2, where (exp(2r)-1)/2 = r + r²·2P(2r).
 func (a elements) mathTanh(x operand.Op) reg.VecVirtual {
 	r := a.clampLow(a.or(a.bits(bitsSign), x), tanMin)
 	shifted := a.load(a.float(tanMagic))
@@ -187,7 +188,7 @@ func (a elements) mathTanh(x operand.Op) reg.VecVirtual {
 	d := a.do(a.VADDPS, a.float(1), h)
 	q := a.divide(h, d)
 	if a.wide() {
-		const select3 = 0xd8 // where the mask is set x, else q
+		const select3 = 0xd8 // x where the mask is set, otherwise q
 		a.VPTERNLOGD(operand.U8(select3), a.bits(bitsSign), x, q)
 		return q
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A mover writes what moves and converts matrices.
+// A mover writes the kernels that move and convert matrices.
 type mover struct{ halves }
 
 func moves(a *asm) {
@@ -19,7 +19,7 @@ func moves(a *asm) {
 	m.widenAll()
 }
 
-// stream writes the copy that goes past the caches.
+// stream writes the copy that bypasses the caches.
 func (a mover) stream() {
 	a.begin("stream", "(dst, src []float32)",
 		"copies src to dst with stores that bypass the caches. dst starts at a multiple of 64 bytes; its length is a multiple of 64.")
@@ -131,7 +131,8 @@ func (a mover) transpose() {
 	a.end()
 }
 
-// narrow writes the rounding of floats to formats of 16 bits, StripWidth of them at a time, in BF16 twice as many while there are.
+// narrow writes the rounding of floats to formats of 16 bits, StripWidth at a time. In BF16 it
+// takes twice as many, while there are enough.
 func (a mover) narrow() {
 	for _, format := range formats[1:] {
 		a.begin("narrow"+format, "(dst, src []float32)",
@@ -159,7 +160,7 @@ func (a mover) narrow() {
 		a.SUBQ(operand.Imm(16), n)
 		a.JLT(operand.LabelRef("done"))
 		a.Label("loop")
-		var words []reg.VecVirtual // of 32 bits
+		var words []reg.VecVirtual // words of 32 bits
 		for i := range vectors {
 			x := a.load(from(i))
 			if format == "F16" {
@@ -186,7 +187,8 @@ func (a mover) narrow() {
 	}
 }
 
-// pairsOfRows repeats body for each pair of rows of n floats, and moves on by both rows of floats and their halves.
+// pairsOfRows repeats body for each pair of rows of n floats. It advances floats by both rows, and
+// halves by their halves.
 func (a mover) pairsOfRows(n, floats, halves reg.GPVirtual, body func()) {
 	a.SUBQ(operand.Imm(32), n)
 	a.JLT(operand.LabelRef("odd"))
@@ -200,7 +202,7 @@ func (a mover) pairsOfRows(n, floats, halves reg.GPVirtual, body func()) {
 	a.ADDQ(operand.Imm(32), n)
 }
 
-// widenAll writes the inverse.
+// widenAll writes the inverse of narrow.
 func (a mover) widenAll() {
 	for _, format := range formats[1:] {
 		a.begin("widen"+format, "(dst, src []float32)",
@@ -241,13 +243,14 @@ func (a mover) widenAll() {
 	}
 }
 
-// Constants of upperHalf: just below half of the last bit kept, and the bit that makes a NaN quiet.
+// Constants of upperHalf: just below half of the last bit that is kept, and the bit that makes a
+// NaN quiet.
 const (
 	bitsHalf  = 0x7fff
 	bitsQuiet = 0x40
 )
 
-// upperHalf rounds floats to their upper halves, to even in the middle; NaN stays NaN.
+// upperHalf rounds floats to their upper halves, with ties to even. NaN stays NaN.
 func (a halves) upperHalf(x reg.VecVirtual) reg.VecVirtual {
 	top := a.do(a.VPSRLD, operand.U8(16), x)
 	v, nan := a.vec(), a.vec()

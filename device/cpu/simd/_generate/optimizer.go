@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A rule is a step of an optimiser: it changes slices by grad and by the coefficients that
-// package simd numbers.
+// A rule is a step of an optimiser: it changes slices by grad and by the coefficients of package
+// simd.
 type rule struct {
 	name    string
 	loop    string   // the Go loop, for the comment
@@ -19,7 +19,7 @@ type rule struct {
 	body    func(a elements, v []reg.VecVirtual, g reg.VecVirtual, by map[int]reg.VecVirtual)
 }
 
-// The coefficients, as package simd numbers them.
+// The coefficients, in the order of package simd.
 const (
 	byScale = iota
 	byRate
@@ -60,7 +60,7 @@ var rules = []rule{
 		}},
 }
 
-// rootOf returns √x of x that is not negative; where x is infinite, it may be that of the largest number.
+// rootOf returns √x for x ≥ 0. If x is infinite, it may return the root of the largest number.
 func (a elements) rootOf(x reg.VecVirtual) reg.VecVirtual {
 	if !a.wide() {
 		v := a.vec()
@@ -68,8 +68,8 @@ func (a elements) rootOf(x reg.VecVirtual) reg.VecVirtual {
 		return v
 	}
 	const greater = 0x1e // _CMP_GT_OQ
-	// 1/√x within 2⁻¹⁴ and one Newton step, within 2⁻²⁷: a third of the cycles of a root. 1/√0 is
-	// taken for 0.
+	// 1/√x within 2⁻¹⁴ and one Newton step, within 2⁻²⁷: a third of the cycles of a root. 1/√0
+	// becomes 0.
 	most, k, y := a.load(a.float(math.MaxFloat32)), a.K(), a.vec()
 	a.VMINPS(x, most, most)
 	a.VCMPPS(operand.U8(greater), a.float(0), most, k)
@@ -90,7 +90,7 @@ func optimizers(a *asm) {
 	}
 }
 
-// step writes the loop of a rule. Denormal numbers are zeros in it: moments that nothing adds to
+// step writes the loop of a rule. It treats denormal numbers as zeros: moments that nothing adds to
 // decay to such numbers and stay there, and each would cost over a hundred cycles.
 func (a stepper) step(r rule) {
 	params := append(append([]string{}, r.changes...), "grad")
@@ -144,8 +144,8 @@ func (a stepper) step(r rule) {
 	a.end()
 }
 
-// masked returns how the last n elements, fewer than a vector, are loaded, with zeros behind them,
-// and stored.
+// masked returns functions that load and store the last n elements, fewer than a vector. Loads pad
+// with zeros.
 func (a stepper) masked(n reg.GPVirtual) (load func(operand.Mem) reg.VecVirtual, store func(reg.VecVirtual, operand.Mem)) {
 	if a.wide() {
 		k := a.tailMask(n)
@@ -163,7 +163,7 @@ func (a stepper) masked(n reg.GPVirtual) (load func(operand.Mem) reg.VecVirtual,
 	}, func(v reg.VecVirtual, m operand.Mem) { a.VMASKMOVPS(v, mask, m) }
 }
 
-// flushDenormals has denormal operands and results be zeros, until the code that it returns.
+// flushDenormals makes denormal operands and results zeros, until the code that restore writes.
 func (a stepper) flushDenormals() (restore func()) {
 	const flush = 1<<15 | 1<<6 // FTZ, DAZ
 	local := a.AllocLocal(8)

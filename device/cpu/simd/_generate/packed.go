@@ -9,16 +9,17 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// ifPacked jumps where rows are so short that a vector takes several.
+// ifPacked jumps if rows are packed: so short that a vector holds several.
 func (a compiler) ifPacked(to string) {
 	packs := a.Load(a.Param("packs").Base(), a.GP64())
 	a.TESTQ(packs, packs)
 	a.JNZ(operand.LabelRef(to))
 }
 
-// packed emits the program for a group of short rows that fill one vector together. Vectors of states have them
-// one after the other. Of gates, of what is saved and of their gradients each row is loaded and stored by itself:
-// its lanes are masked, and its address is such that they are its own.
+// packed emits the program for a group of short rows that fill one vector together. Vectors of
+// states have their rows one after another. Rows of gates, of saved values and of their gradients
+// are loaded and stored one by one: with a mask for the row's lanes, and at an address at which
+// they match the row.
 func (a compiler) packed(p cell.Program, v, at, rows reg.GPVirtual) {
 	a.Label("packed")
 	_, size := a.fieldOf("Pack", "Rows")
@@ -45,11 +46,11 @@ type packer struct {
 	compiler
 	v, at, pack reg.GPVirtual
 	place       map[cell.Ref]int
-	all, row    reg.OpmaskVirtual // the lanes of all rows and of one, where there are such registers
+	all, row    reg.OpmaskVirtual // the lanes of all rows, and of one row, if the level has mask registers
 	labels      int
 }
 
-// apart reports whether other vectors lie between the rows of one of kind k.
+// apart reports whether other vectors lie between the rows of a vector of kind k.
 func apart(k cell.Kind) bool {
 	switch k {
 	case cell.X, cell.R, cell.Saved, cell.DX, cell.DR:
@@ -58,7 +59,7 @@ func apart(k cell.Kind) bool {
 	return false
 }
 
-// base is the address of a vector.
+// base returns the address of a vector.
 func (k *packer) base(ref cell.Ref) reg.GPVirtual {
 	base := k.GP64()
 	k.MOVQ(operand.Mem{Base: k.at, Disp: 8 * k.place[ref]}, base)
@@ -113,13 +114,14 @@ func (k *packer) store(x reg.VecVirtual, ref cell.Ref) {
 	}
 }
 
-// lanes is where the lanes of all rows are.
+// lanes returns the address of the lanes of all rows.
 func (k *packer) lanes() operand.Mem {
 	lanes, _ := k.fieldOf("Pack", "Lanes")
 	return operand.Mem{Base: k.pack, Disp: lanes}
 }
 
-// each emits body for the lanes of each row, the first one and the others, with base such that they are that row's.
+// each emits body for the first row, and in a loop for the other rows. mask has the row's lanes,
+// and base is the address at which they match the row.
 func (k *packer) each(ref cell.Ref, base reg.GPVirtual, body func(mask operand.Op, first bool)) {
 	name, entry := "Bits", 4
 	if !k.wide() {

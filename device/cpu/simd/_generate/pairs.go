@@ -6,11 +6,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pairs reports whether the level has kernels with instructions of AVX512-BF16. Only kernels that a level above it
-// asks for run them.
+// pairs reports whether the level has kernels with instructions of AVX512-BF16. They run only if a
+// higher level of package simd is chosen.
 func (l level) pairs() bool { return l.width == 16 }
 
-// tilesOfPairs writes what multiplies BF16 by VDPBF16PS, and what rounds to it.
+// tilesOfPairs writes the kernels that multiply BF16 by VDPBF16PS, and the rounding to BF16.
 func tilesOfPairs(a *asm) {
 	if !a.pairs() {
 		return
@@ -27,7 +27,7 @@ func empty(a *asm) bool {
 	return err == nil && len(f.Functions()) == 0
 }
 
-// A pairer writes instructions that Go's assembler lacks.
+// A pairer writes instructions that Go's assembler does not support.
 type pairer struct{ *asm }
 
 // Opcodes and prefixes of EVEX instructions of map 0F38.
@@ -38,8 +38,8 @@ const (
 	prefixF2     = 3
 )
 
-// evex writes an instruction of three registers of 512 bits by its bytes. dst, x and y are the instruction's operands in
-// Intel's order.
+// evex writes, as bytes, an instruction on three registers of 512 bits. dst, x and y are its
+// operands in Intel's order.
 func (a pairer) evex(prefix, op byte, dst, x, y reg.Physical) {
 	d, v, m := byte(dst.PhysicalIndex()), byte(x.PhysicalIndex()), byte(y.PhysicalIndex())
 	inverted := func(bit byte) byte { return bit&1 ^ 1 }
@@ -55,8 +55,8 @@ func (a pairer) evex(prefix, op byte, dst, x, y reg.Physical) {
 // dot adds to each float of sum the two products of the pairs of BF16 in x and y.
 func (a pairer) dot(x, y, sum reg.Physical) { a.evex(prefixF3, opDotPairs, sum, x, y) }
 
-// roundPairs rounds the floats of low and high to the lower and the upper half of dst, to even in the middle; denormal ones
-// become zero.
+// roundPairs rounds the floats of low and high to the lower and the upper half of dst, with ties to
+// even. Denormal numbers become zero.
 func (a pairer) roundPairs(low, high, dst reg.Physical) {
 	a.evex(prefixF2, opRoundPairs, dst, high, low)
 }

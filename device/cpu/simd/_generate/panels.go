@@ -10,9 +10,10 @@ import (
 	"rnnbench/device/cpu/simd/amx/program"
 )
 
-// Go's assembler and avo know no tile instructions, so panels are written as text, with those instructions in bytes.
+// Go's assembler and avo do not support tile instructions, so panels are written as text, with
+// these instructions as bytes.
 
-// A gpr is a general register, by its number in instructions.
+// A gpr is the number of a general register in instructions.
 type gpr int
 
 const (
@@ -21,7 +22,7 @@ const (
 	dx
 	bx
 	_ // SP
-	_ // BP, which would need a displacement as a base
+	_ // BP: as a base it would need a displacement
 	si
 	di
 	r8
@@ -29,24 +30,24 @@ const (
 	r10
 	r11
 	r12
-	_ // R13, likewise
+	_ // R13: the same
 	r14
 	r15
 )
 
-// What registers hold.
+// The use of registers.
 const (
 	strideA = r9
 	strideB = r10
 	strideC = r11
-	stepB   = di // from step to step, within a block
+	stepB   = di // bytes from step to step within a block
 	blockA  = r14
 	blockC  = r15
 )
 
 var (
-	baseA = []gpr{ax, cx}         // of each tile of rows
-	baseB = []gpr{bx, dx, si, r8} // of each strip
+	baseA = []gpr{ax, cx}         // per tile of rows
+	baseB = []gpr{bx, dx, si, r8} // per strip
 )
 
 func (r gpr) String() string {
@@ -70,21 +71,21 @@ func (w *panelWriter) raw(text string, code ...byte) {
 	w.line(" // %s", text)
 }
 
-// vex is the prefix of three bytes of the tile instructions: map 0F38, 128 bits, with the registers' upper bits and the
-// operand v inverted.
+// vex returns the prefix of three bytes of the tile instructions: map 0F38, 128 bits, with the
+// registers' upper bits and the operand v inverted.
 func vex(pp byte, v int, x, b gpr) []byte {
 	inverted := func(r gpr) byte { return byte(r>>3)&1 ^ 1 }
 	return []byte{0xc4, 1<<7 | inverted(x)<<6 | inverted(b)<<5 | 2, byte(^v&0xf)<<3 | pp}
 }
 
-// The values of pp for prefixes.
+// Values of pp.
 const (
 	ppNone = 0
 	ppF3   = 2
 	ppF2   = 3
 )
 
-// move writes TILELOADD or TILESTORED, of rows that are stride bytes apart.
+// move writes TILELOADD or TILESTORED, with rows that are stride bytes apart.
 func (w *panelWriter) move(text string, pp byte, tile int, base, stride gpr) {
 	code := append(vex(pp, 0, stride, base), 0x4b, byte(tile)<<3|4, byte(stride&7)<<3|byte(base&7))
 	w.raw(fmt.Sprintf("%s tmm%d, [%v+%v]", text, tile, base, stride), code...)
@@ -105,8 +106,8 @@ func (w *panelWriter) configure(base gpr) {
 
 func (w *panelWriter) release() { w.raw("TILERELEASE", append(vex(ppNone, 0, 0, 0), 0x49, 0xc0)...) }
 
-// instr writes one instruction of a program. Sums are moved with the bases of their rows in the registers that A has
-// while it steps.
+// instr writes one instruction of a program. Moves of sums use the registers that hold the bases of
+// A during steps.
 func (w *panelWriter) instr(in program.Instr) {
 	switch in.Op {
 	case program.Zero:
@@ -126,7 +127,7 @@ func (w *panelWriter) instr(in program.Instr) {
 	}
 }
 
-// sums addresses a tile of C in AX.
+// sums writes code that sets AX to the address of a tile of C.
 func (w *panelWriter) sums(in program.Instr) {
 	w.line("\tMOVQ %v, AX", blockC)
 	if in.Tile > 0 {
@@ -211,7 +212,7 @@ func (w *panelWriter) all(code []program.Instr) {
 	}
 }
 
-// peak writes products of registers alone.
+// peak writes a loop of products on registers alone.
 func (w *panelWriter) peak() {
 	w.line("\n// func peak(n int, config *Config)")
 	w.line("TEXT ·peak(SB), NOSPLIT, $0-16")

@@ -8,13 +8,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A function of slices: each element of dst, or the result, from the elements of the operands.
+// A function of slices computes each element of dst, or the result, from the elements of the
+// operands.
 type function struct {
 	name   string
 	loop   string   // the Go loop, for the comment
-	out    bool     // has dst
+	out    bool     // it writes dst
 	in     []string // operands
-	scalar bool     // has a scalar s
+	scalar bool     // it takes a scalar s
 	consts []uint32
 	body   func(a elements, in []operand.Op, s operand.Op) operand.Op
 	reduce reduction
@@ -107,15 +108,15 @@ func (a elements) reluGrad(dy, y operand.Op) reg.VecVirtual {
 	return v
 }
 
-// root returns √x, 0 where x is below 0.
+// root returns √x, or 0 if x < 0.
 func (a elements) root(x operand.Op) reg.VecVirtual {
 	v := a.clampLow(x, 0)
 	a.VSQRTPS(v, v)
 	return v
 }
 
-// softplusGrad returns dy·(1 - exp(-y)), by t = tanh(y/2): 1 - exp(-y) = 2t/(1+t), which keeps the
-// relative precision near 0.
+// softplusGrad returns dy·(1 - exp(-y)). With t = tanh(y/2), 1 - exp(-y) = 2t/(1+t), which keeps
+// the relative precision near 0.
 func (a elements) softplusGrad(dy, y operand.Op) reg.VecVirtual {
 	t := a.mathTanh(a.do(a.VMULPS, a.float(.5), y))
 	d := a.do(a.VADDPS, a.float(1), t)
@@ -143,7 +144,7 @@ func pointwise(a *asm) {
 	}
 }
 
-// params are the slices of f.
+// params returns the names of the slices of f.
 func (f *function) params() []string {
 	if f.out {
 		return append([]string{"dst"}, f.in...)

@@ -8,21 +8,22 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// products are those of some vectors of units with the state: sums of gates vectors each, in some sets.
+// products writes the products of some vectors of units with the state: a sum per gate and vector,
+// in one or several sets.
 type products struct {
 	*asm
 	gates  int
 	field  func(name string) gotypes.Component
-	former *former // of an input product's tiles; nil: the level has no registers for them
+	former *former // computes an input product's tiles; nil: the level has too few registers
 
 	vectors int
 	sums    [][]reg.VecVirtual // set by set, vector by vector
 	weights []reg.GPVirtual    // per gate, its first strip
-	at      []reg.GPVirtual    // what comes next: of the strip of each vector, in bytes from there on
-	h       reg.GPVirtual      // and of the state
+	at      []reg.GPVirtual    // per vector, offset in bytes of the next weights in its strip
+	h       reg.GPVirtual      // address of the next unit of the state
 }
 
-// begin is ahead of products of so many vectors of units from i on.
+// begin begins the products of so many vectors of units from i on.
 func (p *products) begin(i reg.GPVirtual, vectors int) {
 	table, unit, at := p.GP64(), p.GP64(), p.GP64()
 	p.weights, p.sums, p.vectors = nil, nil, vectors
@@ -60,12 +61,12 @@ func (p *products) begin(i reg.GPVirtual, vectors int) {
 	}
 }
 
-// zero sets sums to zero from a set on.
+// zero sets the sums to zero, from a set on.
 func (p *products) zero(from int) {
 	for _, v := range p.sums[from:] {
 		for g := range v {
 			if p.wide() {
-				p.VPSUBD(v[g], v[g], v[g]) // which avo knows to read nothing, unlike VPXORD
+				p.VPSUBD(v[g], v[g], v[g]) // avo knows that it reads nothing, unlike VPXORD
 			} else {
 				p.asm.zero(v[g])
 			}
@@ -73,7 +74,7 @@ func (p *products) zero(from int) {
 	}
 }
 
-// skip leaves n units of the state out, and overwrites n.
+// skip skips n units of the state, and overwrites n.
 func (p *products) skip(n reg.GPVirtual) {
 	p.LEAQ(operand.Mem{Base: p.h, Index: n, Scale: 4}, p.h)
 	p.SHLQ(operand.U8(6), n)
@@ -82,7 +83,8 @@ func (p *products) skip(n reg.GPVirtual) {
 	}
 }
 
-// row addresses the weights of a gate and a vector of units that u units on of the state multiply.
+// row returns the address of weights: of gate g and vector v of units, for the state's u-th unit
+// from here.
 func (p *products) row(u, g, v int) operand.Mem {
 	m := operand.Mem{Base: p.weights[g], Index: p.at[0], Scale: 1, Disp: stripBytes * u}
 	switch {
@@ -94,7 +96,7 @@ func (p *products) row(u, g, v int) operand.Mem {
 	return m
 }
 
-// terms returns the instructions that add the products with so many units of the state.
+// terms returns the instructions that add the products with the next units of the state.
 func (p *products) terms(units int) []func() {
 	var all []func()
 	for u := range units {
@@ -109,7 +111,7 @@ func (p *products) terms(units int) []func() {
 	return all
 }
 
-// advance goes on by so many units of the state.
+// advance moves on by so many units of the state.
 func (p *products) advance(units int) {
 	p.ADDQ(operand.Imm(uint64(4*units)), p.h)
 	for _, r := range p.at {
@@ -145,7 +147,8 @@ func (p *products) add(label string, n reg.GPVirtual) {
 	p.Label(label + "added")
 }
 
-// far is how many vectors of units are computed at once by weights that the nearest cache does not hold.
+// far returns how many vectors of units are computed at once if the nearest cache does not hold the
+// weights.
 func (p *products) far() int {
 	if p.gates == 1 {
 		return 2
@@ -153,7 +156,7 @@ func (p *products) far() int {
 	return 1
 }
 
-// sum adds the sets and returns the sums.
+// sum adds up the sets and returns the sums.
 func (p *products) sum() []reg.VecVirtual {
 	for s := len(p.sums) / 2; s >= 1; s /= 2 {
 		for i := range s {
@@ -165,15 +168,15 @@ func (p *products) sum() []reg.VecVirtual {
 	return p.sums[0]
 }
 
-// part is where the sums over a band's own units are kept for the vectors of units from i on.
+// part returns the address of the sums over a band's own units, for the vectors of units from i on.
 func (p *products) part(i reg.GPVirtual) operand.Mem {
 	m, at := p.Load(p.field("Part").Base(), p.GP64()).(reg.GPVirtual), p.GP64()
 	p.IMUL3Q(operand.U8(uint8(4*p.gates)), i, at)
 	return operand.Mem{Base: m, Index: at, Scale: 1}
 }
 
-// rest returns the whole products of so many vectors of units from i on, with terms added to those of a gate
-// and a vector.
+// rest returns the complete products of so many vectors of units from i on. terms returns what to
+// add to those of a gate and a vector.
 func (p *products) rest(label string, i reg.GPVirtual, vectors int, terms func(gate, of int) []operand.Mem) []map[cell.Ref]reg.VecVirtual {
 	p.begin(i, vectors)
 	part := p.part(i)

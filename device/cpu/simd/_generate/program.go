@@ -24,7 +24,7 @@ type routine struct {
 	keys    []catalog.Key
 }
 
-// docs say what a pass is, ahead of the name of a cell.
+// docs describes each pass, to precede the name of a cell.
 var docs = map[catalog.Pass]string{
 	catalog.Inference:       "the inference pass of ",
 	catalog.Forward:         "the forward pass of ",
@@ -33,7 +33,7 @@ var docs = map[catalog.Pass]string{
 	catalog.ComposeBackward: "what composes steps of the backward pass of ",
 }
 
-// routines lists the programs of entries, each once.
+// routines lists the distinct programs of entries.
 func routines(entries []catalog.Entry, suffix string) []routine {
 	var all []routine
 	for _, e := range entries {
@@ -48,7 +48,7 @@ func routines(entries []catalog.Entry, suffix string) []routine {
 	return all
 }
 
-// camel is the name of a cell in that of a function.
+// camel returns a cell's name as part of a function's name.
 func camel(cell string) string {
 	name := ""
 	for i, part := range strings.FieldsFunc(cell, func(r rune) bool { return r == '-' || r == ' ' }) {
@@ -60,7 +60,7 @@ func camel(cell string) string {
 	return name
 }
 
-// places are where a routine finds its vectors.
+// places returns the index of each vector in a routine's operands.
 func places(p cell.Program) map[cell.Ref]int {
 	place := map[cell.Ref]int{}
 	for i, ref := range catalog.Vectors(p) {
@@ -69,7 +69,7 @@ func places(p cell.Program) map[cell.Ref]int {
 	return place
 }
 
-// describe is the comment of a routine that runs over what is said.
+// describe returns the comment of a routine. over says what it runs over.
 func (r *routine) describe(over string) []string {
 	var names []string
 	for _, ref := range catalog.Vectors(r.program) {
@@ -92,8 +92,8 @@ func programs(a *asm) {
 	}
 }
 
-// program compiles one routine: a loop over vectors of units, in which all that the program
-// computes stays in registers.
+// program compiles one routine: a loop over vectors of units that keeps all intermediate values in
+// registers.
 func (a compiler) program(r routine) {
 	place := places(r.program)
 	a.begin(r.name, "(v [][]float32, n int)", r.describe("over n units. Of v it takes")...)
@@ -135,7 +135,7 @@ func (a compiler) tail(p cell.Program, n reg.GPVirtual, known map[cell.Ref]reg.V
 			return v
 		}, func(v reg.VecVirtual, ref cell.Ref) { a.VMOVUPS(v, k, at(ref)) })
 	} else {
-		mask := a.tailMaskAt(n) // loaded anew each time, for want of registers
+		mask := a.tailMaskAt(n) // loaded again each time, since there are too few registers
 		a.straight(p, known, func(ref cell.Ref) reg.VecVirtual {
 			v := a.load(mask)
 			a.VMASKMOVPS(at(ref), v, v)
@@ -146,8 +146,8 @@ func (a compiler) tail(p cell.Program, n reg.GPVirtual, known map[cell.Ref]reg.V
 	}
 }
 
-// straight emits the instructions once. Vectors that are known are in registers; with few registers,
-// others are loaded again at each use.
+// straight emits the instructions once. Vectors in known are in registers. With few registers,
+// other vectors are loaded again at each use.
 func (a compiler) straight(p cell.Program, known map[cell.Ref]reg.VecVirtual, load func(cell.Ref) reg.VecVirtual, store func(reg.VecVirtual, cell.Ref)) {
 	value := map[cell.Ref]reg.VecVirtual{}
 	maps.Copy(value, known)
@@ -222,8 +222,8 @@ func (a elements) apply(op cell.Op, x, y operand.Op) reg.VecVirtual {
 	panic(fmt.Sprintf("no assembly for %v", op))
 }
 
-// programConsts lists the constants of p, in order and each once. Those of softplus and of
-// slopes stay in memory, since there are too few registers for all. So do those of tanh beside softplus.
+// programConsts lists the distinct constants of p, in order. Those of softplus and of slopes stay
+// in memory, since there are too few registers. So do those of tanh if there is a softplus.
 func programConsts(p cell.Program) []uint32 {
 	var all []uint32
 	crowded := slices.ContainsFunc(p, func(in cell.Instr) bool { return in.Op == cell.Softplus })

@@ -17,9 +17,9 @@ func recurrences(a *asm) {
 	}
 }
 
-// recurrence compiles one routine with its products: for each step a loop over vectors of units, whose
-// products with the state before the step stay in registers for the program. What a band of units adds
-// to its own products comes first, while the other bands' states are on their way.
+// recurrence compiles one routine with its products: for each step, a loop over vectors of units.
+// The products with the state before the step stay in registers for the program. A band's products
+// with its own units come first, while the other bands' states are on their way.
 func (a compiler) recurrence(r routine) {
 	refs := catalog.Vectors(r.program)
 	gates := 0
@@ -65,7 +65,7 @@ func (p *products) last(done string) {
 	p.JEQ(operand.LabelRef(done))
 }
 
-// ownFirst forms the parts of the products that a band of units adds to its own, and waits for the others.
+// ownFirst computes the products of a band with its own units, and then waits for the other bands.
 func (p *products) ownFirst(i, n reg.GPVirtual) {
 	p.Load(p.field("Own").Field("N"), n)
 	p.TESTQ(n, n)
@@ -91,7 +91,8 @@ func (p *products) ownFirst(i, n reg.GPVirtual) {
 	p.await()
 }
 
-// blocks calls body for as many vectors at once as there are left.
+// blocks calls body for two vectors at once if Pairs says so, and then for single vectors, while
+// enough units are left.
 func (p *products) blocks(label string, i, n reg.GPVirtual, body func(label string, vectors int)) {
 	p.XORQ(i, i)
 	p.Load(p.field("Units"), n)
@@ -123,14 +124,14 @@ func (p *products) unlessLeft(n reg.GPVirtual, to string) {
 	p.JZ(operand.LabelRef(to))
 }
 
-// units runs the program over all units of a step, each behind its products.
+// units runs the program over all units of a step, after their products.
 func (a compiler) units(program cell.Program, p *products, at, i, n reg.GPVirtual) {
 	place := places(program)
 	vector := func(of int) func(cell.Ref) operand.Mem {
 		return func(ref cell.Ref) operand.Mem {
 			base := a.GP64()
 			a.MOVQ(operand.Mem{Base: at, Disp: 8 * place[ref]}, base)
-			if !a.wide() && ref.Kind == cell.X && of == 0 { // with vectors of a line it costs as much as it saves
+			if !a.wide() && ref.Kind == cell.X && of == 0 { // with vectors of a whole line it costs as much as it saves
 				p.askFor(base, i, place[ref])
 			}
 			return operand.Mem{Base: base, Index: i, Scale: 4, Disp: 4 * a.width * of}
@@ -148,7 +149,7 @@ func (a compiler) units(program cell.Program, p *products, at, i, n reg.GPVirtua
 			}
 			return terms
 		})
-		spill := !a.wide() && p.gates > 1 // the program takes their registers
+		spill := !a.wide() && p.gates > 1 // the program needs their registers
 		if spill {
 			p.spill(sums[1:])
 		}
@@ -166,8 +167,8 @@ func (a compiler) units(program cell.Program, p *products, at, i, n reg.GPVirtua
 	a.tail(program, n, sums[0], vector(0))
 }
 
-// askFor asks for the line of unit i of a vector at the next step. Where a worker runs one of many sequences, steps lie
-// further apart than processors look ahead by themselves.
+// askFor prefetches the line of unit i of a vector at the next step. If a worker runs one of many
+// sequences, steps lie too far apart for the hardware prefetcher.
 func (p *products) askFor(base, i reg.GPVirtual, place int) {
 	next := p.Load(p.field("By").Base(), p.GP64()).(reg.GPVirtual)
 	p.MOVQ(operand.Mem{Base: next, Disp: 8 * place}, next)
@@ -175,7 +176,7 @@ func (p *products) askFor(base, i reg.GPVirtual, place int) {
 	p.PREFETCHT0(operand.Mem{Base: next, Index: i, Scale: 4})
 }
 
-// spill keeps the sums of vectors of units in memory, and fill returns those of a vector.
+// spill stores the sums of vectors of units in memory, and fill loads those of one vector.
 func (p *products) spill(sums []map[cell.Ref]reg.VecVirtual) {
 	at := p.Load(p.field("Sums").Base(), p.GP64()).(reg.GPVirtual)
 	for of := range sums {
@@ -198,7 +199,7 @@ func (p *products) spilled(at reg.GPVirtual, of, gate int) operand.Mem {
 	return operand.Mem{Base: at, Disp: 4 * p.width * (of*p.gates + gate)}
 }
 
-// next says that a step is done, and moves on to the one behind.
+// next publishes that a step is done and moves on to the next one.
 func (p *products) next(refs []cell.Ref, at reg.GPVirtual) {
 	to, more := p.GP64(), p.GP64()
 	p.Load(p.field("Turn"), more)
@@ -222,8 +223,9 @@ func (p *products) next(refs []cell.Ref, at reg.GPVirtual) {
 	p.Store(more, p.field("Count"))
 }
 
-// aheadOf lists by gate what a program adds to the recurrent product and to nothing else: the sums of these
-// begin before the product does, instead of being waited for after it. The program is what is left.
+// aheadOf returns, by gate, the vectors that a program adds to the recurrent product and to nothing
+// else, and the rest of the program. The sums of the products start from these vectors, so that the
+// program need not wait for additions after them.
 func aheadOf(p cell.Program) (map[int][]cell.Ref, cell.Program) {
 	terms, rest := map[int][]cell.Ref{}, cell.Program{}
 	sum := func(i int, of, bias cell.Kind, gate int) bool {

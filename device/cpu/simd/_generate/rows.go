@@ -18,14 +18,15 @@ func (a *asm) sliceField(t reg.Register, name string) reg.GPVirtual {
 	return r
 }
 
-// bytes loads a field that counts floats and turns it into bytes.
+// bytes loads a field that counts floats and converts it to bytes.
 func (a *asm) bytes(t reg.Register, name string) reg.GPVirtual {
 	r := a.field(t, name)
 	a.SHLQ(operand.U8(2), r)
 	return r
 }
 
-// rows addresses equally spaced rows with few registers: one base for every four rows, the stride and three times the stride.
+// rows addresses equally spaced rows with few registers: a base for every four rows, the stride,
+// and three times the stride.
 type rows struct {
 	base       []reg.GPVirtual
 	one, three reg.GPVirtual

@@ -34,15 +34,15 @@ func (a tiler) allTiles(format string) {
 // FMA take several k at once, each with its own set of sums.
 type shape struct {
 	tiler
-	m, n, per   int // rows, vectors of a row and of a strip
+	m, n, per   int // rows; vectors of a row and of a strip
 	sets        int // of sums
 	size        int // bytes of an element
 	format      string
 	A, B        rows
 	acol, bstep reg.GPVirtual
-	ahead       reg.GPVirtual // where memory is asked for; nil: nowhere
+	ahead       reg.GPVirtual // address to prefetch; nil: none
 	aheadStep   reg.GPVirtual
-	mask        operand.Op // of upper halves
+	mask        operand.Op // mask of upper halves
 }
 
 func (a tiler) tile(m, strips int, format string) {
@@ -75,10 +75,10 @@ func (a *shape) write(strips int) {
 	a.B = a.rows(a.sliceField(t, "B"), a.bytes(t, "BStrip"), strips)
 	a.bstep = a.bytes(t, "BStep")
 	if a.paired() {
-		a.ADDQ(a.bstep, a.bstep) // of a pair of rows
+		a.ADDQ(a.bstep, a.bstep) // from one pair of rows to the next
 	}
 	k := a.field(t, "K")
-	if tall { // there is no later tile of low ones to fetch for
+	if tall { // with low tiles there is no later tile to fetch for
 		a.ahead, a.aheadStep = a.sliceField(t, "Ahead"), a.bytes(t, "AheadStep")
 		if a.paired() {
 			a.ADDQ(a.aheadStep, a.aheadStep)
@@ -140,10 +140,10 @@ func (a *shape) terms(k reg.GPVirtual) {
 // paired reports whether words of B hold elements of two rows (see simd.BF16).
 func (a *shape) paired() bool { return a.format == "BF16" }
 
-// acc is the register of a sum.
+// acc returns the register of a sum.
 func (a *shape) acc(set, row, v int) reg.Physical { return a.phys((set*a.m+row)*a.n + v) }
 
-// next is a register behind the sums.
+// next returns the i-th register after the sums.
 func (a *shape) next(i int) reg.Physical {
 	free := a.sets * a.m * a.n
 	if free+i >= a.regs {
@@ -158,7 +158,7 @@ type part16 int
 const (
 	row  part16 = iota // the next one
 	low                // the first of the next pair
-	high               // the second, which ends the pair
+	high               // the second of the pair
 )
 
 // loadB loads vector v of a row of B.
@@ -226,7 +226,8 @@ func (a *shape) multiplyAdd(x, y, sum reg.Physical) {
 	}
 }
 
-// fetchSums fetches what the sums will be added to, which other blocks have evicted since it was written.
+// fetchSums prefetches the part of C that the sums will be added to. Other blocks have evicted it
+// since it was written.
 func (a tiler) fetchSums(t reg.Register, m, strips int) {
 	add := a.GP8()
 	a.Load(a.Param("t").Dereference(t).Field("Accumulate"), add)
@@ -241,7 +242,7 @@ func (a tiler) fetchSums(t reg.Register, m, strips int) {
 	a.Label("fetched")
 }
 
-// storeTile stores or adds the sums, the first m·strips·per registers, to C.
+// storeTile stores the sums, in the first m·strips·per registers, in C or adds them to it.
 func (a tiler) storeTile(t reg.Register, m, strips, per int) {
 	n := strips * per
 	c := a.sliceField(t, "C")

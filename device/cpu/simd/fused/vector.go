@@ -33,7 +33,7 @@ type Steps struct {
 	State   uintptr   // address of the state before the next step, which the products multiply
 	StateBy int
 	Units   int // number of units of the band
-	Count   int // steps to come
+	Count   int // number of steps left
 
 	Own   Span      // the band's units of the state; empty if it has all units
 	After int       // number of units of the state after Own
