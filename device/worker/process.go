@@ -41,7 +41,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	cmd.Stderr = &p.errors
-	cmd.WaitDelay = heirs
+	cmd.WaitDelay = pipeGrace
 	if err := StartTied(cmd); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
@@ -86,7 +86,7 @@ func (p *process) ending(err error) error {
 		p.reap()
 		return fmt.Errorf("%w: %w", errNonsense, device.ErrFault)
 	}
-	timer := time.AfterFunc(heirs, p.kill)
+	timer := time.AfterFunc(pipeGrace, p.kill)
 	state := p.reap()
 	if ours := !timer.Stop(); !ours && p.signalled() {
 		return fmt.Errorf("it ended (%s): %w", state, device.ErrKilled)
@@ -111,8 +111,8 @@ func (p *process) signalled() bool {
 	return false
 }
 
-// heirs is how long child processes of a killed worker may keep its pipes open.
-const heirs = time.Second
+// pipeGrace is how long child processes of a killed worker may keep its pipes open.
+const pipeGrace = time.Second
 
 // kill kills the process. It closes the pipe, too, since child processes may keep it open.
 func (p *process) kill() {
@@ -122,7 +122,7 @@ func (p *process) kill() {
 
 // lastWords returns the output of a process that did not greet. The process may not end by itself.
 func (p *process) lastWords() string {
-	timer := time.AfterFunc(heirs, p.kill)
+	timer := time.AfterFunc(pipeGrace, p.kill)
 	defer timer.Stop()
 	rest, _ := io.ReadAll(io.LimitReader(p.in, 1<<12))
 	return string(rest)

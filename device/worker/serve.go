@@ -183,7 +183,7 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 			r.Predicted, err = x.Predict(about, c.Knobs)
 		}
 	case callLimits, callHierarchy, callInspect, callEvict, callPower, callProvoke:
-		err = s.more(c, r)
+		err = s.optional(c, r)
 	default:
 		return s.run(c, r)
 	}
@@ -223,8 +223,8 @@ func (s *server) compile(c call, about *schedule.Schedule, r *response) error {
 	return err
 }
 
-// more makes a call that only some devices support.
-func (s *server) more(c call, r *response) (err error) {
+// optional makes a call that only some devices support.
+func (s *server) optional(c call, r *response) (err error) {
 	switch c.Call {
 	case callLimits:
 		if m, ok := s.device.(device.Meter); ok {

@@ -187,9 +187,9 @@ type known struct {
 	number   int
 }
 
-// keep limits the operations of all known schedules together. A point's candidates are asked about
-// several times each.
-const keep = 1 << 16
+// knownOperations limits the operations of all known schedules together. A point's candidates are
+// asked about several times each.
+const knownOperations = 1 << 16
 
 // about makes a call about s. It sends s along unless the worker has it.
 func (d *Device) about(limit time.Duration, q request, s *schedule.Schedule) (response, error) {
@@ -210,7 +210,7 @@ func (d *Device) about(limit time.Duration, q request, s *schedule.Schedule) (re
 	d.known = append(d.known, known{s, d.numbered})
 	from := len(d.known) - 1
 	for operations := len(s.Nodes); from > 0; from-- {
-		if operations += len(d.known[from-1].schedule.Nodes); operations > keep {
+		if operations += len(d.known[from-1].schedule.Nodes); operations > knownOperations {
 			break
 		}
 	}
