@@ -86,13 +86,13 @@ func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := named(prog); err != nil {
+		if err := checkKernels(prog); err != nil {
 			t.Error(err)
 		}
-		if err := predicted(d, s, k); err != nil {
+		if err := checkPrediction(d, s, k); err != nil {
 			t.Errorf("%s, seed %d %v: %v", d.Info().Key, w.seed, k, err)
 		}
-		if err := w.hold(prog); err != nil {
+		if err := w.check(prog); err != nil {
 			t.Errorf("%s, seed %d %v: %v; the last operation is %v", d.Info().Key, w.seed, k, err, s.Nodes[len(s.Nodes)-1].Op)
 		}
 		if err := prog.Close(); err != nil {
@@ -154,8 +154,8 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// hold runs prog once from the start values and compares its matrices with the wanted ones.
-func (w *wanted) hold(prog device.Program) error {
+// check runs prog once from the start values and compares its matrices with the wanted ones.
+func (w *wanted) check(prog device.Program) error {
 	s := w.Schedule
 	all, err := results(prog, s, w.start)
 	if err != nil {
@@ -185,9 +185,9 @@ func (w *wanted) hold(prog device.Program) error {
 	return nil
 }
 
-// predicted checks that a device with a cost model predicts a valid time for s. A time of 0 means
-// unknown.
-func predicted(d device.Device, s *schedule.Schedule, k knob.Params) error {
+// checkPrediction checks that a device with a cost model predicts a valid time for s. A time of 0
+// means unknown.
+func checkPrediction(d device.Device, s *schedule.Schedule, k knob.Params) error {
 	p, ok := d.(device.Predictor)
 	if !ok {
 		return nil

@@ -58,7 +58,7 @@ func operations(t *testing.T, devices []device.Device) {
 				}
 				r := run{s, seed, make([][]knob.Params, len(devices))}
 				for i, d := range devices {
-					spoken(t, d, s)
+					checkVocabulary(t, d, s)
 					settings := knob.OneAtATime(d.Knobs(s))
 					if len(settings) > many { // each setting of each shape may need a kernel of its own: run a few
 						if seed%15 != 0 {
@@ -78,9 +78,9 @@ func operations(t *testing.T, devices []device.Device) {
 	}
 }
 
-// spoken checks the knobs that d offers for s against d's vocabulary. It must have each knob, with
-// all the values that d accepts for s and with the same default.
-func spoken(t *testing.T, d device.Device, s *schedule.Schedule) {
+// checkVocabulary checks the knobs that d offers for s against d's vocabulary. It must have each
+// knob, with all the values that d accepts for s and with the same default.
+func checkVocabulary(t *testing.T, d device.Device, s *schedule.Schedule) {
 	t.Helper()
 	all := d.Vocabulary()
 	for _, k := range d.Knobs(s) {

@@ -56,28 +56,28 @@ func (v values) cellBack(op schedule.CellBackward) {
 	}
 }
 
-// anew adds resets to op, an operation over several steps: about half of the sequences begin anew
-// at each step.
-func anew(t *trial, op schedule.Op) schedule.Op {
+// withResets adds resets to op, an operation over several steps: about half of the sequences begin
+// anew at each step.
+func withResets(t *trial, op schedule.Op) schedule.Op {
 	switch op := op.(type) {
 	case schedule.Scan:
-		begins(t, &op.Sequence, false)
+		addResets(t, &op.Sequence, false)
 		return op
 	case schedule.ScanBackward:
-		begins(t, &op.Sequence, false)
+		addResets(t, &op.Sequence, false)
 		return op
 	case schedule.Persistent:
-		begins(t, &op.Sequence, true)
+		addResets(t, &op.Sequence, true)
 		return op
 	case schedule.PersistentBackward:
-		begins(t, &op.Sequence, false)
+		addResets(t, &op.Sequence, false)
 		return op
 	}
 	return op
 }
 
-// begins adds resets to s and, with spread, places them beside the inputs as well.
-func begins(t *trial, s *schedule.Sequence, spread bool) {
+// addResets adds resets to s and, with spread, places them beside the inputs as well.
+func addResets(t *trial, s *schedule.Sequence, spread bool) {
 	if s.Keep = column(t, (s.Steps+1)*s.Batch()); spread {
 		spreadResets(t, s)
 	}

@@ -6,8 +6,8 @@ import (
 	"rnnbench/device"
 )
 
-// named returns an error if prog lists a kernel with invalid fields, or one twice.
-func named(prog device.Program) error {
+// checkKernels returns an error if prog lists a kernel with invalid fields, or one twice.
+func checkKernels(prog device.Program) error {
 	seen := map[device.Kernel]bool{}
 	for _, k := range prog.Kernels() {
 		if k.Name == "" || k.Launches < 1 || k.Shared < 0 || k.Registers < 0 || k.Spills < 0 || k.Seconds < 0 {

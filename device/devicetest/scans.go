@@ -28,7 +28,7 @@ func scans(t *testing.T, devices []device.Device) {
 			t.Run(fmt.Sprintf("%v/%v/%v", c, size, precision), func(t *testing.T) {
 				w := evaluate(long(t, c, size, precision, true, 0), 1)
 				for _, d := range devices {
-					w.again(t, d, nil)
+					w.checkRepeatedly(t, d, nil)
 				}
 			})
 		}
@@ -59,14 +59,14 @@ func HoldScan(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precisio
 // HoldScanWith is HoldScan with knobs.
 func HoldScanWith(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, k knob.Params) {
 	t.Helper()
-	evaluate(long(t, c, size, precision, train, 0), 1).again(t, d, k)
+	evaluate(long(t, c, size, precision, train, 0), 1).checkRepeatedly(t, d, k)
 }
 
 // HoldScanWithin is HoldScanWith over parts of matrices. They begin ahead steps after the first row
 // and, in matrices of several vectors, one vector after the first column.
 func HoldScanWithin(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, k knob.Params, ahead int) {
 	t.Helper()
-	evaluate(long(t, c, size, precision, train, ahead), 1).again(t, d, k)
+	evaluate(long(t, c, size, precision, train, ahead), 1).checkRepeatedly(t, d, k)
 }
 
 // long returns the schedule of a scan and, if it trains, of its gradient. The matrices are fresh
@@ -120,8 +120,8 @@ func long(t *testing.T, c *cell.Cell, size [3]int, precision schedule.Precision,
 	return s
 }
 
-// again checks the schedule three times, and that its results have the same bits each time.
-func (w *wanted) again(t *testing.T, d device.Device, k knob.Params) {
+// checkRepeatedly checks the schedule three times, and that its results have the same bits each time.
+func (w *wanted) checkRepeatedly(t *testing.T, d device.Device, k knob.Params) {
 	t.Helper()
 	s := w.Schedule
 	prog, err := d.Compile(s, k)
@@ -134,7 +134,7 @@ func (w *wanted) again(t *testing.T, d device.Device, k knob.Params) {
 	defer prog.Close()
 	first := make([][]float32, len(s.Matrices))
 	for trial := range 3 {
-		if err := w.hold(prog); err != nil {
+		if err := w.check(prog); err != nil {
 			t.Fatalf("%s: %v", d.Info().Key, err)
 		}
 		for i, m := range s.Matrices {

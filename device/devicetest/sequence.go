@@ -47,7 +47,7 @@ func (l Layer) Schedule(seed uint64) (*schedule.Schedule, error) {
 	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
 	s := t.layer(l.Cell, l.Train || l.Backward, l.Steps, l.Batch, l.Hidden)
 	if l.Resets {
-		begins(t, &s, !l.Backward)
+		addResets(t, &s, !l.Backward)
 	}
 	if l.Backward {
 		t.b.Do(0, schedule.PersistentBackward{Sequence: s, SequenceGrad: t.gradient(s), R: t.weights(l.Cell.Recurrent*l.Hidden, l.Hidden, true)})
@@ -276,7 +276,7 @@ func sequenceMakers(c *cell.Cell) map[string]maker {
 	}
 	if slices.Contains(anewCells, c) {
 		for name, build := range maps.Clone(all) {
-			all[name+" anew"] = func(t *trial) schedule.Op { return anew(t, build(t)) }
+			all[name+" anew"] = func(t *trial) schedule.Op { return withResets(t, build(t)) }
 		}
 	}
 	return all

@@ -71,9 +71,9 @@ func (v values) more(rows, cols int) (values, schedule.View) {
 	return append(v[:len(v):len(v)], make([]float64, m.Elements())), m.All()
 }
 
-// turn copies steps of batch rows each from in to out: in the opposite order of steps, or as they
+// reorder copies steps of batch rows each from in to out: in the opposite order of steps, or as they
 // are.
-func (v values) turn(out, in schedule.View, batch int, opposite bool) {
+func (v values) reorder(out, in schedule.View, batch int, opposite bool) {
 	for at := 0; at < out.Rows; at += batch {
 		from := at
 		if opposite {
@@ -100,7 +100,7 @@ func (v values) stack(s *schedule.Stack, train bool) (all values, runs []stackRu
 	for i := range s.W {
 		q := stackRun{Sequence: schedule.Sequence{Cell: s.Cell, Train: train, Steps: s.Steps, BX: s.BX[i], BR: s.BR[i]}, backwards: i%ways == 1}
 		v, q.in = v.more(in.Rows, in.Cols)
-		v.turn(q.in, in, b, q.backwards)
+		v.reorder(q.in, in, b, q.backwards)
 		v, q.X = v.more(s.X.Rows, len(s.Cell.Gates)*h)
 		v.eval(schedule.Gemm{A: q.in, B: s.W[i], TransB: true, C: q.X})
 		for _, first := range s.First {
@@ -130,7 +130,7 @@ func (v values) stack(s *schedule.Stack, train bool) (all values, runs []stackRu
 func (v values) join(out schedule.View, runs []stackRun) {
 	for w, r := range runs {
 		h := r.outputs().Cols
-		v.turn(out.Columns(w*h, h), r.outputs(), r.X.Rows/r.Steps, r.backwards)
+		v.reorder(out.Columns(w*h, h), r.outputs(), r.X.Rows/r.Steps, r.backwards)
 	}
 }
 
@@ -174,7 +174,7 @@ func (v values) runBack(op schedule.VendorBackward, n int, q stackRun, above, be
 	b, rows := op.Batch(), op.X.Rows
 	g := schedule.PersistentBackward{Sequence: q.Sequence, R: op.R[n]}
 	v, g.DOut = v.more(above.Rows, above.Cols)
-	v.turn(g.DOut, above, b, q.backwards)
+	v.reorder(g.DOut, above, b, q.backwards)
 	v, g.DX = v.more(q.X.Rows, q.X.Cols)
 	dr := g.DX
 	if op.Cell.SplitGrad {
@@ -194,7 +194,7 @@ func (v values) runBack(op schedule.VendorBackward, n int, q stackRun, above, be
 	v, one := v.more(below.Rows, below.Cols)
 	v, turned := v.more(below.Rows, below.Cols)
 	v.eval(schedule.Gemm{A: g.DX, B: op.W[n], C: one})
-	v.turn(turned, one, b, q.backwards)
+	v.reorder(turned, one, b, q.backwards)
 	if add {
 		v.eval(schedule.Map{Op: cell.Add, Out: below, A: below, B: turned})
 	} else {
