@@ -16,7 +16,7 @@ const (
 
 func (e *Engine) way(p *Product, rows int) way {
 	switch {
-	case rounder{e}.takes(p):
+	case rounder{e}.rounds(p):
 		return rounded
 	case p.Beside != nil:
 		return blocked
@@ -72,7 +72,7 @@ func (e *Engine) ScratchLen(p *Product, workers int) int {
 // columns, which may be too small to be rounded.
 func scratchLen(e *Engine, p *Product, m, n int) int {
 	a, b := e.scratch(p, m, n)
-	if (rounder{e}).takes(p) && p.Packed != nil {
+	if (rounder{e}).rounds(p) && p.Packed != nil {
 		wide := *p
 		wide.Format = simd.F16 // the same scratch as BF16 that is widened
 		x, y := e.scratch(&wide, m, n)

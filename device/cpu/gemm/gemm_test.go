@@ -166,7 +166,7 @@ func (p *problem) String() string {
 func (p *problem) run(e *Engine, workers int, together bool) {
 	copy(p.all, p.old)
 	copy(p.Sums, p.oldSums)
-	p.rounds = rounder{e}.takes(&p.Product)
+	p.rounds = rounder{e}.rounds(&p.Product)
 	n := e.ScratchLen(&p.Product, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
@@ -185,7 +185,7 @@ func (p *problem) runPieces(e *Engine, workers int) {
 	copy(p.all, p.old)
 	copy(p.Sums, p.oldSums)
 	p.Backward = workers == 2
-	p.rounds = rounder{e}.takes(&p.Product)
+	p.rounds = rounder{e}.rounds(&p.Product)
 	n := e.Pieces(&p.Product, workers)
 	for i := n - 1; i >= 0; i-- {
 		e.RunPiece(&p.Product, i, n, newNaNScratch(e.PieceScratchLen(&p.Product)))
@@ -316,7 +316,7 @@ func TestProductBesideEqualsItAlone(t *testing.T) {
 					}
 					for workers := 1; workers <= 3; workers++ {
 						copy(q.all, q.old)
-						q.rounds = rounder{e}.takes(&p.Product)
+						q.rounds = rounder{e}.rounds(&p.Product)
 						p.run(e, workers, workers == 2)
 						p.check(t, fmt.Sprintf("%v, %d workers, with %v beside", p, workers, q))
 						q.check(t, fmt.Sprintf("%v, %d workers, beside %v", q, workers, p))

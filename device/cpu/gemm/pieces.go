@@ -16,7 +16,7 @@ func (e *Engine) Pieces(p *Product, workers int) int {
 // group returns the most columns of a group. If each piece rounds its rows anew, a group is a
 // worker's part of all columns, or the columns whose weights stay in its cache.
 func (e *Engine) group(p *Product, workers int) int {
-	if r := (rounder{e}); r.takes(p) {
+	if r := (rounder{e}); r.rounds(p) {
 		return r.block(p, p.M, ceil(ceil(p.N, workers), width)*width).n
 	}
 	return e.k.MaxStrips(min(p.M, e.k.MaxRows())) * width
@@ -25,10 +25,10 @@ func (e *Engine) group(p *Product, workers int) int {
 // bandsOf returns the number of bands of rows.
 func bandsOf(e *Engine, p *Product) int {
 	tiles := bandTiles
-	if p.Format != simd.F32 && !(rounder{e}).takes(p) {
+	if p.Format != simd.F32 && !(rounder{e}).rounds(p) {
 		tiles *= widenBands
 	}
-	return ceil(p.M, tiles*tall(e, p))
+	return ceil(p.M, tiles*tileHeight(e, p))
 }
 
 // RunPiece computes piece i of so many. Successive pieces multiply a few bands with one group of
@@ -39,7 +39,7 @@ func (e *Engine) RunPiece(p *Product, i, pieces int, s *Scratch) {
 	first := i / (inTurn * groups) * inTurn
 	i -= first * groups
 	turn := min(inTurn, bands-first)
-	m0, m1 := p.band(tall(e, p), first+i%turn, bands)
+	m0, m1 := p.band(tileHeight(e, p), first+i%turn, bands)
 	group := i / turn
 	n0, n1 := p.columnsOf(group, groups)
 	after := n1
@@ -66,7 +66,7 @@ func (p *Product) band(rows, i, bands int) (m0, m1 int) {
 // PieceScratchLen returns the most floats of scratch that any piece of p needs. Bands differ by at
 // most a tile, and the last one may end within a tile.
 func (e *Engine) PieceScratchLen(p *Product) int {
-	rows := tall(e, p)
+	rows := tileHeight(e, p)
 	bands := bandsOf(e, p)
 	tiles := ceil(p.M, rows)
 	m0, m1 := p.band(rows, bands-1, bands)

@@ -33,7 +33,7 @@ type rounder struct{ *Engine }
 // of tiles; 0: p is multiplied by pairs.
 func Rounds(e *Engine, p *Product) (blocks int, ok bool) {
 	r := rounder{e}
-	if ok = r.takes(p); ok && r.inTiles(p, p.M) {
+	if ok = r.rounds(p); ok && r.inTiles(p, p.M) {
 		blocks = ceil(p.M, tallRows) * callsOf(p)
 	}
 	return blocks, ok
@@ -51,8 +51,8 @@ func callsOf(p *Product) int {
 	return calls
 }
 
-// takes reports whether p multiplies BF16 in hardware, without widening.
-func (e rounder) takes(p *Product) bool {
+// rounds reports whether p multiplies BF16 in hardware, without widening.
+func (e rounder) rounds(p *Product) bool {
 	if p.Format != simd.BF16 || !e.k.Rounds() {
 		return false
 	}
@@ -79,9 +79,9 @@ func (e rounder) inTiles(p *Product, rows int) bool {
 	return e.k.Unit() != nil && (rows > 1 || p.K*p.N <= 4*e.blockA)
 }
 
-// tall returns how many rows are multiplied at once.
-func tall(e *Engine, p *Product) int {
-	if r := (rounder{e}); r.takes(p) && r.inTiles(p, p.M) {
+// tileHeight returns how many rows are multiplied at once.
+func tileHeight(e *Engine, p *Product) int {
+	if r := (rounder{e}); r.rounds(p) && r.inTiles(p, p.M) {
 		return tallRows
 	}
 	return e.k.MaxRows()
@@ -105,10 +105,10 @@ func (e rounder) block(p *Product, m, n int) (b roundedBlock) {
 	return b
 }
 
-// lower returns b with fewer rows, if it has all n columns of weights that were packed ahead. Its
-// results then take an eighth of L2: tiles write lines of many rows, and products with the last of
-// an odd number of k are added to them later.
-func (b roundedBlock) lower(e rounder, p *Product, n int) roundedBlock {
+// fewerRows returns b with fewer rows, if it has all n columns of weights that were packed ahead.
+// Its results then take an eighth of L2: tiles write lines of many rows, and products with the last
+// of an odd number of k are added to them later.
+func (b roundedBlock) fewerRows(e rounder, p *Product, n int) roundedBlock {
 	if p.Packed != nil && b.n >= n {
 		b.m = min(b.m, max(tallRows, e.blockA/2/n/tallRows*tallRows))
 	}
@@ -131,7 +131,7 @@ func (e rounder) scratch(p *Product, m, n int) int {
 // run computes a rectangle of p.
 func (e rounder) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch) {
 	r := &s.rounding
-	*r = rounding{rounder: e, product: p, scratch: s, next: next, roundedBlock: e.block(p, m1-m0, n1-n0).lower(e, p, n1-n0)}
+	*r = rounding{rounder: e, product: p, scratch: s, next: next, roundedBlock: e.block(p, m1-m0, n1-n0).fewerRows(e, p, n1-n0)}
 	r.stride = roundedStride(r.k)
 	words, rest := r.m*r.stride, s.buf
 	r.words, rest = rest[:words], rest[words:]

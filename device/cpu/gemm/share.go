@@ -12,21 +12,21 @@ func (e *Engine) Share(p *Product, worker, workers int) (m0, m1, n0, n1 int) {
 	}
 	bands := e.bands(p, workers)
 	first, next := part(workers, ((worker+1)*bands-1)/workers, bands) // the workers of this worker's band
-	rows := tall(e, p)
+	rows := tileHeight(e, p)
 	t0, t1 := first*ceil(p.M, rows)/workers, next*ceil(p.M, rows)/workers
 	m0, m1 = t0*rows, min(p.M, t1*rows)
 	wn := next - first
 	unit := width
-	if wide := wide(e, p); p.columns() >= 8*wide*wn {
+	if wide := tileWidth(e, p); p.columns() >= 8*wide*wn {
 		unit = wide // whole tiles, if a tile more or less makes little difference
 	}
 	s0, s1 := part(ceil(p.columns(), unit), worker-first, wn)
 	return m0, m1, min(p.columns(), s0*unit), min(p.columns(), s1*unit)
 }
 
-// wide returns how many columns are multiplied at once.
-func wide(e *Engine, p *Product) int {
-	if (rounder{e}).takes(p) && e.k.Unit() != nil {
+// tileWidth returns how many columns are multiplied at once.
+func tileWidth(e *Engine, p *Product) int {
+	if (rounder{e}).rounds(p) && e.k.Unit() != nil {
 		return leastStrips * width
 	}
 	return e.k.MaxStrips(e.k.MaxRows()) * width
@@ -36,15 +36,15 @@ func wide(e *Engine, p *Product) int {
 // multiply-adds against packing that several workers repeat.
 func (e *Engine) bands(p *Product, workers int) int {
 	strips := ceil(p.columns(), width)
-	if p.Packed != nil && (p.M <= tall(e, p) || strips >= 8*workers) {
+	if p.Packed != nil && (p.M <= tileHeight(e, p) || strips >= 8*workers) {
 		return 1
 	}
 	// packing one float takes about as long as this many multiply-adds
 	packing := 24
-	if (rounder{e}).takes(p) {
+	if (rounder{e}).rounds(p) {
 		packing *= 4 // multiply-adds are so much faster
 	}
-	rows := tall(e, p)
+	rows := tileHeight(e, p)
 	tiles := ceil(p.M, rows)
 	cost := func(bands int) int {
 		few := workers / bands // workers of a band, or one more

@@ -8,7 +8,7 @@ import (
 
 // imbalance returns the work of the busiest worker over the mean, in whole tiles.
 func (e *Engine) imbalance(p *Product, workers int) float64 {
-	rows := tall(e, p)
+	rows := tileHeight(e, p)
 	most := 0
 	for w := range workers {
 		m0, m1, n0, n1 := e.Share(p, w, workers)
@@ -35,7 +35,7 @@ func TestWorkersAreEquallyBusy(t *testing.T) {
 					if packed {
 						p.Packed = []float32{}
 					}
-					if ceil(p.M, tall(e, p))*ceil(p.N, width) < 8*workers {
+					if ceil(p.M, tileHeight(e, p))*ceil(p.N, width) < 8*workers {
 						continue
 					}
 					ratio := e.imbalance(p, workers)
