@@ -107,8 +107,8 @@ func (p *program) reduce(n int) {
 	}
 }
 
-// summed waits for the sums that a node depends on. Worker 0, which runs all other nodes, calls it.
-func (p *program) summed(wait []turn, run uint64) {
+// awaitSums waits for the sums that a node depends on. Worker 0, which runs all other nodes, calls it.
+func (p *program) awaitSums(wait []turn, run uint64) {
 	for _, t := range wait {
 		if t.stream == p.reducing {
 			p.device.pool.await(&p.progress[p.reducing], run*uint64(len(p.queues[p.reducing]))+t.nodes)

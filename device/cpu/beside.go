@@ -5,11 +5,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// besides finds pairs of adjacent products that multiply with the transpose of the same rows, such
+// packPairs finds pairs of adjacent products that multiply with the transpose of the same rows, such
 // as those for the gradients of W and R. As a pair they pack the rows once. It maps the node of the
 // first to that of the second. If one team runs all nodes in program order, the two may be on
 // different streams.
-func (pl *planner) besides(s *schedule.Schedule, ordered bool) map[int]int {
+func (pl *planner) packPairs(s *schedule.Schedule, ordered bool) map[int]int {
 	pairs := map[int]int{}
 	for i := 0; i+1 < len(s.Nodes); i++ {
 		n, next := s.Nodes[i], s.Nodes[i+1]

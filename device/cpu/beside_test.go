@@ -128,10 +128,10 @@ func TestProductsOfTheSameRowsPackTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(d.besides(s, true)) == 1; got != test.paired {
+		if got := len(d.packPairs(s, true)) == 1; got != test.paired {
 			t.Errorf("%s: paired %v, want %v", test.name, got, test.paired)
 		}
-		if test.streams > 1 && len(d.besides(s, false)) > 0 {
+		if test.streams > 1 && len(d.packPairs(s, false)) > 0 {
 			t.Errorf("%s: paired where streams run side by side", test.name)
 		}
 		checkIntegers(t, test.name, d, s, ops)

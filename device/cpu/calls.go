@@ -41,12 +41,12 @@ func (w *persistent) oneByOne(rows int) bool {
 	switch {
 	case w.recurrence == nil || rows > 1 && w.steps < few:
 		return false
-	case wide && rows >= some && (w.hidden > (lines+1)*line || w.hidden > lines*line && len(w.weights) > 1):
+	case wide && rows >= enoughByVectors && (w.hidden > (lines+1)*line || w.hidden > lines*line && len(w.weights) > 1):
 		return false
 	case w.near(w.hidden):
 		return true
 	case wide:
-		return rows == 1 || rows <= some && w.near(w.hidden*2/3)
+		return rows == 1 || rows <= enoughByVectors && w.near(w.hidden*2/3)
 	}
 	return rows == 1 && len(w.weights) > 1 && w.calls(w.hidden)
 }

@@ -108,7 +108,7 @@ func (p *binder) bind() error {
 			w.(*product).Sums, summed[j] = sum.row(0), true
 		}
 		if summed[i] {
-			out.work, out.pieces = done{}, 0
+			out.work, out.pieces = absorbed{}, 0
 		}
 		for _, j := range n.Wait {
 			out.wait = append(out.wait, turn{p.schedule.Nodes[j].Stream, uint64(place[j]) + 1})
@@ -118,12 +118,12 @@ func (p *binder) bind() error {
 	}
 	for i, block := range p.device.inputs(p.schedule, p.format, p.knobs, p.teams == 1) {
 		if p.form(&p.nodes[i+1], p.schedule.Nodes[i].Op.(schedule.Gemm), block) {
-			p.nodes[i].work, p.nodes[i].pieces = done{}, 0
+			p.nodes[i].work, p.nodes[i].pieces = absorbed{}, 0
 		}
 	}
 	p.turnBack()
 	p.zeroTables()
-	for i, j := range p.device.besides(p.schedule, p.teams == 1) {
+	for i, j := range p.device.packPairs(p.schedule, p.teams == 1) {
 		first, second := p.nodes[i].work.(*product), p.nodes[j].work.(*product)
 		if second.Sums != nil {
 			if first.Sums != nil || conflicts(p.schedule.Nodes[i].Op, p.schedule.Nodes[pairs[j]].Op) {
@@ -132,7 +132,7 @@ func (p *binder) bind() error {
 			first.Sums = second.Sums
 		}
 		first.Beside = &second.Product
-		p.nodes[j].work, p.nodes[j].pieces = done{}, 0
+		p.nodes[j].work, p.nodes[j].pieces = absorbed{}, 0
 		p.nodes[i].pieces, p.nodes[i].takers = max(p.nodes[i].pieces, 1), 0
 	}
 	return nil

@@ -161,7 +161,7 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 		}
 	}
 	all := func(members int) int { return members }
-	for i, j := range pl.besides(s, true) {
+	for i, j := range pl.packPairs(s, true) {
 		p, beside := pl.product(s.Nodes[i].Op.(schedule.Gemm), f), pl.product(s.Nodes[j].Op.(schedule.Gemm), f)
 		p.Beside = &beside
 		product(p, all)

@@ -31,7 +31,7 @@ const (
 // group runs its own sequences. The number divides members.
 func groupsOf(pl *planner, op schedule.Op, f simd.Format, k knob.Params, members int) int {
 	batch := sequences(op)
-	if batch < 2 || k["bands"] > 0 || k["sequences"] > 0 || k["crews"] == 0 && pl.apart(op, f, k) {
+	if batch < 2 || k["bands"] > 0 || k["sequences"] > 0 || k["crews"] == 0 && pl.ownSequences(op, f, k) {
 		return 1
 	}
 	if n := k["crews"]; n > 0 {
@@ -68,7 +68,7 @@ func stepTime(pl *planner, op schedule.Op, f simd.Format, members, groups, l2 in
 		depth = b.R.Rows
 	}
 	elements := weights / 4 // weights of all bands
-	multiplied, far, each := max(rows, some), farVectors, flopTime
+	multiplied, far, each := max(rows, enoughByVectors), farVectors, flopTime
 	if f != simd.F32 {
 		elements = weights / 2
 	}

@@ -55,7 +55,7 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 	if h.Barrier, h.Exchange, err = d.exchange(); err != nil {
 		return h, err
 	}
-	if h.Meetings, err = d.few(); err != nil {
+	if h.Meetings, err = d.smallerBarriers(); err != nil {
 		return h, err
 	}
 	if d.workers > 1 {
@@ -65,8 +65,8 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 	return h, err
 }
 
-// few measures the barriers of 2, 4, 8 … workers, fewer than all.
-func (d *Device) few() (all []device.Meeting, err error) {
+// smallerBarriers measures the barriers of 2, 4, 8 … workers, fewer than all.
+func (d *Device) smallerBarriers() (all []device.Meeting, err error) {
 	for n := 2; n < d.workers; n *= 2 {
 		barrier, _, err := d.limited(knob.Params{"workers": n}).exchange()
 		if err != nil {

@@ -180,9 +180,9 @@ func (in *input) start(part, parts int, pool *pool, meeting *barrier, s *scratch
 	}
 }
 
-// one computes a block that no worker has begun, and publishes it after the blocks before it. It
-// returns false if there is no such block.
-func (in *input) one(pool *pool, s *scratch) bool {
+// computeBlock computes a block that no worker has begun, and publishes it after the blocks before
+// it. It returns false if there is no such block.
+func (in *input) computeBlock(pool *pool, s *scratch) bool {
 	block := in.begun.Add(1) - 1
 	from := in.first.M + int(block)*in.block
 	if from >= in.M {
@@ -200,7 +200,7 @@ func (in *input) one(pool *pool, s *scratch) bool {
 // await waits until so many blocks after the first are published, and computes others meanwhile.
 func (in *input) await(blocks int, pool *pool, s *scratch) {
 	for in.formed.Load() < uint64(blocks) {
-		if !in.one(pool, s) {
+		if !in.computeBlock(pool, s) {
 			pool.await(&in.formed, uint64(blocks))
 		}
 	}

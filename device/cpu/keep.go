@@ -52,9 +52,9 @@ func (p *binder) kept(op schedule.Op, vectors []cell.Ref, of func(cell.Ref) sche
 // some reports whether any sequence may begin anew.
 func (k *kept) some() bool { return k.all.data != nil }
 
-// anew reports whether the sequence of a row begins anew. There is a row for each step and
+// isReset reports whether the sequence of a row begins anew. There is a row for each step and
 // sequence.
-func (k *kept) anew(row int) bool { return k.some() && k.all.data[row*k.all.stride] == 0 }
+func (k *kept) isReset(row int) bool { return k.some() && k.all.data[row*k.all.stride] == 0 }
 
 // zeroes replaces those of v, the vectors of a sequence, that read as 0 if it begins anew. row is
 // that of its step and sequence.

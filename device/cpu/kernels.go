@@ -17,7 +17,7 @@ func (p *program) Kernels() []device.Kernel {
 	for i := range p.nodes {
 		k := device.Kernel{Name: p.schedule.Nodes[i].Op.Name(), Variant: p.device.kernels.Level().Base().String(), Launches: 1}
 		switch w := p.nodes[i].work.(type) {
-		case done:
+		case absorbed:
 			continue
 		case *product:
 			k.Variant = p.variant(&w.Product)

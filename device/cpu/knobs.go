@@ -32,7 +32,7 @@ func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) 
 		if hidden == 0 || k["bands"] == 0 && k["crews"] == 0 {
 			continue
 		}
-		if k["bands"] > 0 && pl.apart(n.Op, f, k) {
+		if k["bands"] > 0 && pl.ownSequences(n.Op, f, k) {
 			return fmt.Errorf("cpu: bands=%d: %w: each worker runs all units of its own sequences: set sequences=1", k["bands"], schedule.ErrKnob)
 		}
 		if teams == 0 {
@@ -91,7 +91,7 @@ func (pl *planner) share(op schedule.Op, f simd.Format, k knob.Params) int {
 	switch op.(type) {
 	case schedule.Persistent, schedule.PersistentBackward:
 		asked = k["bands"] > 1
-		if pl.apart(op, f, k) { // then workers do not meet at each step
+		if pl.ownSequences(op, f, k) { // then workers do not meet at each step
 			asked = k["sequences"] == 2 || cost(op) >= forkFLOPs
 		}
 	case schedule.Scan, schedule.ScanBackward:

@@ -22,7 +22,7 @@ func (w *squares) share(part, parts int, _ *scratch) {
 	first := func(band int) int { return w.a.rows * band / w.out.cols }
 	if w.rows != nil {
 		w.rows.mark(first(from), first(to))
-		defer w.rows.forget(first(from), first(to))
+		defer w.rows.unmark(first(from), first(to))
 	}
 	for b := from; b < to; b++ {
 		sum := 0.0
@@ -91,10 +91,10 @@ func (w *update) share(part, parts int, s *scratch) {
 	s.step.Set(scale, w.rates.data[schedule.Rate], w.op.Beta1, w.op.Beta2, w.rates.data[schedule.Root], w.op.Epsilon)
 	switch {
 	case w.zeros != nil:
-		w.every(part, parts, scale, &s.step)
+		w.allRows(part, parts, scale, &s.step)
 		return
 	case w.rows != nil:
-		w.some(part, parts, scale, &s.step)
+		w.touchedRows(part, parts, scale, &s.step)
 		return
 	}
 	from, to := span(w.param.rows*w.param.cols, line, part, parts)
@@ -111,9 +111,9 @@ func (w *update) share(part, parts int, s *scratch) {
 	}
 }
 
-// some updates each touched row once. A share takes every parts-th row, since the frequent words
-// have low numbers.
-func (w *update) some(part, parts int, scale float32, by *simd.Coefficients) {
+// touchedRows updates each touched row once. A share takes every parts-th row, since the frequent
+// words have low numbers.
+func (w *update) touchedRows(part, parts int, scale float32, by *simd.Coefficients) {
 	if scale == 0 {
 		return
 	}
@@ -133,11 +133,11 @@ func (w *update) some(part, parts int, scale float32, by *simd.Coefficients) {
 	own(func(row int) { w.rows.named[row] = false })
 }
 
-// every updates all rows, but reads gradients of the touched rows alone.
-func (w *update) every(part, parts int, scale float32, by *simd.Coefficients) {
+// allRows updates all rows, but reads gradients of the touched rows alone.
+func (w *update) allRows(part, parts int, scale float32, by *simd.Coefficients) {
 	from, to := span(w.param.rows, 1, part, parts)
 	w.rows.mark(from, to)
-	defer w.rows.forget(from, to)
+	defer w.rows.unmark(from, to)
 	for row := from; row < to; row++ {
 		grad := w.zeros
 		if w.rows.named[row] {

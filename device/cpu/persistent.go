@@ -42,7 +42,7 @@ type band struct {
 	most                 int        // workers of a group that take part, at most
 	meetings             []*barrier // one per group
 	size                 int        // workers of a group
-	apart                bool       // each worker runs all units of its own sequences
+	ownSequences         bool       // each worker runs all units of its own sequences
 	kept                 kept       // rows are steps × sequences
 }
 
@@ -75,7 +75,7 @@ func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, at 
 	size := p.here.members / groups
 	b := band{
 		program: p.program, kernel: fused.New(p.device.kernels.Level(), s.Cell, pass), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
-		most: p.device.most(op, p.format, p.knobs, size, false), size: size, apart: p.device.apart(op, p.format, p.knobs),
+		most: p.device.most(op, p.format, p.knobs, size, false), size: size, ownSequences: p.device.ownSequences(op, p.format, p.knobs),
 	}
 	for g := range groups {
 		b.meetings = append(b.meetings, p.barrier(p.here.first+g*size, size))
@@ -100,7 +100,7 @@ func (p *binder) persistent(op schedule.Persistent) work {
 	for _, r := range op.R {
 		w.weights = append(w.weights, p.memory[r.M.ID])
 	}
-	if (w.apart || w.batch == 1) && p.format == simd.F32 {
+	if (w.ownSequences || w.batch == 1) && p.format == simd.F32 {
 		w.recurrence = fused.NewRecurrence(p.device.kernels.Level(), op.Cell, pass)
 		for range p.device.workers {
 			w.done = append(w.done, p.counter())
@@ -171,7 +171,7 @@ func bandProduct(batch, units, depth int, f simd.Format) gemm.Product {
 }
 
 func (w *persistent) share(part, parts int, s *scratch) {
-	if w.apart {
+	if w.ownSequences {
 		rows := w.rows(part, parts)
 		if !w.oneByOne(rows.N) {
 			w.run(rows, 0, w.hidden, group{size: 1}, 1, s)
@@ -188,7 +188,7 @@ func (w *persistent) share(part, parts int, s *scratch) {
 		w.input.start(part, parts, w.program.device.pool, w.meetings[0], s)
 	}
 	if from == to {
-		for w.input != nil && w.input.one(w.program.device.pool, s) {
+		for w.input != nil && w.input.computeBlock(w.program.device.pool, s) {
 		}
 		return
 	}
@@ -267,7 +267,7 @@ func (w *persistent) call(part, from, to, bands int, s *scratch) {
 		}
 	}
 	w.recurrence.Start(s.steps, v, &p, &b, w.steps)
-	w.come(bands, s.steps)
+	w.awaitBands(bands, s.steps)
 	if w.input == nil {
 		w.finish(bands, s.steps)
 		return
@@ -290,13 +290,13 @@ func (w *persistent) call(part, from, to, bands int, s *scratch) {
 // some steps, each of these steps runs by itself, without products, and ends a call.
 func (w *persistent) sequence(part, row int, s *scratch) {
 	for at := 0; at < w.steps; {
-		if w.kept.anew(at*w.batch + row) {
+		if w.kept.isReset(at*w.batch + row) {
 			w.cells(at, fused.Span{From: row, N: 1}, 0, w.hidden, s.products, len(w.weights), s)
 			at++
 			continue
 		}
 		end := at + 1
-		for end < w.steps && !w.kept.anew(end*w.batch+row) {
+		for end < w.steps && !w.kept.isReset(end*w.batch+row) {
 			end++
 		}
 		w.stretch(part, row, at, end-at, s)
@@ -319,13 +319,13 @@ func (w *persistent) stretch(part, row, step, steps int, s *scratch) {
 // finish runs the steps of the current call, resuming it if it stops early.
 func (w *persistent) finish(bands int, s *fused.Steps) {
 	for !w.recurrence.Run(s) {
-		w.come(bands, s)
+		w.awaitBands(bands, s)
 		w.recurrence.Resume(s)
 	}
 }
 
-// come waits until all bands have started, or have reached the step of this one.
-func (w *persistent) come(bands int, s *fused.Steps) {
+// awaitBands waits until all bands have started, or have reached the step of this one.
+func (w *persistent) awaitBands(bands int, s *fused.Steps) {
 	for other := range bands {
 		w.program.device.pool.await(w.done[other], uint64(s.Turn))
 	}
@@ -354,7 +354,7 @@ func (w *persistentBackward) share(part, parts int, s *scratch) {
 	of := w.group(part, parts)
 	rows := w.rowsOf(of, parts)
 	from, to, bands := w.own(of.place, of.size)
-	if w.apart {
+	if w.ownSequences {
 		rows, from, to, bands = w.rows(part, parts), 0, w.hidden, 1
 	}
 	if from == to || rows.N == 0 {

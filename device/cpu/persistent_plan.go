@@ -26,11 +26,12 @@ func (pl *planner) most(op schedule.Op, f simd.Format, k knob.Params, members in
 	return 1
 }
 
-// apart reports whether each worker runs all steps of its own sequences, instead of some units of
-// all sequences. op is a persistent operation or its gradient. Workers then need not meet, but each
-// reads all weights. It pays if the weights are near enough for one sequence, or if each worker has
-// enough sequences at a time. Forward, in assembly, weights may exceed the nearest cache by half.
-func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
+// ownSequences reports whether each worker runs all steps of its own sequences, instead of some
+// units of all sequences. op is a persistent operation or its gradient. Workers then need not meet,
+// but each reads all weights. It pays if the weights are near enough for one sequence, or if each
+// worker has enough sequences at a time. Forward, in assembly, weights may exceed the nearest cache
+// by half.
+func (pl *planner) ownSequences(op schedule.Op, f simd.Format, k knob.Params) bool {
 	batch := sequences(op)
 	switch n := k["sequences"]; {
 	case batch < 2:
@@ -48,14 +49,15 @@ func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 	return forward && pl.kernels.Level() >= simd.AVX2 && 2*weights <= 3*nearest()
 }
 
-// some is the number of sequences that make up for reading weights from L2, if vectors multiply.
-const some = 4
+// enoughByVectors is the number of sequences that make up for reading weights from L2, if vectors
+// multiply.
+const enoughByVectors = 4
 
 // enough returns how many sequences of a worker make up for reading weights from L2, which a step
 // does once for all of them. Tiles multiply sixteen sequences in the time of one, so with few
 // sequences most of a tile is empty. Weights that leave no room in L2 come from further away.
 func enough(weights, l2 int, f simd.Format, level simd.Level) int {
-	n := some
+	n := enoughByVectors
 	if f == simd.BF16 && level == simd.AMX {
 		n = 8
 	}

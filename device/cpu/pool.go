@@ -147,11 +147,11 @@ type wait struct {
 	times   int
 }
 
-// more gives up the processor for a while. If another program then keeps it for long, the partner
+// pause gives up the processor for a while. If another program then keeps it for long, the partner
 // probably waits behind such a program as well, so this worker sleeps from now on. The system
 // resumes threads that sleep at once, and those that yield only after all others. A partner may
 // also lack a scheduler slot, if there are fewer slots than workers, so it gets one at intervals.
-func (w *wait) more() {
+func (w *wait) pause() {
 	if w.times++; w.times%64 == 0 {
 		runtime.Gosched()
 	}

@@ -113,7 +113,7 @@ func (p *forecast) operations() ([]float64, error) {
 	for _, j := range sums(p.schedule) {
 		absorbed[j] = true
 	}
-	second := p.besides(p.schedule, p.teams == 1)
+	second := p.packPairs(p.schedule, p.teams == 1)
 	ahead := p.inputs(p.schedule, p.format, p.knobs, p.teams == 1)
 	for i, n := range p.schedule.Nodes {
 		if absorbed[i] {

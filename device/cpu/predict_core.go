@@ -76,9 +76,9 @@ func (c core) rows(prog cell.Program, rows, units int, all int64) float64 {
 	return max(compute, c.moveOf(int64(4*vectors*rows*units), all))
 }
 
-// stepwise returns how many of a program's vectors each step has of its own in memory. States
+// perStepVectors returns how many of a program's vectors each step has of its own in memory. States
 // before a step are those after the previous one, and count once.
-func stepwise(p cell.Program) int {
+func perStepVectors(p cell.Program) int {
 	own := map[cell.Ref]bool{}
 	reads, writes := p.Vectors()
 	for _, r := range append(reads, writes...) {

@@ -27,7 +27,7 @@ func (p *forecast) likeness(op schedule.Op, members int) (l likeness, ok bool) {
 		if l.packed {
 			l.from = p.from(&op.B, members)
 		}
-		l.all = every(op.C)
+		l.all = matrixBytes(op.C)
 		p.touched += 4 * int64(l.rows*l.k+l.rows*l.cols)
 	case schedule.Map:
 		l.maps = hash(hashStart, &op)

@@ -27,9 +27,9 @@ func (p *forecast) cells(prog cell.Program, state schedule.View, all int64, part
 	return p.rows(prog, state.Rows, state.Cols, all) * float64(largest(state.Rows*perRow, 1, parts)) / float64(state.Rows*perRow)
 }
 
-// every returns the bytes of the matrices of the views. An operation of one step goes through a
+// matrixBytes returns the bytes of the matrices of the views. An operation of one step goes through a
 // part of them, and those of other steps go through the rest before it comes back.
-func every(views ...schedule.View) int64 {
+func matrixBytes(views ...schedule.View) int64 {
 	var bytes int64
 	for i, v := range views {
 		if !v.Empty() && !slices.ContainsFunc(views[:i], func(w schedule.View) bool { return w.M == v.M }) {
@@ -41,11 +41,13 @@ func every(views ...schedule.View) int64 {
 
 // ofCell returns the bytes of all steps of op, without its gates, which the product before it has
 // just written.
-func ofCell(op schedule.Cell) int64 { return every(append([]schedule.View{op.Saved}, op.Next...)...) }
+func ofCell(op schedule.Cell) int64 {
+	return matrixBytes(append([]schedule.View{op.Saved}, op.Next...)...)
+}
 
 // ofGradient returns the bytes of all steps of a gradient.
 func ofGradient(op schedule.CellBackward) int64 {
-	return every(append([]schedule.View{op.DOut, op.Saved, op.DX, op.DR}, op.Next...)...)
+	return matrixBytes(append([]schedule.View{op.DOut, op.Saved, op.DX, op.DR}, op.Next...)...)
 }
 
 // maps predicts point-wise operations of one shape, one after another on each row, or on all rows
@@ -111,7 +113,7 @@ func (p *forecast) scan(op schedule.Op, parts int) float64 {
 	rows *= ceil(w.steps, cut)
 	sec := p.loop(&w.step, rows, together, units)
 	if cut > 1 {
-		sec += p.loop(&w.compose, rows, together, units) + p.met(cut)*float64(ceil(w.steps, cut*w.chunk))
+		sec += p.loop(&w.compose, rows, together, units) + p.meetingTime(cut)*float64(ceil(w.steps, cut*w.chunk))
 	}
 	return sec
 }

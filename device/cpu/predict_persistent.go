@@ -16,7 +16,7 @@ func (p *forecast) recurrent(op schedule.Persistent, members int) *persistent {
 	return &persistent{
 		band: band{
 			program: &program{device: &Device{planner: *p.planner}, format: p.format}, steps: op.Steps, batch: op.Batch(), hidden: op.Hidden(),
-			most: p.most(op, p.format, p.knobs, size, recurrence != nil), size: size, apart: p.apart(op, p.format, p.knobs),
+			most: p.most(op, p.format, p.knobs, size, recurrence != nil), size: size, ownSequences: p.ownSequences(op, p.format, p.knobs),
 		},
 		weights: make([][]float32, len(op.R)), recurrence: recurrence,
 	}
@@ -24,7 +24,7 @@ func (p *forecast) recurrent(op schedule.Persistent, members int) *persistent {
 
 // recurrence returns the kernel that runs all steps of a sequence in one call, or nil.
 func (p *forecast) recurrence(s schedule.Sequence, op schedule.Op, pass fused.Pass) *fused.Recurrence {
-	if p.format != simd.F32 || s.Batch() > 1 && !p.apart(op, p.format, p.knobs) {
+	if p.format != simd.F32 || s.Batch() > 1 && !p.ownSequences(op, p.format, p.knobs) {
 		return nil
 	}
 	return fused.NewRecurrence(p.kernels.Level(), s.Cell, pass)
@@ -46,11 +46,11 @@ func (p *forecast) persistent(op schedule.Persistent, parts int) float64 {
 // steps predicts all steps of w.
 func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 	steps := float64(w.steps)
-	all := p.gone(prog, w.steps, w.batch, w.hidden, parts)
-	if w.apart {
+	all := p.vectorBytes(prog, w.steps, w.batch, w.hidden, parts)
+	if w.ownSequences {
 		rows := ceil(w.batch, parts)
 		if w.oneByOne(rows) {
-			calls := float64(rows) * (p.sequence + steps*p.called(w, prog, w.hidden))
+			calls := float64(rows) * (p.sequence + steps*p.stepInCall(w, prog, w.hidden))
 			if p.level(all) > 1 { // no prefetcher follows a sequence's steps, which lie rows apart
 				calls += p.moveOf(all, all)
 			}
@@ -62,15 +62,15 @@ func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 	_, _, bands := w.own(0, size)
 	units := w.largest(bands)
 	if w.inOneCall(bands) {
-		return steps * (p.called(w, prog, units) + p.met(bands))
+		return steps * (p.stepInCall(w, prog, units) + p.meetingTime(bands))
 	}
 	rows := ceil(w.batch, parts/size)
-	return steps * (p.bandProducts(len(w.weights), rows, units, w.hidden) + p.rows(prog, rows, units, all) + p.met(bands))
+	return steps * (p.bandProducts(len(w.weights), rows, units, w.hidden) + p.rows(prog, rows, units, all) + p.meetingTime(bands))
 }
 
-// gone returns the bytes of a worker's part of the vectors of all steps.
-func (p *forecast) gone(prog cell.Program, steps, batch, units, parts int) int64 {
-	return 4 * int64(stepwise(prog)) * int64(steps) * int64(ceil(batch*units, parts))
+// vectorBytes returns the bytes of a worker's part of the vectors of all steps.
+func (p *forecast) vectorBytes(prog cell.Program, steps, batch, units, parts int) int64 {
+	return 4 * int64(perStepVectors(prog)) * int64(steps) * int64(ceil(batch*units, parts))
 }
 
 // bandProducts predicts a step's products of a band with count weight matrices. The weights stay in
@@ -80,8 +80,8 @@ func (p *forecast) bandProducts(count, batch, units, depth int) float64 {
 	return float64(count) * p.weighted(batch, units, depth, p.format, p.level(elements*bytesOf(p.format)), 0)
 }
 
-// called predicts a step of so many units of one sequence, if one call runs all steps.
-func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
+// stepInCall predicts a step of so many units of one sequence, if one call runs all steps.
+func (p *forecast) stepInCall(w *persistent, prog cell.Program, units int) float64 {
 	lanes := line
 	if p.kernels.Level() == simd.AVX2 {
 		lanes /= 2
@@ -102,8 +102,8 @@ func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
 	return step + lines*float64(len(w.weights)*w.hidden)*each + (1+p.beside*max(0, lines-1))*p.instructions(prog)
 }
 
-// met predicts a meeting of so many workers. It was measured with two; see moves.
-func (p *forecast) met(workers int) float64 { return p.meeting * p.times(workers) }
+// meetingTime predicts a meeting of so many workers. It was measured with two; see moves.
+func (p *forecast) meetingTime(workers int) float64 { return p.meeting * p.times(workers) }
 
 // formed predicts a persistent operation that computes its input product in blocks. ok is false if
 // it does not.
@@ -135,12 +135,12 @@ func (p *forecast) persistentBackward(op schedule.PersistentBackward, parts int)
 	groups := groupsOf(p.planner, op, p.format, p.knobs, parts)
 	b := band{hidden: op.Hidden(), most: p.most(op, p.format, p.knobs, parts/groups, false)}
 	rows, units, bands := op.Batch(), op.Hidden(), 1
-	if p.apart(op, p.format, p.knobs) {
+	if p.ownSequences(op, p.format, p.knobs) {
 		rows = ceil(rows, parts)
 	} else {
 		_, _, bands = b.own(0, parts/groups)
 		rows, units = ceil(rows, groups), b.largest(bands)
 	}
-	all := p.gone(op.Cell.Backward, op.Steps, op.Batch(), op.Hidden(), parts)
-	return float64(op.Steps) * (p.bandProducts(1, rows, units, op.R.Rows) + p.rows(op.Cell.Backward, rows, units, all) + p.met(bands))
+	all := p.vectorBytes(op.Cell.Backward, op.Steps, op.Batch(), op.Hidden(), parts)
+	return float64(op.Steps) * (p.bandProducts(1, rows, units, op.R.Rows) + p.rows(op.Cell.Backward, rows, units, all) + p.meetingTime(bands))
 }

@@ -11,7 +11,7 @@ func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 	m, n, k := op.Sizes()
 	if op.B.M.Packed {
 		cols := largest(n, line, parts)
-		return p.weighted(m, cols, k, p.format, from, p.moveOf(4*int64(m)*int64(cols), every(op.C)/int64(parts)))
+		return p.weighted(m, cols, k, p.format, from, p.moveOf(4*int64(m)*int64(cols), matrixBytes(op.C)/int64(parts)))
 	}
 	wide := float64(m) * float64(ceil(n, line)*line) / float64(parts)
 	rate := p.peak
@@ -21,7 +21,7 @@ func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 	}
 	sec := p.call + 2*wide*float64(k)/rate + p.tile*wide/float64(line*p.kernels.MaxRows())
 	sec += p.pack * float64(k) * float64(m+n) / float64(parts)
-	return sec + wide*4/p.stream[p.level(max(every(op.C)/int64(parts), int64(4*wide)))]
+	return sec + wide*4/p.stream[p.level(max(matrixBytes(op.C)/int64(parts), int64(4*wide)))]
 }
 
 // from returns the level of memory that packed weights come from: the nearest one that holds all

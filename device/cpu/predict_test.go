@@ -260,7 +260,7 @@ func TestPredictedCalls(t *testing.T) {
 		{cell.Lookup("rnn-relu"), 16, 13.6}, {cell.Lookup("rnn-relu"), 32, 23.6}, {cell.Lookup("rnn-relu"), 64, 88}, {cell.Lookup("rnn-relu"), 128, 485},
 	} {
 		w := &persistent{band: band{hidden: c.hidden}, weights: make([][]float32, c.cell.Recurrent)}
-		if got := 1e9 * p.called(w, c.cell.Inference, c.hidden); got < 0.75*c.took || got > 1.25*c.took {
+		if got := 1e9 * p.stepInCall(w, c.cell.Inference, c.hidden); got < 0.75*c.took || got > 1.25*c.took {
 			t.Errorf("a step of %v of %d units is predicted to take %.1f ns, and took %.1f", c.cell, c.hidden, got, c.took)
 		}
 	}

@@ -177,7 +177,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 // reset clears all counters after a failed run.
 func (p *program) reset() {
 	p.done = 0
-	forget(p.zeroed)
+	forgetZeroed(p.zeroed)
 	p.begun.Store(0)
 	p.admitted.Store(0)
 	for s := range p.progress {

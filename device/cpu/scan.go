@@ -131,7 +131,7 @@ func (w *scan) share(part, parts int, s *scratch) {
 		from, to := span(steps, 1, part-first, cut)
 		w.summarize(own, c, block, at+from, at+to)
 		w.program.device.pool.meet(w.meetings[first], part-first, cut)
-		w.lead(c, block, s.team[first:first+cut], part-first)
+		w.startStates(c, block, s.team[first:first+cut], part-first)
 		w.run(own, c, &w.step, own.held, nil, at+from, at+to)
 		at += steps
 	}
@@ -183,10 +183,10 @@ func (w *scan) summarize(own *scanScratch, c piece, block, from, to int) {
 	w.run(own, c, &w.compose, sum.add, sum.factor, from, to)
 }
 
-// lead computes the state before a worker's chunk from the summaries of the chunks before it. It
-// also sets start to the state before the next block. group are the workers that share its
+// startStates computes the state before a worker's chunk from the summaries of the chunks before
+// it. It also sets start to the state before the next block. group are the workers that share its
 // channels.
-func (w *scan) lead(c piece, block int, group []scratch, part int) {
+func (w *scan) startStates(c piece, block int, group []scratch, part int) {
 	own, kernels := &group[part].scan, w.program.device.kernels
 	for k := range w.initial {
 		start := w.state(own.start, k)

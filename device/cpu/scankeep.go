@@ -25,9 +25,9 @@ func (l *loop) cuts() bool {
 	return false
 }
 
-// begins returns the first rows, in the column of resets, for a step's held states and for its
+// resetRows returns the first rows, in the column of resets, for a step's held states and for its
 // other vectors. The step is counted from where the pass begins.
-func (w *scan) begins(step int) (hold, other int) {
+func (w *scan) resetRows(step int) (hold, other int) {
 	if w.backward {
 		t := w.steps - 1 - step
 		return (t + 1) * w.batch, t * w.batch
@@ -35,13 +35,13 @@ func (w *scan) begins(step int) (hold, other int) {
 	return step * w.batch, step * w.batch
 }
 
-// anew reports whether a sequence begins anew, by its row in the column of resets.
-func (w *scan) anew(row int) bool { return w.keep.data[row*w.keep.stride] == 0 }
+// isReset reports whether a sequence begins anew, by its row in the column of resets.
+func (w *scan) isReset(row int) bool { return w.keep.data[row*w.keep.stride] == 0 }
 
-// any reports whether any of c's sequences begins anew. row is one that begins returns.
-func (w *scan) any(c piece, row int) bool {
+// anyReset reports whether any of c's sequences begins anew. row is one that resetRows returns.
+func (w *scan) anyReset(c piece, row int) bool {
 	for i := c.row; i < c.row+c.rows; i++ {
-		if w.anew(row + i) {
+		if w.isReset(row + i) {
 			return true
 		}
 	}
@@ -53,8 +53,8 @@ func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32,
 	if w.keep.rows > 0 {
 		alone := l.cuts()
 		for step := from; step < to; step++ {
-			hold, other := w.begins(step)
-			held, apart := w.any(c, hold), alone && w.any(c, other)
+			hold, other := w.resetRows(step)
+			held, apart := w.anyReset(c, hold), alone && w.anyReset(c, other)
 			if !held && !apart {
 				continue
 			}
@@ -79,7 +79,7 @@ func (w *scan) clear(c piece, holds []float32, row int) {
 	for k := range w.carried {
 		m := w.state(holds, k)
 		for i := c.row; i < c.row+c.rows; i++ {
-			if w.anew(row + i) {
+			if w.isReset(row + i) {
 				clear(m.row(i)[c.unit : c.unit+c.units])
 			}
 		}
@@ -90,9 +90,9 @@ func (w *scan) clear(c piece, holds []float32, row int) {
 func (w *scan) apart(own *scanScratch, c piece, l *loop, holds, factors []float32, step, row int) {
 	end := c.row + c.rows
 	for from := c.row; from < end; {
-		part, anew := c, w.anew(row+from)
+		part, anew := c, w.isReset(row+from)
 		part.row, part.rows = from, 1
-		for !anew && from+part.rows < end && !w.anew(row+from+part.rows) {
+		for !anew && from+part.rows < end && !w.isReset(row+from+part.rows) {
 			part.rows++
 		}
 		w.stretch(own, part, l, holds, factors, step, step+1, anew)

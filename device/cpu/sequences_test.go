@@ -79,15 +79,15 @@ func TestNearWeightsGiveWorkersOwnSequences(t *testing.T) {
 		{4 * most, 7, simd.F32, nil, false},
 	} {
 		a := newLayer(t, cell.LSTM, false, 16, test.hidden, test.batch, 8, []int{0, 0}, nil)
-		if got := d.apart(a.s.Nodes[1].Op.(schedule.Persistent), test.f, test.k); got != test.want {
+		if got := d.ownSequences(a.s.Nodes[1].Op.(schedule.Persistent), test.f, test.k); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 		if test.f != simd.F32 || test.batch == 1 {
 			continue
 		}
 		prog := a.compile(t, d, test.k)
-		if n := prog.nodes[1]; n.work.(*persistent).apart != test.want || test.want && n.pieces != 1 {
-			t.Errorf("%+v: %d pieces, of one worker: %v", test, n.pieces, n.work.(*persistent).apart)
+		if n := prog.nodes[1]; n.work.(*persistent).ownSequences != test.want || test.want && n.pieces != 1 {
+			t.Errorf("%+v: %d pieces, of one worker: %v", test, n.pieces, n.work.(*persistent).ownSequences)
 		}
 		if err := prog.Close(); err != nil {
 			t.Error(err)

@@ -42,7 +42,7 @@ func conflicts(op, moved schedule.Op) bool {
 	return false
 }
 
-// done is the work of an operation that runs as part of another one.
-type done struct{}
+// absorbed is the work of an operation that runs as part of another one.
+type absorbed struct{}
 
-func (done) share(int, int, *scratch) {}
+func (absorbed) share(int, int, *scratch) {}

@@ -57,7 +57,7 @@ func (p *program) inOrder(run uint64) {
 			p.begun.Add(1)
 			continue
 		}
-		p.summed(n.wait, run)
+		p.awaitSums(n.wait, run)
 		p.execute(0, n)
 	}
 	p.device.pool.await(&p.progress[p.reducing], (run+1)*uint64(len(p.queues[p.reducing])))
@@ -182,7 +182,7 @@ func (p *program) byStream(team int, run uint64) {
 				if pool.err.Load() != nil {
 					panic(errAborted)
 				}
-				w.more()
+				w.pause()
 			}
 			continue
 		}

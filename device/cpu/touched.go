@@ -42,7 +42,7 @@ func (t *touched) mark(from, to int) {
 	})
 }
 
-func (t *touched) forget(from, to int) { clear(t.named[from:to]) }
+func (t *touched) unmark(from, to int) { clear(t.named[from:to]) }
 
 // A zeroing sets a table to zero that only one scatter writes to. Unless the host has written to
 // the table, only the rows that the scatter wrote to in the previous run are not zero.
@@ -102,8 +102,8 @@ func (p *binder) zeroTables() {
 	}
 }
 
-// forget makes the next run zero all tables as a whole.
-func forget(zeroed map[int]*zeroing) {
+// forgetZeroed makes the next run zero all tables as a whole.
+func forgetZeroed(zeroed map[int]*zeroing) {
 	for _, w := range zeroed {
 		w.known = false
 	}
