@@ -10,8 +10,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Group is an argument of a generated kernel: a matrix of one or more vectors
-// side by side.
+// A Group is a matrix argument of a generated kernel: one or more vectors side by side.
 type Group struct {
 	Name    string
 	Element driver.Element
@@ -19,7 +18,7 @@ type Group struct {
 	Written bool
 }
 
-// Params declares groups as parameters: a pointer and the distance of rows.
+// Params declares groups as parameters: for each, a pointer and the elements from row to row.
 func Params(groups []Group) string {
 	var b strings.Builder
 	for _, g := range groups {
@@ -32,8 +31,8 @@ func Params(groups []Group) string {
 	return b.String()
 }
 
-// GroupName is the argument that holds a vector: states have one each, other
-// roles one for all.
+// GroupName names the argument that holds a vector. Each state has a group of its own; the vectors
+// of any other role share one.
 func GroupName(r cell.Ref) string {
 	switch r.Kind {
 	case cell.Prev, cell.Next, cell.DNext, cell.DPrev:
@@ -42,7 +41,7 @@ func GroupName(r cell.Ref) string {
 	return fmt.Sprintf("g_%v", r.Kind)
 }
 
-// Offset is where a vector begins within a row of its group.
+// Offset returns the place of a vector within a row of its group, counted in vectors.
 func Offset(r cell.Ref) int {
 	switch r.Kind {
 	case cell.Prev, cell.Next, cell.DNext, cell.DPrev:
@@ -51,7 +50,7 @@ func Offset(r cell.Ref) int {
 	return r.Index
 }
 
-// ElementOf is how a vector is stored.
+// ElementOf says how a vector is stored.
 func ElementOf(groups []Group, r cell.Ref) driver.Element {
 	return groups[slices.IndexFunc(groups, func(g Group) bool { return g.Name == GroupName(r) })].Element
 }
@@ -61,14 +60,14 @@ func WeightParams(gates int) string {
 	return List(make([]int, gates), func(g, _ int) string { return fmt.Sprintf(", const W* weights%d", g) })
 }
 
-// Members are the values of a Cell's.
+// Members spells the initial values of a Cell's members.
 func Members(groups []Group, gates int) string {
 	return List(groups, func(_ int, g Group) string { return fmt.Sprintf(", %s, ld_%s", g.Name, g.Name) }) +
 		List(make([]int, gates), func(g, _ int) string { return fmt.Sprintf(", weights%d", g) })
 }
 
-// Whole views the vector that r names over all steps. Prev and Next of a state
-// are one matrix, whose first row belongs to step 0.
+// Whole returns the view of vector r over all steps. Prev and Next of a state are the same matrix,
+// whose first row belongs to step 0.
 func Whole(s *schedule.Sequence, g *schedule.SequenceGrad, r cell.Ref) schedule.View {
 	switch r.Kind {
 	case cell.X:

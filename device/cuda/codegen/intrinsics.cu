@@ -1,5 +1,5 @@
-// What kernels need of the machine, in inline assembly where C++ has no word
-// for it: toolkit headers are not on every machine.
+// What kernels need of the hardware, in inline assembly where C++ has no word for it. Toolkit
+// headers are not on every machine.
 
 struct bf16 { unsigned short bits; };
 struct fp16 { unsigned short bits; };
@@ -19,8 +19,9 @@ __device__ __forceinline__ void narrow(fp16& to, float v) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to.bits) : "f"(v));
 }
 
-// halves_of splits a value within ±1 (see half_of in recurrence.cu) to 2⁻²⁴ of 1, in a
-// few operations: the high half, of which 2⁻¹¹ is the last place, and above it the low one.
+// halves_of splits a value within ±1 into two fp16 numbers that are off by 2⁻²⁴ at most, in few
+// operations. The high half, rounded to multiples of 2⁻¹¹, is in the lower 16 bits of the word; the
+// low half times 2048 is above it. See half_of in recurrence.cu.
 __device__ __forceinline__ unsigned halves_of(float v) {
   const float high = (v + 6144) - 6144;
   unsigned both;
@@ -28,8 +29,8 @@ __device__ __forceinline__ unsigned halves_of(float v) {
   return both;
 }
 
-// split_pair makes the nearest halves of two values, a word with x below y, and those of what
-// they leave.
+// split_pair splits two values into fp16 halves: high has the nearest ones and low those of the
+// remainders. In each word, x is below y.
 __device__ __forceinline__ void split_pair(unsigned& high, unsigned& low, float x, float y) {
   float of_x, of_y;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(high) : "f"(y), "f"(x));
@@ -37,9 +38,9 @@ __device__ __forceinline__ void split_pair(unsigned& high, unsigned& low, float 
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(low) : "f"(y - of_y), "f"(x - of_x));
 }
 
-// add_release adds 1 to a counter after everything before it, get_acquire reads
-// a counter before everything after it, and pause is called between two looks;
-// rest is a pause that leaves the multiprocessor to others.
+// add_release adds 1 to a counter after all earlier accesses. get_acquire reads a counter before
+// all later ones. pause is called between two polls; rest is a pause that leaves the multiprocessor
+// to others.
 __device__ __forceinline__ void add_release(unsigned* p) {
   asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(p) : "memory");
 }
@@ -51,8 +52,9 @@ __device__ __forceinline__ unsigned get_acquire(const unsigned* p) {
 __device__ __forceinline__ void pause() {}
 __device__ __forceinline__ void rest() { asm volatile("nanosleep.u32 50;" ::: "memory"); }
 
-// Words are 64 bits that another block may be writing: each is seen whole. Those of scans are to stay in the L2 whatever else
-// passes through it: a look at words that had left it, be it at what the run before wrote there, is as slow as memory.
+// Words are 64 bits that another block may be writing; each is read whole. The words of scans
+// should stay in the L2 cache whatever else passes through it. A poll of words that have left the
+// cache takes as long as an access to memory, even if it reads what the previous run wrote.
 typedef unsigned long long word;
 __device__ __forceinline__ void get_words(word& a, word& b, const word* p) {
   asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(p) : "memory");
@@ -93,9 +95,8 @@ __device__ __forceinline__ void put_staying(word* p, word v) {
 __device__ __forceinline__ void put_staying(word* p, word a, word b) { put_words(p, a, b); }
 #endif
 
-// copy_async begins to copy 4, 8 or 16 bytes to shared memory, or copies 2;
-// end_async ends a group of copies, and wait_async waits for all that this thread
-// has begun but the last groups.
+// copy_async starts a copy of 4, 8 or 16 bytes to shared memory; it copies 2 at once. end_async
+// ends a group of copies. wait_async waits for all groups of this thread except the last GROUPS.
 template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const void* from) {
   if (BYTES == 2) {
     *(unsigned short*)to = *(const unsigned short*)from;
@@ -110,13 +111,13 @@ template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const 
 __device__ __forceinline__ void end_async() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int GROUPS> __device__ __forceinline__ void wait_async() { asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory"); }
 
-// meet_at is one of sixteen barriers of so many threads of a block, whole warps;
-// arrive_at does not wait for the others.
+// meet_at waits at named barrier which of the block's sixteen, for so many threads in whole warps.
+// arrive_at arrives there without waiting.
 __device__ __forceinline__ void meet_at(int which, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(which), "r"(threads) : "memory"); }
 __device__ __forceinline__ void arrive_at(int which, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(which), "r"(threads) : "memory"); }
 
-// put_here writes a number in shared memory after all that came before it, and
-// get_here reads one before all that comes after it.
+// put_here writes a number to shared memory after all earlier accesses; get_here reads one before
+// all later ones.
 __device__ __forceinline__ void put_here(int* p, int v) { asm volatile("st.release.cta.s32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
 __device__ __forceinline__ int get_here(const int* p) {
   int v;
@@ -131,7 +132,7 @@ __device__ __forceinline__ float exp2_quick(float v) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
   return r;
 }
-// at_most is the smaller of v and a bound, and no number where v is none.
+// at_most returns the smaller of v and a bound, and NaN if v is NaN.
 __device__ __forceinline__ float at_most(float bound, float v) {
 #if __CUDA_ARCH__ >= 800
   float r;
@@ -155,7 +156,7 @@ template <class T> __device__ __forceinline__ void prefetch(const T* p) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 }
 
-// Words of a value and a number, written and read in one piece each.
+// Pairs of a value and a number in one 64-bit word, written and read whole.
 struct pair_of_words { float value[2]; unsigned number[2]; };
 __device__ __forceinline__ void put_word(unsigned* p, float value, unsigned number) {
   const unsigned long long word = (unsigned long long)number << 32 | __float_as_uint(value);
@@ -167,9 +168,8 @@ __device__ __forceinline__ pair_of_words get_words(const unsigned* p) {
   return {{__uint_as_float((unsigned)a), __uint_as_float((unsigned)b)}, {(unsigned)(a >> 32), (unsigned)(b >> 32)}};
 }
 
-// Four words, read and written in one piece; get_quad reads four that others may
-// be writing, one by one or two at a time, which are seen whole, and put_one
-// writes one.
+// Four words. get_quad reads four that others may be writing singly or in pairs; each write is seen
+// whole. put_one writes one word.
 struct __align__(16) quad { unsigned v[4]; };
 __device__ __forceinline__ quad get_quad(const unsigned* p) {
   word a, b;
@@ -180,8 +180,7 @@ __device__ __forceinline__ void put_one(unsigned* p, unsigned v) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
 
-// Addresses of shared memory, of this block's or, mapped, of another block of
-// the cluster.
+// Addresses of shared memory: this block's or, after remote, those of another block of the cluster.
 typedef unsigned shared_t;
 __device__ __forceinline__ shared_t shared_address(const void* p) { return (shared_t)__cvta_generic_to_shared(p); }
 
@@ -191,9 +190,8 @@ __device__ __forceinline__ shared_t shared_address(const void* p) { return (shar
 #define HOPPER(...) asm volatile("trap;") // never launched there
 #endif
 
-// A kernel that begins before what is ahead of it has ended calls wait_previous
-// ahead of all that others have written or may read; begin_next lets the next one
-// begin.
+// A kernel that may begin before earlier work has ended calls wait_previous before it reads what
+// others have written, or writes what they may read. begin_next lets the next kernel begin.
 #if __CUDA_ARCH__ >= 900
 __device__ __forceinline__ void wait_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 __device__ __forceinline__ void begin_next() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
@@ -202,8 +200,8 @@ __device__ __forceinline__ void wait_previous() {}
 __device__ __forceinline__ void begin_next() {}
 #endif
 
-// more_registers and fewer_registers say how many each thread of four warps, all of
-// which do, has from here on; 0: as many as before.
+// more_registers and fewer_registers set the registers of each thread of a warpgroup from here on.
+// All four warps call them. 0: no change.
 template <int N> __device__ __forceinline__ void more_registers() {
   if constexpr (N > 0) HOPPER("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
 }
@@ -225,11 +223,11 @@ __device__ __forceinline__ shared_t remote(shared_t a, int rank) {
   return r;
 }
 
-// A barrier in shared memory, 8 bytes, ends a phase when count threads have
-// arrived and as many bytes have come as they said would. bar_publish lets the
-// cluster and what copies see it, bar_end makes it plain memory again; bar_try reports whether
-// the phase of that parity has ended. Who may not arrive does nothing, without a branch.
-// arrive_async arrives when all copies have come that this thread has begun.
+// A barrier in shared memory (mbarrier, 8 bytes) ends a phase when count threads have arrived and
+// all announced bytes have come. bar_publish shows it to the cluster and the copy engine. bar_end
+// makes it plain memory again. bar_try reports whether the phase of that parity has ended. With may
+// false, bar_arrive does nothing, without a branch. arrive_async arrives once all copies that this
+// thread has started have come.
 __device__ __forceinline__ void bar_init(shared_t bar, int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
 }
@@ -262,13 +260,13 @@ __device__ __forceinline__ bool bar_try(shared_t bar, int parity) {
   return done;
 }
 
-// read_bulk begins to copy bytes, a multiple of 16, from memory to shared memory, whose
-// barrier counts them; earlier kernels have written them. copy_bulk does the same with what this thread knows
-// to have been written to memory since.
+// read_bulk starts a bulk copy of bytes, a multiple of 16, from memory to shared memory; bar counts
+// them. Earlier kernels have written them. copy_bulk does the same for data that this kernel has
+// written, once this thread knows of the write.
 __device__ __forceinline__ void read_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   HOPPER("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
 }
-// read_bulk of what the L2 cache is to keep as long as it can, or not longer than it must.
+// read_bulk with keep: whether the L2 cache keeps the data as long as it can, or evicts it first.
 __device__ __forceinline__ void read_bulk(shared_t to, const void* from, int bytes, shared_t bar, bool keep) {
 #define READ(priority) HOPPER("{\n\t.reg .b64 policy;\n\tcreatepolicy.fractional.L2::" priority ".b64 policy, 1.0;\n\t" \
   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy;\n\t}" ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory")
@@ -281,27 +279,26 @@ __device__ __forceinline__ void copy_bulk(shared_t to, const void* from, int byt
   read_bulk(to, from, bytes, bar);
 }
 
-// write_bulk begins to write bytes, a multiple of 16, from shared memory to memory, which this thread
-// knows to have been written by those that called show_engine before. engine_read waits until all that this
-// thread has begun has been read.
+// write_bulk starts a bulk copy of bytes, a multiple of 16, from shared memory to memory. The
+// threads that wrote them have called show_engine, and this thread knows of that. engine_read waits
+// until the copies of this thread have read shared memory.
 __device__ __forceinline__ void show_engine() { HOPPER("fence.proxy.async.shared::cta;" ::: "memory"); }
 __device__ __forceinline__ void write_bulk(void* to, shared_t from, int bytes) {
   HOPPER("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\tcp.async.bulk.commit_group;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void engine_read() { HOPPER("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
-// tensor_load begins to copy a box of a tensor, columns of members of a batch at so many times, to
-// shared memory, whose barrier counts the bytes. What lies behind the tensor's ends reads as zeros;
-// no coordinate is negative.
+// tensor_load starts a copy of a box of a tensor, columns of sequences at steps, to shared memory;
+// bar counts the bytes. Elements beyond the tensor's ends read as zeros. No coordinate is negative.
 struct __align__(64) tensor_map { word opaque[16]; };
 __device__ __forceinline__ void tensor_load(shared_t to, const tensor_map& map, int column, int n, int time, shared_t bar) {
   HOPPER("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
          ::"r"(to), "l"(&map), "r"(column), "r"(n), "r"(time), "r"(bar) : "memory");
 }
 
-// copy_all copies to the same place of all blocks of a cluster of so many, whose
-// barriers count the bytes; bar_arrive_at arrives at a barrier of any block of it, which
-// says nothing of what this thread has written.
+// copy_all copies to the same place of all blocks of the cluster, of BLOCKS blocks; their barriers
+// count the bytes. bar_arrive_at arrives at a barrier of any block of the cluster. It does not
+// order this thread's writes.
 template <int BLOCKS> __device__ __forceinline__ void copy_all(shared_t to, const void* from, int bytes, shared_t bar) {
   if constexpr (BLOCKS == 1) copy_bulk(to, from, bytes, bar);
   else
@@ -310,8 +307,8 @@ template <int BLOCKS> __device__ __forceinline__ void copy_all(shared_t to, cons
 }
 __device__ __forceinline__ void bar_arrive_at(shared_t bar) { HOPPER("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory"); }
 
-// push sends N values to another block, whose barrier counts their bytes; where it
-// may not, it does nothing, without a branch.
+// push sends N values to another block, whose barrier counts their bytes. With may false it does
+// nothing, without a branch.
 template <int N> __device__ __forceinline__ void push(bool may, shared_t to, const float* v, shared_t bar) {
 #define BITS(i) "r"(__float_as_uint(v[i]))
 #define SEND(type, values) "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %0, 0;\n\t@p st.async.shared::cluster.mbarrier::complete_tx::bytes." type " [%1], " values ", [%2];\n\t}" ::"r"((unsigned)may), "r"(to), "r"(bar)
@@ -334,10 +331,9 @@ __device__ __forceinline__ unsigned bits_of(float v) { return __float_as_uint(v)
 __device__ __forceinline__ unsigned bits_of(bf16 v) { return v.bits; }
 __device__ __forceinline__ unsigned bits_of(fp16 v) { return v.bits; }
 
-// settle has compilers wait here for what is on the way to n registers. They could
-// not know in a loop that it has come, and would wait there, in each step, for
-// whatever else shares the scoreboard. (It sleeps a moment if the values come to a
-// number that is as likely as any other.)
+// settle makes the compiler wait here for loads that are on the way to n registers. In a loop it
+// could not know that they have come, and would wait at each step for all else on the same
+// scoreboard. (It sleeps a moment in the unlikely case that the values xor to one number.)
 template <class T> __device__ __forceinline__ void settle(const T* v, int n) {
   unsigned all = 0;
 #pragma unroll
@@ -345,15 +341,14 @@ template <class T> __device__ __forceinline__ void settle(const T* v, int n) {
   asm volatile("{\n\t.reg .pred p;\n\tsetp.eq.u32 p, %0, 1234567891;\n\t@p nanosleep.u32 1;\n\t}" ::"r"(all));
 }
 
-// fresh is v, of which the compiler knows nothing.
+// fresh returns v, but the compiler no longer knows its value.
 __device__ __forceinline__ unsigned fresh(unsigned v) {
   asm volatile("" : "+r"(v));
   return v;
 }
 
-// mma_part adds to 16×8 sums, four of them in each lane, the product of 16×16 by 16×8
-// values of 16 bits, two to a word, or of 16×8 by 8×8 with ten bits of
-// mantissa.
+// mma_part adds the product of 16×16 by 16×8 values of 16 bits, two to a word, to 16×8 sums, four
+// in each lane. With float it multiplies 16×8 by 8×8 values with ten bits of mantissa.
 #define MMA(shape, word)                                                                                                      \
   asm("mma.sync.aligned." shape ".row.col.f32." word "." word ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
@@ -362,14 +357,14 @@ __device__ __forceinline__ void mma_part(fp16, float* c, const unsigned* a, unsi
 __device__ __forceinline__ void mma_part(float, float* c, const unsigned* a, unsigned b0, unsigned b1) { MMA("m16n8k8", "tf32"); }
 #undef MMA
 
-// A matrix of 16 columns is in shared memory, of each row 16 bytes of eight values
-// side by side and the other eight as many bytes apart. mma_wide has four warps
-// multiply together, after mma_begin; mma_end waits for the products: each warp's 16
-// rows of 16 columns of a, fragments of mma_part, by N rows of the matrix so many bytes
-// behind m, N being a multiple of 16 up to 256. Sums are fragments of 16×8, side by side;
-// add: to those that are there. a may be a matrix, too, of 64 rows, so many bytes behind
-// it, and is added then. mma_commit ends a batch of products; mma_wait waits until all but
-// so many batches are done.
+// A matrix of 16 columns lies in shared memory. Of each row, eight values are 16 bytes side by
+// side; the other eight lie a fixed distance (apart) away. mma_wide multiplies by a warpgroup,
+// between mma_begin and mma_end, which waits for the products. Each warp has 16 rows of 16 columns
+// of a, as fragments of mma_part. The right factor is N rows of the matrix, bytes behind m; N is a
+// multiple of 16 up to 256. Sums are fragments of 16×8, side by side; add: to the present ones. a
+// may also be a matrix of 64 rows in shared memory, before bytes behind it; then products are
+// always added. mma_commit ends a batch of products. mma_wait waits until all but BATCHES batches
+// are done.
 struct matrix { unsigned low, high; };
 __device__ __forceinline__ matrix matrix_at(shared_t at, int apart) { return {(unsigned)(apart >> 4) << 16 | (at & 0x3ffff) >> 4, 8}; }
 __device__ __forceinline__ void mma_begin() { HOPPER("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -415,7 +410,7 @@ template <int BATCHES> __device__ __forceinline__ void mma_wait() { HOPPER("wgmm
 #define SUMS_240 SUMS_224, SUMS(112)
 #define LIST_256 LIST_240 ", %120, %121, %122, %123, %124, %125, %126, %127"
 #define SUMS_256 SUMS_240, SUMS(120)
-// By the width: the numbers of the operands behind the sums.
+// By the width N: the operand numbers that follow the sums.
 #define EACH_WIDTH(DO, word) \
   if constexpr (N == 16) DO(16, word, "8", "9", "10", "11", "12", "13"); \
   else if constexpr (N == 32) DO(32, word, "16", "17", "18", "19", "20", "21"); \
@@ -441,6 +436,6 @@ template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, matrix
 #undef EACH_WIDTH
 #undef WIDE
 #undef WIDE_SHARED
-// settled has sums be read behind mma_end.
+// settled keeps the compiler from reading sums before mma_end.
 __device__ __forceinline__ void settled(float* c) { asm volatile("" : SUMS(0), SUMS(8), SUMS(16), SUMS(24), SUMS(32), SUMS(40), SUMS(48), SUMS(56)); }
 #undef SUMS

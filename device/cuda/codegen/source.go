@@ -1,5 +1,4 @@
-// Package codegen writes a cell's program as CUDA C++, and puts together the texts
-// of kernels.
+// Package codegen writes a cell's program as CUDA C++, and assembles the texts of kernels.
 package codegen
 
 import (
@@ -9,17 +8,17 @@ import (
 	"strings"
 )
 
-// A Source is the text of one kernel, without what all kernels begin with.
+// A Source is the text of one kernel, without the beginning that all kernels share.
 type Source struct{ Name, Text string }
 
-// File is the kernel in a file of files, whose name ends in .cu, with words
-// defined; it panics where there is none.
+// File returns the kernel in file name+".cu" of files, with defines ahead of it. It panics if there
+// is no such file.
 func File(files embed.FS, name string, defines ...any) Source {
 	return Source{Name: name, Text: Defines(defines...) + Text(files, name+".cu")}
 }
 
-// Text is a file of files, without the sample of a configuration that it includes
-// where it is opened by itself; it panics where there is none.
+// Text returns a file of files without the lines that include its samples (see Body). It panics if
+// there is no such file.
 func Text(files embed.FS, name string) string {
 	text, err := files.ReadFile(name)
 	if err != nil {
@@ -28,8 +27,8 @@ func Text(files embed.FS, name string) string {
 	return Body(string(text))
 }
 
-// Body is a kernel's file without its first and last lines, by which it includes a
-// sample of what is put ahead of it and behind it.
+// Body returns a kernel's text without its first and last lines. They include samples of what Go
+// puts ahead and behind, so that the file opens by itself.
 func Body(text string) string {
 	if !strings.HasPrefix(text, "#ifndef CONFIGURED") {
 		return text
@@ -41,8 +40,8 @@ func Body(text string) string {
 	return text
 }
 
-// Constants spells integer constants, each a name and an int, as C++ declares several
-// of one type. Choosing among configurations spells thousands.
+// Constants spells a C++ list "name = value, …" of pairs of a string and an int. Choosing among
+// configurations spells thousands, so it avoids package fmt.
 func Constants(pairs ...any) string {
 	var b []byte
 	for i := 0; i < len(pairs); i += 2 {
@@ -56,7 +55,7 @@ func Constants(pairs ...any) string {
 	return string(b)
 }
 
-// Defines defines words: each is followed by what it stands for.
+// Defines spells #define lines for pairs of a word and its meaning.
 func Defines(words ...any) string {
 	var b strings.Builder
 	for i := 0; i < len(words); i += 2 {
@@ -68,8 +67,8 @@ func Defines(words ...any) string {
 //go:embed *.cu
 var beginnings embed.FS
 
-// Intrinsics is what begins every kernel on a GPU; the emulator has its own.
+// Intrinsics is the beginning of every kernel on a GPU. The emulator has its own.
 func Intrinsics() string { return File(beginnings, "intrinsics").Text }
 
-// Common is what comes next in every kernel.
+// Common follows it in every kernel.
 func Common() string { return File(beginnings, "common").Text }

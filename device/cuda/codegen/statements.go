@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Spell is the text of one operation on a and b.
+// Spell returns the C++ expression for one operation on a and b.
 func Spell(op cell.Op, a, b string) string {
 	switch op {
 	case cell.Zero:
@@ -53,8 +53,8 @@ func Spell(op cell.Op, a, b string) string {
 	panic(fmt.Sprintf("cuda: no text for %v", op))
 }
 
-// Statements spell p on variables named as its vectors are, each declared where
-// it is first written; declared are there already.
+// Statements spells p with variables named as its vectors are. Each is declared where it is first
+// written, unless it is in declared.
 func Statements(p cell.Program, indent string, declared []cell.Ref) string {
 	known := map[cell.Ref]bool{}
 	for _, r := range declared {
@@ -71,8 +71,8 @@ func Statements(p cell.Program, indent string, declared []cell.Ref) string {
 	return b.String()
 }
 
-// Declare reads the vectors of a step into variables: those the same for every
-// sequence too, which the caches hold.
+// Declare reads the vectors of a step into variables, also those that are the same for every
+// sequence: caches hold these.
 func Declare(indent string, reads []cell.Ref, row func(cell.Ref) string) string {
 	var b strings.Builder
 	for _, r := range reads {
@@ -81,13 +81,13 @@ func Declare(indent string, reads []cell.Ref, row func(cell.Ref) string) string 
 	return b.String()
 }
 
-// Place is a vector's element of unit u in a row.
+// Place spells the element of unit u of a vector in a row.
 func Place(r cell.Ref, row string) string {
 	g := GroupName(r)
 	return fmt.Sprintf("%s[(long long)(%s) * ld_%s + (long long)%d * hidden + u]", g, row, g, Offset(r))
 }
 
-// List joins what each element spells.
+// List joins the spellings of all elements.
 func List[T any](of []T, spell func(i int, v T) string) string {
 	var b strings.Builder
 	for i, v := range of {
@@ -96,8 +96,8 @@ func List[T any](of []T, spell func(i int, v T) string) string {
 	return b.String()
 }
 
-// KernelName names a kernel after what it does and for what: profilers, records and
-// the text of the kernel speak of the same thing.
+// KernelName names a kernel after what it computes and for what, so that profilers, records and the
+// kernel's text use one name.
 func KernelName(parts ...any) string {
 	var all []string
 	for _, p := range parts {
@@ -106,7 +106,7 @@ func KernelName(parts ...any) string {
 	return Identifier(strings.Join(all, "_"))
 }
 
-// Identifier makes an identifier of CUDA C++ of a name.
+// Identifier turns a name into an identifier of CUDA C++.
 func Identifier(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {

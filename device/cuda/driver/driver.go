@@ -1,5 +1,5 @@
-// Package driver is what package cuda needs of CUDA: memory, kernels, launches,
-// products and streams. The real driver and the emulator are behind it.
+// Package driver declares what package cuda needs of CUDA: memory, kernels, launches, products and
+// streams. The worker implements it with the real driver; the emulator implements it on the host.
 package driver
 
 import (
@@ -8,18 +8,17 @@ import (
 	"rnnbench/device"
 )
 
-// Clocked is a driver that knows the clock of its multiprocessors in hertz; 0: not now.
+// Clocked is a driver that can read the clock of its multiprocessors, in hertz; 0: unknown now.
 type Clocked interface {
 	Clock() float64
 }
 
-// A Driver is what the package needs of CUDA: the seam behind which the real one
-// and the emulator are. All calls come from one goroutine, which the caller of
-// the package keeps on one thread.
+// A Driver is all that package cuda needs of CUDA. The real driver and the emulator implement it.
+// All calls come from one goroutine, which the caller of package cuda keeps on one OS thread.
 type Driver interface {
 	Properties() Properties
 
-	// FreeMemory is the number of bytes that can be allocated.
+	// FreeMemory returns the number of bytes that can be allocated.
 	FreeMemory() (int64, error)
 
 	Alloc(bytes int64) (Pointer, error)
@@ -28,24 +27,25 @@ type Driver interface {
 	Upload(to Pointer, from []byte) error
 	Download(to []byte, from Pointer) error
 
-	// HostMemory is memory of the host that the GPU reaches by itself. CopyIn moves what is there in
-	// order with what a stream is given, and CopyOut with what stream 0 is given: it has to be left
-	// alone until then. Copy moves bytes within the GPU's memory, on stream 0.
+	// HostMemory allocates memory of the host that the GPU can reach. CopyIn copies from it in
+	// order with the other work of a stream, and CopyOut copies to it in order with stream 0. The
+	// caller leaves that memory alone until then. Copy moves bytes within the GPU's memory, on
+	// stream 0.
 	HostMemory(bytes int) ([]byte, error)
 	FreeHostMemory(m []byte) error
 	CopyIn(to Pointer, from []byte, stream int) error
 	CopyOut(to []byte, from Pointer) error
 	Copy(to, from Pointer, bytes int64) error
 
-	// Load loads a compiled kernel, which stays until the driver is closed.
+	// Load loads a compiled kernel. It stays loaded until the driver is closed.
 	Load(image []byte, name string) (Kernel, error)
 
-	// Resident is how many blocks of so many threads and so much dynamic shared
-	// memory run at the same time on a multiprocessor; 0: not even one. It also
-	// lets the kernel have that much.
+	// Resident returns how many blocks of so many threads and so many bytes of dynamic shared
+	// memory run on a multiprocessor at the same time; 0: not even one. It also allows the kernel
+	// that much shared memory.
 	Resident(k Kernel, threads, shared int) (int, error)
 
-	// Clusters is how many clusters of so many such blocks run at the same time.
+	// Clusters returns how many clusters of size such blocks run at the same time.
 	Clusters(k Kernel, size, threads, shared int) (int, error)
 
 	// Streams makes streams 0 … n-1 usable.
@@ -53,22 +53,22 @@ type Driver interface {
 	NewEvent(timed bool) (Event, error)
 	FreeEvent(e Event) error
 	Record(e Event, stream int) error
-	WaitFor(e Event, stream int) error // has what the stream is given from now on wait for e, if it was ever recorded
+	WaitFor(e Event, stream int) error // later work of the stream waits for e, if e was ever recorded
 
-	// Sequence readies calls so that Issue makes all of them, in order, with as
-	// little of the host's time as each takes. Where one fails, the others are not
-	// made, and at says which it was.
+	// Sequence prepares calls so that Issue makes them all, in order, with as little of the host's
+	// time as possible. When a call fails, Issue makes no later one, and at is the index of the
+	// failed call.
 	Sequence(calls []Call) (Sequence, error)
 	Issue(s Sequence) (at int, err error)
-	FreeSequence(s Sequence) error // of 0, which is none, nothing
+	FreeSequence(s Sequence) error // freeing 0 does nothing
 
-	// Await waits for e to pass; Elapsed is the time between two timed events
-	// that have passed, in seconds.
+	// Await waits until e has passed. Elapsed returns the seconds between two timed events that
+	// have passed.
 	Await(e Event) error
 	Elapsed(from, to Event) (float64, error)
 
-	// BeginCapture has what is launched on stream 0, and on streams that wait
-	// for it, become a graph; EndCapture returns it.
+	// BeginCapture starts to record a graph of all launches on stream 0 and on streams that wait
+	// for it. EndCapture returns the graph.
 	BeginCapture() error
 	EndCapture() (Graph, error)
 	Replay(g Graph) error // on stream 0
@@ -78,18 +78,18 @@ type Driver interface {
 
 	// Throttled reports whether something holds the clock down right now.
 	Throttled() bool
-	// Power reads the counter of energy. An error says why there is none.
+	// Power reads the energy counter. The error says why there is none.
 	Power() (device.Power, error)
-	// Survey says what state the GPU is in, a Remedy where something is wrong.
+	// Survey describes the state of the GPU. A finding has a Remedy if something is wrong.
 	Survey() []device.Finding
 
 	Close() error
 }
 
-// Copies is a stream for copies and events alone. It need not be made usable.
+// Copies is a stream for copies and events alone. Streams need not make it usable.
 const Copies = -1
 
-// Handles of a Driver's.
+// Handles that a Driver gives out.
 type (
 	Pointer  uint64
 	Event    int
@@ -103,8 +103,8 @@ type Extent struct {
 	Bytes int64
 }
 
-// A Call is what a stream is given to do: a launch, a product, a network, a sum over
-// replicas, a graph, a copy or, where there is none of these, to record an event or to wait for it.
+// A Call is one piece of work for a stream: a launch, a product, a network, a sum over replicas, a
+// graph or a copy. Without any of these, it records an event or waits for one.
 type Call struct {
 	Stream  int
 	Launch  *Launch
@@ -115,10 +115,10 @@ type Call struct {
 	Copy    *Copy  // out of the GPU's memory on stream 0 alone
 	Event   Event
 	Wait    bool
-	Outside bool // record the event whenever the graph that this is captured for is replayed, for the host to see
+	Outside bool // each replay of the graph records the event so that the host sees it
 }
 
-// A Copy is from the host's memory to the GPU's, or back: see CopyIn and CopyOut.
+// A Copy goes from the host's memory to the GPU's, or back if Out: see CopyIn and CopyOut.
 type Copy struct {
 	Host []byte
 	GPU  Pointer
@@ -130,7 +130,7 @@ func (c *Call) IsEvent() bool {
 	return c.Launch == nil && c.Product == nil && c.Network == nil && c.Sum == nil && c.Graph == nil && c.Copy == nil
 }
 
-// String says what fails where a call does.
+// String names the kind of work, for error messages.
 func (c *Call) String() string {
 	switch {
 	case c.Launch != nil:
@@ -157,60 +157,60 @@ type Kernel struct {
 	Local     int // bytes of local memory per thread: spills
 }
 
-// A Launch is a kernel with its geometry and arguments, eight bytes each.
+// A Launch is a kernel with its geometry and its arguments of eight bytes each.
 type Launch struct {
 	Kernel      Kernel
 	Name        string
 	Grid, Block [3]int
 	Shared      int  // bytes of dynamic shared memory
-	Cooperative bool // all blocks at the same time
+	Cooperative bool // all blocks run at the same time
 	Cluster     int  // blocks of a cluster, side by side in the grid; 0: no clusters
-	Urgent      bool // takes what room there is before launches that are not
-	Early       bool // may begin before what is ahead of it on its stream has ended, for which it waits itself
+	Urgent      bool // gets free multiprocessors before launches that are not urgent
+	Early       bool // may begin before earlier work on its stream has ended; the kernel itself waits for that work
 	Args        []uint64
 	Tensors     []*Tensor        // behind the arguments
-	Table       []uint64         // one more argument, a structure of these words; empty: there is none
+	Table       []uint64         // one more argument, a structure of these words; empty: no such argument
 	Params      []unsafe.Pointer // one per argument and tensor, and the table
 }
 
-// A Tensor is part of a matrix as the copy engine of a GPU knows it: columns of
-// each member of a batch at each time. A Box of it is copied at once.
+// A Tensor describes part of a matrix to the GPU's copy engine (TMA): columns of each sequence of a
+// batch at each step. One copy moves one Box.
 type Tensor struct {
 	At      Pointer
 	Element Element
-	Sizes   [3]int // columns, batch, time
-	Strides [2]int // bytes from a member of the batch, and from a time, to the next
+	Sizes   [3]int // columns, batch, steps
+	Strides [2]int // bytes from one sequence to the next, and from one step to the next
 	Box     [3]int
-	Turned  bool // boxes have rows of 128 bytes in shared memory, whose pieces of 16 change places: the i-th of row r is the i^r%8-th
+	Turned  bool // swizzled: in shared memory, piece i (16 bytes) of the 128-byte row r lies at place i^r%8
 
 	image [24]uint64
 }
 
-// Image is where a driver has the 128 bytes that kernels are given for t, whose
-// address is a multiple of 64.
+// Image is where a driver keeps the 128 bytes that describe t to kernels. Its address is a multiple
+// of 64.
 func (t *Tensor) Image() unsafe.Pointer {
 	at := unsafe.Pointer(&t.image)
 	return unsafe.Add(at, -uintptr(at)&63)
 }
 
-// A Product is C = op(A)·op(B), or C += …, of row-major matrices; sums are
-// single precision.
+// A Product is C = op(A)·op(B), or C += op(A)·op(B), of row-major matrices. Sums are in single
+// precision.
 type Product struct {
 	M, N, K        int
 	A, B, C        Pointer
 	LdA, LdB, LdC  int
 	TransA, TransB bool
 	Accumulate     bool
-	Scale          Pointer // of two values of single precision that op(A)·op(B) and, in place of Accumulate, C are multiplied by; 0: none
+	Scale          Pointer // address of two single-precision factors: of op(A)·op(B), and of the old C in place of Accumulate; 0: none
 	Operands       Element // of A and B
 	Result         Element // of C
 	TF32           bool    // round single-precision operands to TF32
-	Pick           bool    // by the fastest of the library's algorithms, which are tried when a sequence is readied: that may overwrite C
+	Pick           bool    // use the library's fastest algorithm; Sequence times them all, which may overwrite C
 }
 
-// A Compiler turns CUDA C++ into what a Driver loads.
+// A Compiler turns CUDA C++ into an image that a Driver loads.
 type Compiler interface {
-	// Version is part of the key of what is compiled.
+	// Version is part of the cache key of compiled images.
 	Version() string
 	Compile(name, source string) ([]byte, error)
 }

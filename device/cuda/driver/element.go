@@ -28,7 +28,7 @@ func (e Element) Bytes() int {
 // String is the type's name in kernels.
 func (e Element) String() string { return [...]string{"float", "bf16", "fp16"}[e] }
 
-// Encode is v as the GPU stores it.
+// Encode returns v as the GPU stores it.
 func Encode(v []float32, e Element) []byte {
 	if e == Single {
 		return Bytes(v)
@@ -38,7 +38,7 @@ func Encode(v []float32, e Element) []byte {
 	return out
 }
 
-// EncodeTo is Encode to where out is, which has the room.
+// EncodeTo is Encode into out, which is large enough.
 func EncodeTo(out []byte, v []float32, e Element) {
 	if e == Single {
 		device.Copy(out, Bytes(v))
@@ -49,14 +49,14 @@ func EncodeTo(out []byte, v []float32, e Element) {
 	}
 }
 
-// Decode is the reverse of encode.
+// Decode is the reverse of Encode.
 func Decode(dst []float32, src []byte, e Element) {
 	for i := range dst {
 		dst[i] = e.Widen(binary.LittleEndian.Uint16(src[2*i:]))
 	}
 }
 
-// Narrow rounds x to 16 bits, to nearest, ties to even.
+// Narrow rounds x to 16 bits: to nearest, ties to even.
 func (e Element) Narrow(x float32) uint16 {
 	bits := math.Float32bits(x)
 	if e == Brain {
@@ -80,7 +80,7 @@ func (e Element) Narrow(x float32) uint16 {
 	return sign | uint16(bits>>13-(127-15)<<10)
 }
 
-// Widen is the value of 16 bits.
+// Widen returns the value of 16 bits.
 func (e Element) Widen(h uint16) float32 {
 	if e == Brain {
 		return math.Float32frombits(uint32(h) << 16)
@@ -96,5 +96,5 @@ func (e Element) Widen(h uint16) float32 {
 	return math.Float32frombits(sign | (exponent+112)<<23 | mantissa<<13)
 }
 
-// Bytes is the memory of v, which is laid out as the GPU has it.
+// Bytes returns the memory of v, not a copy.
 func Bytes(v []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v)) }

@@ -2,10 +2,10 @@ package driver
 
 import "encoding/binary"
 
-// A Network is a stack of recurrent layers as the vendor's library knows it.
+// A Network is a stack of recurrent layers that the vendor's library runs.
 type Network struct {
-	Cell      string // of package cell's
-	Algorithm int    // as the library counts them
+	Cell      string // a name in package cell
+	Algorithm int    // the library's number for it
 	Both      bool   // each layer runs both ways: see Runs
 	Element   Element
 	TF32      bool // products of single-precision values may be rounded to TF32
@@ -13,15 +13,16 @@ type Network struct {
 
 	Input, Hidden, Layers, Batch, Steps int
 
-	Lengths Lengths // of the sequences; "": all have all steps
-	Padded  bool    // there are rows of all sequences at all steps, which the library fills with 0
+	Lengths Lengths // "": all sequences have all steps
+	Padded  bool    // inputs and outputs have a row for every sequence and step; the library fills unused rows with 0
 }
 
-// Lengths are those of sequences, the longest first, in a form that can be compared: four bytes each. Rows
-// are packed step after step; a step has those of the sequences that have it.
+// Lengths holds the number of steps of each sequence, the longest first, four bytes each, as a
+// string so that networks can be compared. Rows are packed step by step: each step has a row for
+// each sequence that reaches it.
 type Lengths string
 
-// LengthsOf are those of the list.
+// LengthsOf encodes list.
 func LengthsOf(list []int) Lengths {
 	var b []byte
 	for _, n := range list {
@@ -30,7 +31,7 @@ func LengthsOf(list []int) Lengths {
 	return Lengths(b)
 }
 
-// Sequences lists the lengths of all sequences.
+// Sequences returns the number of steps of every sequence.
 func (n Network) Sequences() []int32 {
 	list := make([]int32, n.Batch)
 	for i := range list {
@@ -41,7 +42,8 @@ func (n Network) Sequences() []int32 {
 	return list
 }
 
-// Rows is how many rows the inputs have: of the steps of all sequences or, padded, of all steps.
+// Rows returns how many rows the inputs have: one for each step of each sequence, padded to all
+// steps if Padded.
 func (n Network) Rows() int {
 	if n.Padded {
 		return n.Batch * n.Steps
@@ -53,7 +55,7 @@ func (n Network) Rows() int {
 	return sum
 }
 
-// Ways is how many times each layer runs: once for each way in which it reads the steps.
+// Ways returns how many directions each layer reads: 1 or 2.
 func (n Network) Ways() int {
 	if n.Both {
 		return 2
@@ -61,14 +63,15 @@ func (n Network) Ways() int {
 	return 1
 }
 
-// Runs is how many times layers run, each way counted. Number 2·l is layer l from the first step and 2·l+1
-// from the last, in parameters and in states. cuDNN calls them pseudo-layers and counts them so.
+// Runs returns the number of pseudo-layers, as cuDNN calls them: layers times directions. In
+// parameters and states, number 2·l is layer l from the first step, and 2·l+1 is layer l from the
+// last.
 func (n Network) Runs() int { return n.Layers * n.Ways() }
 
-// Out is the number of features of a layer's output: both ways side by side.
+// Out returns the number of features of a layer's output: both directions side by side.
 func (n Network) Out() int { return n.Ways() * n.Hidden }
 
-// Width is the number of features that a number of Runs reads.
+// Width returns the number of features that pseudo-layer run reads.
 func (n Network) Width(run int) int {
 	if run < n.Ways() {
 		return n.Input
@@ -76,31 +79,31 @@ func (n Network) Width(run int) int {
 	return n.Out()
 }
 
-// Sizes are what a network takes on the GPU, in bytes.
+// Sizes are what a network needs on the GPU, in bytes.
 type Sizes struct {
 	Weights    int64        // the space of all parameters
-	Parameters []Parameters // per number of Runs
+	Parameters []Parameters // per pseudo-layer: see Runs
 	Workspace  int64        // during a call
 	Kept       int64        // from a forward call to the backward call
 }
 
-// Parameters are offsets within the space of all parameters, in bytes, of
-// row-major matrices with one gate after the other.
+// Parameters are byte offsets within the space of all parameters. Each matrix is row-major, one
+// gate after the other.
 type Parameters struct{ W, R, BX, BR int64 }
 
-// Networks is the part of a Driver that readies whole networks.
+// Networks is the part of a Driver that prepares whole networks.
 type Networks interface {
-	// BeginNetwork begins what NewNetwork will wait for, where that takes long and
-	// can be done beside other things.
+	// BeginNetwork starts slow preparations of n, which run in the background until NewNetwork
+	// waits for them.
 	BeginNetwork(n Network)
 
-	// NewNetwork readies a network, which stays until the driver is closed.
-	// Errors wrap schedule.ErrUnsupported where the library declines.
+	// NewNetwork prepares a network, which stays until the driver is closed. The error wraps
+	// schedule.ErrUnsupported if the library declines.
 	NewNetwork(n Network) (id int, s Sizes, err error)
 }
 
-// A NetworkRun is the forward pass of a network, or its backward pass. Of states the first is h and the second, of an LSTM
-// alone, c.
+// A NetworkRun is a forward or backward pass of a network. Of two states, the first is h and the
+// second is c, which only an LSTM has.
 type NetworkRun struct {
 	ID              int
 	Backward        bool

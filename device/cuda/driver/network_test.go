@@ -7,7 +7,7 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// TestNetworkLengths: networks of equal lengths are equal, and tell their lengths.
+// TestNetworkLengths: networks with equal lengths compare equal, and Sequences returns the lengths.
 func TestNetworkLengths(t *testing.T) {
 	n := driver.Network{Batch: 3, Steps: 70000, Lengths: driver.LengthsOf([]int{70000, 300, 1})}
 	if same := n; same != n || !slices.Equal(n.Sequences(), []int32{70000, 300, 1}) || n.Rows() != 70301 {
@@ -18,8 +18,8 @@ func TestNetworkLengths(t *testing.T) {
 	}
 }
 
-// TestNetworkRuns: a layer that runs both ways counts twice, as the library counts pseudo-layers, and layers above
-// the first read what both ways put side by side.
+// TestNetworkRuns: a layer that runs both ways counts as two pseudo-layers. Layers above the first
+// read the outputs of both directions side by side.
 func TestNetworkRuns(t *testing.T) {
 	for _, c := range []struct {
 		both      bool

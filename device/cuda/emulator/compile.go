@@ -15,7 +15,7 @@ var runtime string
 // A Compiler builds kernels with the host's C++ compiler.
 type Compiler struct{ path string }
 
-// NewCompiler finds the compiler, or says that there is none.
+// NewCompiler finds a C++ compiler, or returns an error that there is none.
 func NewCompiler() (*Compiler, error) {
 	for _, name := range []string{"g++", "clang++", "c++"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -74,8 +74,7 @@ func (c *Compiler) Compile(name, source string) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
-// parameters are the types of a kernel's parameters, as its source declares
-// them.
+// parameters returns the types of a kernel's parameters, as its source declares them.
 func parameters(name, source string) ([]string, error) {
 	_, rest, ok := strings.Cut(source, " "+name+"(")
 	if !ok {

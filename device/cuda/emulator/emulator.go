@@ -1,7 +1,7 @@
-// Package emulator is a CUDA driver without a GPU: kernels are built by the
-// host's C++ compiler and run as they are, thread by thread, so that their
-// meaning, geometry and arguments can be tested on any machine. What streams may
-// do in any order is done in random order. It is slow and measures nothing.
+// Package emulator is a CUDA driver without a GPU. The host's C++ compiler builds the kernels,
+// which run unchanged, thread by thread. So their results, geometry and arguments can be tested on
+// any machine. Work that streams may do in any order is done in random order. The emulator is slow
+// and measures nothing.
 package emulator
 
 import (
@@ -23,9 +23,9 @@ import (
 
 // A Driver implements driver.Driver.
 type Driver struct {
-	Dry bool // check launches and products but run none
+	Dry bool // check launches and products, but run none
 
-	Group *allreduce.Group // of replicas that sum over each other; nil: this one is alone
+	Group *allreduce.Group // replicas that add up their gradients; nil: this one is alone
 
 	sms      int
 	dir      string // of loaded kernels
@@ -33,9 +33,9 @@ type Driver struct {
 	memory   []block
 	kernels  []kernel
 	networks []network
-	queues   [][]command // of driver.Copies, and per stream
+	queues   [][]command // of driver.Copies first, then one per stream
 	events   []event
-	unused   []driver.Event // which are given out again, as a GPU's driver does
+	unused   []driver.Event // freed events, to be reused as a GPU's driver does
 
 	capturing bool
 	captured  []command
@@ -49,14 +49,14 @@ type kernel struct {
 	pointers []bool // per parameter
 }
 
-// An event is passed once version records of it have been executed.
+// An event has passed once as many of its records were executed as were queued.
 type event struct {
 	recorded, passed int
 	timed            bool
-	captured         bool // the last record was kept for a graph: outside it there is nothing to wait for
+	captured         bool // the last record belongs to a graph, so nothing outside it may wait for it
 }
 
-// A command waits in a stream: for version of an event, or to do something.
+// A command waits in a stream's queue. It waits for a version of an event, records one, or runs do.
 type command struct {
 	stream  int
 	wait    int // event; -1: none
@@ -65,7 +65,7 @@ type command struct {
 	do      func() error
 }
 
-// New returns a driver that pretends to have so many multiprocessors.
+// New returns a driver that pretends to have sms multiprocessors.
 func New(sms int, seed uint64) (*Driver, error) {
 	dir, err := os.MkdirTemp("", "rnnbench-emulator")
 	if err != nil {
@@ -76,7 +76,7 @@ func New(sms int, seed uint64) (*Driver, error) {
 
 const (
 	shared        = 227 << 10
-	mostArguments = 4096 // bytes of a launch's, on every GPU
+	mostArguments = 4096 // bytes per launch, on every GPU
 )
 
 // Properties implements driver.Driver.
@@ -158,7 +158,7 @@ func (d *Driver) FreeEvent(e driver.Event) error {
 	return nil
 }
 
-// geometry is what runtime.h calls Geometry.
+// geometry is Geometry in runtime.h.
 type geometry struct {
 	grid, block [3]uint32
 	shared      uint64
@@ -166,8 +166,8 @@ type geometry struct {
 	cluster     int32
 }
 
-// launch checks what a GPU would, and more: that
-// there is an argument for each parameter, and memory behind each pointer.
+// launch checks what a GPU would, and more: that each parameter has an argument, and each pointer
+// leads to allocated memory. Then it queues the run.
 func (d *Driver) launch(stream int, l *driver.Launch) error {
 	k := d.kernels[l.Kernel.ID]
 	tables := min(len(l.Table), 1)
@@ -234,7 +234,7 @@ func (d *Driver) launch(stream int, l *driver.Launch) error {
 	}})
 }
 
-// tensor makes the image of t that runtime.h calls tensor_map, and checks what a GPU would.
+// tensor fills t's image as tensor_map in runtime.h, and checks what a GPU would.
 func (d *Driver) tensor(t *driver.Tensor) error {
 	size := t.Element.Bytes()
 	bytes := t.Sizes[0] * size
@@ -284,7 +284,7 @@ func (d *Driver) WaitFor(e driver.Event, stream int) error {
 	return d.push(command{stream: stream, wait: int(e), record: -1})
 }
 
-// outside reports an event that belongs to a graph, which CUDA refuses to wait for elsewhere.
+// outside returns an error if e belongs to a graph: CUDA refuses to wait for it elsewhere.
 func (d *Driver) outside(e driver.Event) error {
 	if d.events[e].captured && !d.capturing {
 		return fmt.Errorf("emulator: event %d was last recorded in a graph", e)
@@ -292,7 +292,7 @@ func (d *Driver) outside(e driver.Event) error {
 	return nil
 }
 
-// push queues c, or keeps it for a graph.
+// push queues c, or keeps it for the graph that is captured.
 func (d *Driver) push(c command) error {
 	queue := c.stream - driver.Copies
 	if queue < 0 || queue >= len(d.queues) {
@@ -312,10 +312,11 @@ func (d *Driver) push(c command) error {
 	return nil
 }
 
-// drain executes all that is queued.
+// drain executes all queued commands.
 func (d *Driver) drain() error { return d.until(func() bool { return false }) }
 
-// until executes what is queued, streams in random order, until done says so or nothing is left.
+// until executes queued commands, taking streams in random order, until done returns true or none
+// is left.
 func (d *Driver) until(done func() bool) error {
 	for !done() {
 		var ready []int
@@ -350,7 +351,7 @@ func (d *Driver) until(done func() bool) error {
 	return nil
 }
 
-// Await implements driver.Driver: what e does not come behind may be left for later.
+// Await implements driver.Driver. Commands that need not precede e may stay queued.
 func (d *Driver) Await(e driver.Event) error {
 	if err := d.outside(e); err != nil {
 		return err
@@ -396,7 +397,7 @@ func (d *Driver) Throttled() bool { return false }
 
 // Power implements driver.Driver.
 func (d *Driver) Power() (device.Power, error) {
-	return device.Power{}, errors.New("an emulated GPU takes no energy of its own")
+	return device.Power{}, errors.New("an emulated GPU has no energy counter")
 }
 
 // Survey implements driver.Driver.

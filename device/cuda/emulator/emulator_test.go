@@ -9,8 +9,8 @@ import (
 	"rnnbench/device/cuda/emulator"
 )
 
-// TestParted: a kernel fails whose warps arrive at a named barrier as they left a wait, lane by lane, and none that
-// brings them together first.
+// TestParted: a kernel fails if the lanes of a warp leave a wait one by one and then arrive at a
+// named barrier. It passes if the warp comes together first.
 func TestParted(t *testing.T) {
 	for _, test := range []struct {
 		name, wait string
@@ -30,7 +30,7 @@ func TestParted(t *testing.T) {
 	}
 }
 
-// parting runs a kernel of two warps, one of which waits for the other and arrives at a barrier.
+// parting runs a kernel of two warps. One waits for the other and then arrives at a barrier.
 func parting(t *testing.T, wait string) error {
 	c, err := emulator.NewCompiler()
 	if err != nil {

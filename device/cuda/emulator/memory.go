@@ -19,7 +19,7 @@ type block struct {
 // FreeMemory implements driver.Driver.
 func (d *Driver) FreeMemory() (int64, error) { return 1 << 33, nil }
 
-// Alloc implements driver.Driver. Memory is full of NaNs at first.
+// Alloc implements driver.Driver. New memory is full of NaNs.
 func (d *Driver) Alloc(bytes int64) (driver.Pointer, error) {
 	data := make([]byte, bytes+256)
 	for i := range data {
@@ -41,7 +41,7 @@ func (d *Driver) Free(p driver.Pointer) error {
 	return err
 }
 
-// view is the memory at p.
+// view returns the bytes of memory at p, or an error if they are not allocated.
 func (d *Driver) view(p driver.Pointer, bytes int64) ([]byte, error) {
 	for _, b := range d.memory {
 		if p >= b.at && p < b.at+driver.Pointer(b.bytes) && bytes <= b.bytes-int64(p-b.at) {
@@ -94,7 +94,7 @@ func (d *Driver) FreeHostMemory(m []byte) error {
 	return d.Free(driver.Pointer(uintptr(unsafe.Pointer(&m[0]))))
 }
 
-// CopyIn implements driver.Driver. Like all copies, it looks at the memory when its turn comes.
+// CopyIn implements driver.Driver. Like all copies, it reads the memory only when its turn comes.
 func (d *Driver) CopyIn(to driver.Pointer, from []byte, stream int) error {
 	v, err := d.view(to, int64(len(from)))
 	return errors.Join(err, d.push(command{stream: stream, wait: -1, record: -1, do: func() error { copy(v, from); return nil }}))
@@ -115,5 +115,5 @@ func (d *Driver) Copy(to, from driver.Pointer, bytes int64) error {
 	return d.CopyIn(to, source, 0)
 }
 
-// pointer is an address of memory that is not Go's.
+// pointer converts an address of memory that Go does not manage.
 func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

@@ -12,18 +12,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A network is one as the vendor's library readies it.
+// A network stands for one that the vendor's library has prepared.
 type network struct {
 	driver.Network
 	cell  *cell.Cell
 	sizes driver.Sizes
 }
 
-// BeginNetwork implements cuda.Networks.
+// BeginNetwork implements driver.Networks.
 func (d *Driver) BeginNetwork(driver.Network) {}
 
-// NewNetwork implements cuda.Networks. As the vendor's does, it puts the weights
-// of all layers before all biases, and leaves gaps.
+// NewNetwork implements driver.Networks. Like the vendor's library, it puts the weights of all
+// layers before all biases, and leaves gaps.
 func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 	if n.Both && n.Algorithm == 2 {
 		return 0, driver.Sizes{}, fmt.Errorf("%w: the library runs both ways by other algorithms only", schedule.ErrLibrary)
@@ -53,7 +53,7 @@ func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 	return len(d.networks) - 1, w.sizes, nil
 }
 
-// keepable is how many values the forward pass keeps: the outputs.
+// keepable returns how many values the forward pass keeps: the outputs.
 func (n *network) keepable() int64 { return int64(n.Rows() * n.Out()) }
 
 // An array is a matrix of a network in the GPU's memory.
@@ -62,7 +62,7 @@ type array struct {
 	view   schedule.View
 }
 
-// A call is a network's run on values in double precision.
+// A call runs a network on values in double precision.
 type call struct {
 	driver *Driver
 	*network
@@ -71,7 +71,7 @@ type call struct {
 	err    error
 }
 
-// at is the matrix at p.
+// at adds the matrix at p to the call.
 func (c *call) at(p driver.Pointer, rows, cols int) schedule.View {
 	m := &schedule.Matrix{Rows: rows, Cols: cols, ID: len(c.values)}
 	mem, err := c.driver.view(p, int64(m.Elements()*c.Element.Bytes()))
@@ -81,7 +81,7 @@ func (c *call) at(p driver.Pointer, rows, cols int) schedule.View {
 	return m.All()
 }
 
-// lengths are those of the sequences; nil: all have all steps.
+// lengths returns the steps of each sequence; nil: all have all steps.
 func (n *network) lengths() (list []int) {
 	if n.Lengths == "" {
 		return nil
@@ -99,7 +99,7 @@ func (c *call) states(p [2]driver.Pointer) (views []schedule.View) {
 	return views
 }
 
-// parameters are those of a space: W, R, BX and BR.
+// parameters returns the matrices of a parameter space: W, R, BX and BR.
 func (c *call) parameters(base driver.Pointer) (p [4][]schedule.View) {
 	gh := len(c.cell.Gates) * c.Hidden
 	for run, at := range c.sizes.Parameters {
@@ -111,11 +111,12 @@ func (c *call) parameters(base driver.Pointer) (p [4][]schedule.View) {
 	return p
 }
 
-// algorithms are those that the emulated library knows; it runs the second for
-// some sizes alone, and says so only when it is to run. The third never runs both ways, nor lengths, and says so at once.
+// algorithms is how many the emulated library has. The second runs only some sizes, and declines
+// the others only when it runs. The third runs neither both ways nor lengths, and declines them at
+// once.
 const algorithms = 4
 
-// runNetwork queues a network's run.
+// runNetwork queues a run of a network.
 func (d *Driver) runNetwork(stream int, r *driver.NetworkRun) error {
 	c := &call{driver: d, network: &d.networks[r.ID]}
 	if c.Algorithm >= algorithms || c.Algorithm == 1 && c.Hidden%2 != 0 {
@@ -148,8 +149,8 @@ func (d *Driver) runNetwork(stream int, r *driver.NetworkRun) error {
 	return d.push(command{stream: stream, wait: -1, record: -1, do: func() error { return c.do(op, s.Y, kept) }})
 }
 
-// do runs op on what the memory holds by then. The forward pass keeps its
-// outputs, by which the backward pass sees whether they are still there.
+// do runs op on what the memory holds by then. The forward pass keeps its outputs; the backward
+// pass checks that they are unchanged.
 func (c *call) do(op schedule.Op, y schedule.View, kept []byte) error {
 	for i, a := range c.arrays {
 		for j := range c.values[i] {
@@ -172,7 +173,7 @@ func (c *call) do(op schedule.Op, y schedule.View, kept []byte) error {
 		if !backward {
 			binary.LittleEndian.PutUint64(kept[8*j:], math.Float64bits(out))
 		} else if math.Float64frombits(binary.LittleEndian.Uint64(kept[8*j:])) != out {
-			return errors.New("emulator: what the forward pass of a network kept is gone, or its outputs are")
+			return errors.New("emulator: something has overwritten the outputs of a network's forward pass, or its copy of them")
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func (d *Driver) multiply(stream int, p *driver.Product) error {
 	}})
 }
 
-// tf32 rounds to ten bits of mantissa.
+// tf32 rounds v to ten bits of mantissa.
 func tf32(v float64) float64 {
 	bits := math.Float32bits(float32(v))
 	return float64(math.Float32frombits((bits + 0xfff + bits>>13&1) &^ 0x1fff))

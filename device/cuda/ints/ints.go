@@ -1,13 +1,13 @@
-// Package ints has the arithmetic that grids and buffers are sized with.
+// Package ints has the integer arithmetic that sizes grids and buffers.
 package ints
 
 // CeilDiv is a/b, rounded up.
 func CeilDiv(a, b int) int { return (a + b - 1) / b }
 
-// RoundUp is the least multiple of to that is not below n.
+// RoundUp returns the least multiple of to that is at least n.
 func RoundUp(n, to int) int { return CeilDiv(n, to) * to }
 
-// PowerOfTwo is the least that is not below n.
+// PowerOfTwo returns the least power of two that is at least n.
 func PowerOfTwo(n int) int {
 	p := 1
 	for p < n {
@@ -16,7 +16,7 @@ func PowerOfTwo(n int) int {
 	return p
 }
 
-// FromBool is 1 for true, else 0.
+// FromBool returns 1 for true and 0 for false.
 func FromBool(b bool) int {
 	if b {
 		return 1

@@ -8,20 +8,20 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// A Batch is calls of device functions that one launch makes, each in a layer of
-// its grid.
+// A Batch is calls of device functions that share one launch. Each call has a layer (z) of the
+// grid.
 type Batch struct {
 	Calls       []call
 	Grid, Block [3]int
 }
 
-// A call is of one function, with its arguments.
+// A call is a device function with its arguments.
 type call struct {
 	function string
 	args     []uint64
 }
 
-// Add adds a call to the batch.
+// Add adds a call with arguments of type int or driver.Pointer.
 func (l *Batch) Add(function string, args ...any) {
 	c := call{function: function}
 	for _, a := range args {
@@ -35,8 +35,8 @@ func (l *Batch) Add(function string, args ...any) {
 	l.Calls = append(l.Calls, c)
 }
 
-// Batch is the launch of a kernel whose blocks each make one of the calls. All
-// functions take the same types; text is that of the functions.
+// Batch launches a kernel whose blocks each make one of the calls. All functions have parameters of
+// the same types, separated by ", ". text defines the functions.
 func (t *Target) Batch(name, types, text string, all Batch) Command {
 	if len(all.Calls) > 1 {
 		name += "_several"

@@ -1,6 +1,5 @@
-// Package launch turns operations into what a GPU is given to do. A Target says
-// where a program's matrices are; a Command is a kernel, a product or a network
-// with its arguments.
+// Package launch describes work for a GPU. A Target says where a program's matrices are. A Command
+// is a kernel, a product, a network or a sum over replicas, with its arguments.
 package launch
 
 import (
@@ -9,7 +8,7 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// A Command is one thing for the GPU to do: a launch, a product, a network or a sum over
+// A Command is one piece of work for the GPU: a launch, a product, a network or a sum over
 // replicas.
 type Command struct {
 	Launch  *driver.Launch
@@ -18,20 +17,20 @@ type Command struct {
 	Network *driver.NetworkRun
 	Sum     *driver.Sum
 	About   About
-	Seconds float64 // that it is expected to take, where its launcher knows; 0: its operation's bytes tell
-	Early   bool    // the launch can begin ahead of the end of one of its kind, and lets the next one
+	Seconds float64 // predicted time; 0: predict from the bytes that the operation moves
+	Early   bool    // the launch may overlap the end of an early one before it, and lets the next one overlap its own
 }
 
-// About is what there is to tell of a kernel besides its geometry.
+// About describes a kernel beyond its geometry.
 type About struct {
-	Variant string  // of the kernels for such an operation
-	Config  string  // in words
-	Seconds float64 // that a launch is expected to take; 0: no model knows
-	Error   float64 // of that model, where it was fitted; 0: not recorded
+	Variant string  // name of the kernel variant
+	Config  string  // the configuration in words
+	Seconds float64 // predicted time of a launch; 0: no model covers it
+	Error   float64 // relative error of that model on the points of its fit; 0: not recorded
 	Group   device.Group
 }
 
-// New is the launch of a kernel with its arguments.
+// New returns the launch of a kernel with its arguments.
 func New(s *codegen.Source, grid, block [3]int, args ...uint64) Command {
 	l := &driver.Launch{Name: s.Name, Grid: grid, Block: block, Args: args}
 	l.Pack()

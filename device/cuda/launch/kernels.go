@@ -7,8 +7,8 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// Kernels are what commands launch, equal ones once. Their registers are known if the
-// commands' kernels have been loaded.
+// Kernels lists what commands launch, equal ones merged. Registers are known once the kernels have
+// been loaded.
 func Kernels(commands []Command) []device.Kernel {
 	all := make([]device.Kernel, 0, len(commands))
 	shapes := map[driver.Product]device.Kernel{}
@@ -33,7 +33,7 @@ func Kernels(commands []Command) []device.Kernel {
 	return device.Merge(all)
 }
 
-// kernel is that of a launch.
+// kernel describes a launch.
 func (c *Command) kernel() device.Kernel {
 	l := c.Launch
 	return device.Kernel{
@@ -43,7 +43,7 @@ func (c *Command) kernel() device.Kernel {
 	}
 }
 
-// product is one by the vendor's library, which chooses a kernel of its own.
+// product describes a product by the vendor's library, which chooses a kernel of its own.
 func product(p driver.Product) device.Kernel {
 	e := p.Operands.String()
 	switch {

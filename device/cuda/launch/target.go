@@ -11,16 +11,16 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Memory says where a program has its matrices, and how they are stored.
+// A Memory says where a program's matrices lie, and how they are stored.
 type Memory struct {
 	Base         driver.Pointer
 	Elements     []driver.Element // per matrix
 	Offsets      []int64          // per matrix, from base
-	StatusOffset int64            // offset of the word in which kernels tell what went wrong
+	StatusOffset int64            // offset of the status word, in which kernels report errors
 }
 
-// A Target is what launches are made for: a program's memory on a GPU, and the
-// settings that kernels depend on.
+// A Target is what launches are built for: a program's memory on a GPU, and the settings that
+// kernels depend on.
 type Target struct {
 	*Memory
 	Properties driver.Properties
@@ -34,8 +34,8 @@ func NewTarget(m *Memory, precision schedule.Precision, k knob.Params, p driver.
 	return &Target{Memory: m, Properties: p, Precision: precision, Knobs: k, sources: map[string]*codegen.Source{}}
 }
 
-// Source returns the text of a kernel, written once for all operations that have
-// the same words: its name and what else it depends on.
+// Source returns the text of a kernel. write runs once for all operations with the same words: the
+// kernel's name and all else that its text depends on.
 func (t *Target) Source(write func() codegen.Source, words ...any) *codegen.Source {
 	key := fmt.Sprint(words...)
 	s, ok := t.sources[key]
@@ -47,18 +47,19 @@ func (t *Target) Source(write func() codegen.Source, words ...any) *codegen.Sour
 	return s
 }
 
-// File is a kernel with words defined, from where files has it.
+// File returns kernel name, read by files, with defines ahead of it: pairs of a word and its
+// meaning.
 func (t *Target) File(files func(name string, defines ...any) codegen.Source, name string, defines ...any) *codegen.Source {
 	return t.Source(func() codegen.Source { return files(name, defines...) }, append([]any{name, " "}, defines...)...)
 }
 
-// At is the address of a view's first element.
+// At returns the address of a view's first element.
 func (t *Target) At(v schedule.View) driver.Pointer {
 	size := t.Elements[v.M.ID].Bytes()
 	return t.Base + driver.Pointer(t.Offsets[v.M.ID]+int64(v.Row*v.M.Cols+v.Col)*int64(size))
 }
 
-// Element is how a view's elements are stored.
+// Element says how a view's elements are stored.
 func (t *Target) Element(v schedule.View) driver.Element {
 	if v.Empty() {
 		return driver.Single
@@ -66,10 +67,10 @@ func (t *Target) Element(v schedule.View) driver.Element {
 	return t.Elements[v.M.ID]
 }
 
-// Status is the address of the status word.
+// Status returns the address of the status word.
 func (t *Target) Status() uint64 { return uint64(t.Base) + uint64(t.StatusOffset) }
 
-// Stride is the distance between rows; one row serves for every row.
+// Stride returns the elements from one row to the next; 0 if one row serves for every row.
 func (t *Target) Stride(v schedule.View) uint64 {
 	if v.Rows == 1 {
 		return 0
@@ -77,7 +78,8 @@ func (t *Target) Stride(v schedule.View) uint64 {
 	return uint64(v.M.Cols)
 }
 
-// Groups are the arguments of a kernel that runs p.
+// Groups returns the matrix arguments of a kernel that runs p. vector finds the view of a vector of
+// p.
 func (t *Target) Groups(p cell.Program, vector func(cell.Ref) schedule.View) []codegen.Group {
 	reads, writes := p.Vectors()
 	var out []codegen.Group
@@ -96,7 +98,8 @@ func (t *Target) Groups(p cell.Program, vector func(cell.Ref) schedule.View) []c
 	return out
 }
 
-// Arguments are those of groups: a pointer and the distance of rows.
+// Arguments returns the arguments of groups: for each, its address and the elements from row to
+// row.
 func (t *Target) Arguments(groups []codegen.Group) []uint64 {
 	var args []uint64
 	for _, g := range groups {
@@ -105,8 +108,9 @@ func (t *Target) Arguments(groups []codegen.Group) []uint64 {
 	return args
 }
 
-// Alignment of matrices, in bytes: that of a fresh allocation.
+// Alignment of matrices, in bytes: that of fresh allocations.
 const Alignment = 256
 
-// MaxStreams bounds the streams of the GPU in use; more share them.
+// MaxStreams is how many streams of the GPU are in use at most. Further streams of a schedule share
+// them.
 const MaxStreams = 32

@@ -10,15 +10,15 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// To split a factor in halves, its largest value must be known. It is left in an absmax cache
-// (scales.cu), of which each stream has some slots. A cache is valid for later products of
-// the stream, until something is written to the factor.
+// Splitting a factor into halves needs its largest absolute value. That value lies in an absmax
+// cache (scales.cu); each stream has several slots for such caches. A cache is valid for later
+// products of the stream, until something writes to the factor.
 
-// An absmaxRoom is where a stream has its slots.
+// An absmaxRoom says where a stream has its slots.
 type absmaxRoom struct {
 	at    int64
 	slots int
-	sums  int64 // where partial sums of rows are that are formed along with a largest value
+	sums  int64 // where the kernel that finds a largest value leaves partial sums of rows
 }
 
 // The size of a slot, and how many a stream has at most.
@@ -27,14 +27,14 @@ const (
 	absmaxSlots     = 64
 )
 
-// An absmaxKnown is a factor whose largest value is known, in a slot of a stream.
+// An absmaxKnown is a factor whose largest value is known, and the slot that holds it.
 type absmaxKnown struct {
 	view         schedule.View
 	stream, slot int
 }
 
 // absmax returns the address of v's absmax cache, and the commands that find v's largest value.
-// There are none if the value is known, or if a copy of v finds it.
+// There are no commands if the value is known, or if the copy of v finds it (copied).
 func (e *emitter) absmax(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
 	room, used := e.plan.absmax[stream], 0
 	oldest := -1
@@ -71,10 +71,9 @@ func (e *emitter) absmax(v schedule.View, stream int, copied bool) (driver.Point
 	return at, []launch.Command{gemm.Largest(e.Target, v, at)}
 }
 
-// sumAhead finds the next sum of v's rows behind a node on the same stream, if nothing is
-// written to v before it. The kernel that finds v's largest value can form its partial
-// sums. There is at most one such sum, and none inside a chain, which adds up the partial
-// sums of its own at its end.
+// sumAhead finds the next node on the stream that sums v's rows, if nothing writes to v before it;
+// 0: none. The kernel that finds v's largest value can form its partial sums. There is at most one
+// such node. Nodes inside a chain have none, since a chain adds up its own partial sums at its end.
 func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.SumRows) {
 	const far = 32
 	if _, ok := e.chained[node]; ok {
@@ -96,7 +95,7 @@ func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.Sum
 	return 0, schedule.SumRows{}
 }
 
-// sums is where such partial sums are.
+// sums returns the address of these partial sums of rows.
 func (e *emitter) sums(stream int) driver.Pointer {
 	return e.Base + driver.Pointer(e.plan.absmax[stream].sums)
 }
@@ -105,7 +104,7 @@ func (e *emitter) slot(room absmaxRoom, i int) driver.Pointer {
 	return e.Base + driver.Pointer(room.at+int64(i)*absmaxSlotBytes)
 }
 
-// forget drops what is known of factors that op writes to.
+// forget drops the largest values of factors that op writes to.
 func (e *emitter) forget(op schedule.Op) {
 	for _, v := range op.Writes() {
 		e.known = slices.DeleteFunc(e.known, func(t absmaxKnown) bool { return t.view.Overlaps(v) })

@@ -12,31 +12,31 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Small operations of one kind that follow each other on a stream, and of which none waits for
-// another, are one launch: before the first product, that is what a short pass mostly consists of.
+// Small independent operations of one kind that follow each other on a stream share one launch. A
+// short pass mostly consists of them before its first product.
 
-// longestBatch is how many operations a batch has at most; those of an optimiser have no limit.
+// longestBatch is how many operations a batch has at most; an optimiser's batches have no limit.
 const longestBatch = 16
 
-// A kind is one of which several operations can be one launch.
+// Operations of one kind, other than others, may share a launch.
 type kind int
 
 const (
 	others     kind = iota
-	packs           // of right factors, in one piece, for products whose left one is split on the way
-	weights         // that become as products or kernels without tensor cores read them
+	packs           // of contiguous right factors for the split-fp16 kernel
+	weights         // packed as products or kernels without tensor cores read them
 	zeros           // of whole rows
-	copies          // of whole rows, word by word
-	copiedSums      // of rows, of which the next operation is a copy
+	copies          // of whole rows, in 32-bit words
+	copiedSums      // a sum of rows, whose result the next operation copies
 	squares         // of gradients
 	updates         // of parameters
 )
 
-// optimizes reports whether k is what changes parameters. The last operation of such a batch
-// launches all of it, so that those before may wait for other streams.
+// optimizes reports whether k is an optimiser's step. The last operation of such a batch launches
+// all of it, so that earlier ones may wait for other streams.
 func (k kind) optimizes() bool { return k == squares || k == updates }
 
-// kind is that of an operation.
+// kind returns the kind of an operation.
 func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
 	switch op := op.(type) {
 	case schedule.Squares:
@@ -62,38 +62,38 @@ func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
 	return others
 }
 
-// lightWeights is how many weights are packed along with others at most: a launch of their own
-// reads larger ones faster, in squares.
+// lightWeights is how many weights a batched pack has at most. A launch of its own packs a larger
+// matrix faster, in square tiles.
 const lightWeights = 1 << 16
 
-// light reports whether op packs few weights, neither as fragments nor in halves.
+// light reports whether op packs few weights, neither as fragments nor as halves.
 func (p *Plan) light(t *launch.Target, op schedule.Pack) bool {
 	id := op.Dst.M.ID
 	return p.Factors[id] == nil && p.Kept[id] == gemm.Library && !p.alias[id] && p.weights[id] != persistent.ByLane &&
 		op.Dst == op.Dst.M.All() && op.Dst.Rows*op.Dst.Cols <= lightWeights && t.Element(op.Src) == driver.Single
 }
 
-// contiguous reports whether v is one piece of memory, not a large one.
+// contiguous reports whether v is one stretch of memory, in single precision and not large.
 func contiguous(t *launch.Target, v schedule.View) bool {
 	return piece(v) && t.Element(v) == driver.Single
 }
 
-// words reports the same of any element, where the piece is whole words of 32 bits.
+// words reports whether v, of any element type, is one stretch of whole 32-bit words, not large.
 func words(t *launch.Target, v schedule.View) bool {
 	return piece(v) && t.At(v)%4 == 0 && v.Rows*v.Cols*t.Element(v).Bytes()%4 == 0
 }
 
 func piece(v schedule.View) bool { return (v.Rows == 1 || v.Cols == v.M.Cols) && v.Bytes() < 1<<24 }
 
-// A batch is operations that are one launch, or the only one of a node; later ones of a batch
-// are of none.
+// A batch is operations that share one launch; most batches have one operation. Only the node that
+// launches a batch refers to it.
 type batch struct {
 	kind  kind
 	first int // node
 	ops   []schedule.Op
 }
 
-// at is the node that launches the batch.
+// at returns the node that launches the batch.
 func (r batch) at() int {
 	if r.kind.optimizes() {
 		return r.first + len(r.ops) - 1
@@ -120,27 +120,27 @@ func batchOperations(p Plan) (Plan, error) {
 	return p, nil
 }
 
-// joins reports whether node j, which comes next, can be launched along with a batch.
+// joins reports whether node j, which comes next, can join the launch of batch r.
 func joins(p *Plan, t *launch.Target, r batch, j int) bool {
 	n, first := p.schedule.Nodes[j], p.schedule.Nodes[r.first]
 	if p.kind(t, n.Op) != r.kind || n.Stream != first.Stream || r.meets(n.Op) {
 		return false
 	}
 	if r.kind.optimizes() {
-		return !p.awaited[j-1] && !r.writes(n.Op) // the one before would be launched later
+		return !p.awaited[j-1] && !r.writes(n.Op) // else the previous operation would be launched too late
 	}
 	return len(r.ops) < longestBatch && (r.kind == copies || alike(t, first.Op, n.Op)) && len(n.Wait) == 0
 }
 
-// copiesSum reports whether a sum of rows can write what the next operation copies of it:
-// gradients of biases that are the same, above all.
+// copiesSum reports whether one launch can sum rows and also write the copy that the next operation
+// makes: two biases with the same gradient, above all.
 func (p *Plan) copiesSum(t *launch.Target, first, next schedule.Node) bool {
 	sum, sums := first.Op.(schedule.SumRows)
 	op, maps := next.Op.(schedule.Map)
 	return sums && maps && p.kind(t, op) == copies && op.A == sum.Out && contiguous(t, sum.Out) && next.Stream == first.Stream && len(next.Wait) == 0
 }
 
-// alike reports whether what two operations write is stored alike.
+// alike reports whether the results of two operations have the same element type.
 func alike(t *launch.Target, a, b schedule.Op) bool {
 	return t.Element(a.Writes()[0]) == t.Element(b.Writes()[0])
 }
@@ -155,7 +155,7 @@ func (r batch) writes(op schedule.Op) bool {
 	return slices.ContainsFunc(r.ops, func(o schedule.Op) bool { return overlap(o.Writes(), op.Writes()) })
 }
 
-// together are the launches of a batch of two operations or more.
+// together returns the launches of a batch of two or more operations.
 func (e *emitter) together(r batch, stream int) []launch.Command {
 	switch r.kind {
 	case packs:
@@ -167,7 +167,7 @@ func (e *emitter) together(r batch, stream int) []launch.Command {
 	case updates:
 		return pointwise.Updates(e.Target, each[schedule.Update](r.ops), largest(e))
 	case copiedSums:
-		if e.added[e.now] { // along with a product's
+		if e.added[e.now] { // the launch of a product has formed the sum
 			return []launch.Command{pointwise.Map(e.Target, r.ops[1].(schedule.Map))}
 		}
 		return e.sumRows(r.ops[0].(schedule.SumRows), e.At(r.ops[1].(schedule.Map).Out), stream)
@@ -175,7 +175,7 @@ func (e *emitter) together(r batch, stream int) []launch.Command {
 	return []launch.Command{pointwise.Fill(e.Target, r.ops)}
 }
 
-// each has all of ops be of one type.
+// each converts operations of one type.
 func each[O schedule.Op](ops []schedule.Op) (list []O) {
 	for _, op := range ops {
 		list = append(list, op.(O))
@@ -183,7 +183,7 @@ func each[O schedule.Op](ops []schedule.Op) (list []O) {
 	return list
 }
 
-// sumRows adds up rows, and leaves the sums in copy, too, unless that is 0.
+// sumRows adds up rows. Unless copy is 0, it leaves the sums there as well.
 func (e *emitter) sumRows(op schedule.SumRows, copy driver.Pointer, stream int) []launch.Command {
 	if e.summed[e.now] {
 		return []launch.Command{pointwise.SumOfParts(e.Target, op, e.sums(stream), copy)}

@@ -11,16 +11,14 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Split-K products, gradients of weights above all, often follow each other. Such a chain
-// packs all of its right operands in one launch and adds up all of its partial sums in
-// another, behind the last product. Sums of rows among them and a small addition ahead of
-// them join that last launch.
+// Split-K products, gradients of weights above all, often follow each other. Such a chain packs all
+// of its right operands in one launch. After the last product, another launch adds up all of its
+// partial sums, sums of rows in the chain, and a small addition just before it.
 
 // longestChain is how many products a chain has at most.
 const longestChain = 8
 
-// inParts reports whether op is a split-K product that packs its right operand itself, all
-// of it at once.
+// inParts reports whether op is a split-K product that packs its whole right operand itself.
 func (p *Plan) inParts(op schedule.Gemm) bool {
 	if p.Factors[op.B.M.ID] != nil || p.Kept[op.B.M.ID] != gemm.Library || p.MethodOf(op) != gemm.SplitKernel || !gemm.EngineCopies(op.A) || len(gemm.CutTerms(op, false, gemm.SplitRoom)) > 1 {
 		return false
@@ -37,9 +35,9 @@ func (p *Plan) operandBytes(op schedule.Gemm) (packed, all int64) {
 	return packed, packed + int64(ints.RoundUp(4*w.Parts*m*n, launch.Alignment))
 }
 
-// chain lists the nodes of the chain that begins with the product at node i, with i itself
-// and sums of rows, and the bytes that its products need. No node of it touches what an
-// earlier one writes. They wait for no other stream, and others wait for the last alone.
+// chain lists the nodes of the chain that begins with the product at node i: products and sums of
+// rows. bytes is what its products need. No node touches what an earlier one writes, none after the
+// first waits for another stream, and other streams wait for the last node only.
 func (p *Plan) chain(i int) (nodes []int, bytes int64) {
 	s := p.schedule
 	first, ok := s.Nodes[i].Op.(schedule.Gemm)
@@ -77,9 +75,9 @@ func overlap(a, b []schedule.View) bool {
 	return slices.ContainsFunc(a, func(v schedule.View) bool { return slices.ContainsFunc(b, v.Overlaps) })
 }
 
-// following lists the other products of the chain that begins with the node at hand. The
-// chain ends ahead of a sum of rows whose partial sums nobody has formed, and of a left
-// factor whose largest value would be found along with partial sums.
+// following lists the later products of the chain that begins with the current node. The chain ends
+// before a sum of rows without partial sums. It also ends before a left factor whose largest value
+// would be found together with partial sums of rows.
 func (e *emitter) following(stream int) (nodes []int) {
 	if e.now < 0 {
 		return nil
@@ -102,9 +100,9 @@ func (e *emitter) following(stream int) (nodes []int) {
 	return nodes
 }
 
-// right returns op's packed right operand, and the commands that pack it into scratch
-// memory from free on. The first product of a chain packs the operands of all; the others
-// need no commands. absmax is that of op's right factor.
+// right returns op's packed right operand, and the commands that pack it into scratch memory at
+// free. The first product of a chain packs the operands of all; the others need no commands. absmax
+// is the absmax cache of op's right factor.
 func (e *emitter) right(op schedule.Gemm, absmax, free driver.Pointer, stream int) (gemm.Operand, []launch.Command) {
 	if made, ok := e.chained[e.now]; ok {
 		return made, nil
@@ -128,8 +126,8 @@ func (e *emitter) right(op schedule.Gemm, absmax, free driver.Pointer, stream in
 	return first, append(commands, gemm.PackOperands(e.Target, calls, !op.TransA))
 }
 
-// joinsSums reports whether node i adds one small matrix to another, and a chain that
-// begins behind it can do so with its partial sums.
+// joinsSums reports whether node i adds a small matrix to another one, and the chain that begins at
+// the next node can do so along with its partial sums.
 func (e *emitter) joinsSums(i int) bool {
 	n := e.plan.schedule.Nodes[i]
 	op, ok := n.Op.(schedule.Map)
@@ -149,8 +147,8 @@ func (e *emitter) joinsSums(i int) bool {
 	return len(nodes) > 0
 }
 
-// sumBehind is the sum of rows that follows a product, if its partial sums were formed:
-// they are added up with those of the product.
+// sumBehind returns the sum of rows after a product, if its partial sums were formed: the launch
+// that adds up the product's partial sums adds them up as well.
 func (e *emitter) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool) {
 	i := e.now + 1
 	if !e.summed[i] {

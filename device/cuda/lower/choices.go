@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Choices says of each persistent layer and gradient which kernel runs it, and what else
-// could. Layers that are alike are one choice.
+// Choices says which kernel runs each persistent layer and gradient, and what the alternatives are.
+// Equal choices are merged and counted.
 func (p *Plan) Choices() []device.Choice {
 	m := &launch.Memory{Elements: p.elements}
 	c := persistent.NewChooser(launch.NewTarget(m, p.schedule.Precision, p.Knobs, p.properties), p.sides)
@@ -40,7 +40,7 @@ func (p *Plan) Choices() []device.Choice {
 	return all
 }
 
-// choiceOf is that of l, or of its gradient, among others.
+// choiceOf describes the choice of l, or of its gradient, among others.
 func choiceOf(l layer, backward bool, others []device.Option) device.Choice {
 	x := device.Choice{Count: 1, Runs: l.config.Option(backward), Others: others}
 	if l.stepwise {
@@ -64,7 +64,7 @@ func describe(what string, s schedule.Sequence) string {
 	return fmt.Sprintf("%s %s of %d units, %d sequences, %d steps", s.Cell.Name, what, s.Hidden(), s.Batch(), s.Steps)
 }
 
-// add counts x with one of all that is the same.
+// add appends x, or counts it if all has an equal choice.
 func add(all []device.Choice, x device.Choice) []device.Choice {
 	i := slices.IndexFunc(all, func(y device.Choice) bool { y.Count = x.Count; return reflect.DeepEqual(x, y) })
 	if i < 0 {

@@ -1,24 +1,24 @@
 package lower
 
-// A Dispatch is what launches cost on the device at hand: the seconds from one kernel
-// that does nothing to the next.
+// A Dispatch is the measured cost of launches on this device: the seconds from one empty kernel to
+// the next.
 type Dispatch struct {
 	Host  float64 // launched one by one by the host
 	Graph float64 // as nodes of a graph
 }
 
-// fitted is the dispatch of the H200 whose runs gave the constants of launchCosts.
+// fitted is the dispatch of the H200 on which the constants of costs were fitted.
 var fitted = Dispatch{Host: 2.92e-6, Graph: 0.55e-6}
 
-// launchCosts are what commands take besides their work, in seconds.
+// launchCosts are what commands cost beyond their work, in seconds.
 type launchCosts struct {
-	pointwise, early float64 // a kernel behind another one, and one that begins ahead of its end
-	crossing         float64 // until a stream knows of another's event
+	pointwise, early float64 // a kernel after another, and one that overlaps its end
+	crossing         float64 // until a stream sees another stream's event
 	launch, product  float64 // the host's time for a launch, and for a product by the library
 	graph, start     float64 // the host's time for a graph, and until the first launch runs
 }
 
-// costs scales what was fitted by what is measured here. A dispatch of 0 was not measured.
+// costs scales the fitted constants by the dispatch measured here. A field of 0 was not measured.
 func (d Dispatch) costs() launchCosts {
 	host, gpu := ratio(d.Host, fitted.Host), ratio(d.Graph, fitted.Graph)
 	return launchCosts{
@@ -27,8 +27,8 @@ func (d Dispatch) costs() launchCosts {
 	}
 }
 
-// ratio is how many times as long a launch takes here. Its bounds keep a disturbed
-// measurement from deciding what runs.
+// ratio is how many times as long a launch takes here. The bounds limit the effect of a disturbed
+// measurement.
 func ratio(here, there float64) float64 {
 	if here <= 0 {
 		return 1

@@ -7,9 +7,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// elementsOf says how each matrix is stored: in 16 bits where the precision says
-// so and a product multiplies it or, by the knob sums, where it has products that only
-// cells read. Else it is stored in single precision.
+// elementsOf returns how each matrix is stored. In bf16 and fp16, a matrix has 16 bits if a product
+// multiplies it or, by the knob sums, if only cells read the products that it holds. All else is in
+// single precision.
 func elementsOf(s *schedule.Schedule, sums int) []driver.Element {
 	out := make([]driver.Element, len(s.Matrices))
 	var narrow driver.Element
@@ -49,7 +49,7 @@ func elementsOf(s *schedule.Schedule, sums int) []driver.Element {
 	return out
 }
 
-// sides is how many streams of s have persistent layers.
+// sides returns how many streams of s have persistent layers.
 func sides(s *schedule.Schedule) int {
 	on := map[int]bool{}
 	for _, n := range s.Nodes {

@@ -12,29 +12,27 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An emitter turns operations into commands, one after the other. What it
-// remembers from one to the next is of products whose factors are split: whose
-// largest values are known, and whose partial sums have not been added up yet.
+// An emitter turns operations into commands, in order. Its state concerns products of split
+// factors: which largest values are known, and which partial sums are not yet added up.
 type emitter struct {
 	*launch.Target
 	plan     *Plan
-	at       int                  // the place of the operation among all of the schedule
-	now      int                  // the node; -1: none is
-	known    []absmaxKnown        // factors whose largest values are known, the latest used last
+	at       int                  // the operation's index among all of the schedule
+	now      int                  // the current node; -1: in the preparation
+	known    []absmaxKnown        // factors whose largest values are known, in the order of their last use
 	summed   map[int]bool         // sums of rows, by node, whose partial sums were formed along with a largest value
-	added    map[int]bool         // of these: those that were added up along with a product's
-	chained  map[int]gemm.Operand // products, by node, whose right operands were packed along with another's
-	chainEnd int                  // the node of the last of them
-	pending  []gemm.PartialSums   // to be added up behind that
+	added    map[int]bool         // those of summed that a product's launch has added up
+	chained  map[int]gemm.Operand // right operands that an earlier product of the chain has packed, by node
+	chainEnd int                  // the chain's last product, by node
+	pending  []gemm.PartialSums   // partial sums to add up after that node
 }
 
-// scratch is memory that an operation of a stream may write to while it runs.
+// scratch returns the address of memory that operations of a stream may write to while they run.
 func (e *emitter) scratch(stream int) driver.Pointer {
 	return e.Base + driver.Pointer(e.plan.scratch[stream])
 }
 
-// Emit is what the preparation of the schedule takes, and each node, with memory that
-// begins at base.
+// Emit returns the commands of the schedule's preparation and of each node, for memory at base.
 func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]launch.Command, err error) {
 	b := &emitter{Target: p.target(base), plan: p, now: -1, chainEnd: -1, summed: map[int]bool{}, added: map[int]bool{}, chained: map[int]gemm.Operand{}}
 	for _, op := range p.schedule.Prepare {
@@ -46,7 +44,7 @@ func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]la
 		b.forget(op)
 		b.at++
 	}
-	b.known = nil // of the run before
+	b.known = nil // a run cannot rely on the preparation, which may be long past
 	nodes = make([][]launch.Command, len(p.schedule.Nodes))
 	for i, n := range p.schedule.Nodes {
 		b.now = i
@@ -59,8 +57,7 @@ func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]la
 	return prepare, nodes, nil
 }
 
-// node is what the operation at place i of the schedule takes on its stream; a
-// product and the cell behind it may be one launch.
+// node returns the commands of node i. A product and the cell after it may be one launch.
 func (e *emitter) node(i int) ([]launch.Command, error) {
 	s := e.plan.schedule
 	n := s.Nodes[i]
@@ -86,14 +83,14 @@ func (e *emitter) node(i int) ([]launch.Command, error) {
 		return nil, nil
 	}
 	if r, ok := e.plan.batches[i]; !ok {
-		return nil, nil // part of one before
+		return nil, nil // launched with another node's batch
 	} else if len(r.ops) > 1 {
 		return e.together(r, n.Stream%launch.MaxStreams), nil
 	}
 	return e.operation(n.Op, n.Stream%launch.MaxStreams)
 }
 
-// operation is what op takes on a stream.
+// operation returns the commands of op on a stream.
 func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error) {
 	switch op := op.(type) {
 	case schedule.Gemm:

@@ -6,8 +6,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// keepProducts finds which products that run with their cells must be kept: what is not
-// formed anew before anything else looks at it.
+// keepProducts finds which products fused with cells must be written to memory: those that
+// something else may read before they are formed anew.
 func keepProducts(p Plan) (Plan, error) {
 	p.keep = map[int]bool{}
 	var at [][]int
@@ -23,8 +23,8 @@ func keepProducts(p Plan) (Plan, error) {
 	return p, nil
 }
 
-// overwritten reports whether the product of node i, which its cell has used, is
-// formed anew before anything else looks at it.
+// overwritten reports whether the next operation that touches the product of node i, after its
+// cell, forms it anew.
 func overwritten(s *schedule.Schedule, touched [][]int, i int) bool {
 	c := s.Nodes[i].Op.(schedule.Gemm).C
 	at := touched[c.M.ID]

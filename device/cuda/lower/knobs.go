@@ -8,24 +8,24 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// No kernel has all knobs. A setting that no kernel of the schedule has would measure
-// something else than it says: it is declined. In training it is enough that either a
-// layer or its gradient has it.
+// No kernel has all knobs. If no kernel of the schedule has a knob that is set, the run would not
+// measure what the setting says, so the setting is declined. In training it is enough that either a
+// layer or its gradient has the knob.
 
-// taken are the knobs that something goes by, of those that are set.
+// taken are the knobs that are set and that some kernel uses.
 type taken struct {
 	knobs knob.Params
 	names map[string]bool
 }
 
-// all notes that something goes by knobs of these names.
+// all notes that some kernel uses the knobs of these names.
 func (t taken) all(names ...string) {
 	for _, name := range names {
 		t.names[name] = true
 	}
 }
 
-// form notes those of its settings that a form has as knobs ask for them.
+// form notes the settings of a configuration that equal what knobs ask for.
 func (t taken) form(settings knob.Params) {
 	for name, v := range settings {
 		if t.knobs[name] == v {
@@ -34,10 +34,10 @@ func (t taken) form(settings knob.Params) {
 	}
 }
 
-// declineKnobs declines a setting that nothing goes by.
+// declineKnobs declines a setting that no kernel uses.
 func declineKnobs(p Plan) (Plan, error) {
 	t := taken{knobs: p.Knobs, names: map[string]bool{}}
-	var refused error // why a layer is in no groups of blocks
+	var refused error // why a layer has no grouped kernel
 	note := func(form persistent.Config, no error, also ...string) {
 		t.form(form.Knobs)
 		if form.Grouped() {
@@ -80,7 +80,7 @@ func declineKnobs(p Plan) (Plan, error) {
 	return p, p.untaken(t, refused)
 }
 
-// product notes the knobs of one.
+// product notes the knobs that a product uses.
 func (t taken) product(op schedule.Gemm, l *Plan) {
 	switch {
 	case l.Factors[op.B.M.ID] != nil:
@@ -92,7 +92,7 @@ func (t taken) product(op schedule.Gemm, l *Plan) {
 	}
 }
 
-// untaken declines a setting that is not taken.
+// untaken declines a setting that no kernel uses.
 func (p *Plan) untaken(t taken, refused error) error {
 	form := "no configuration that fits has this setting with the others: try another value, or leave it out"
 	switch {
@@ -114,7 +114,7 @@ func (p *Plan) untaken(t taken, refused error) error {
 	} {
 		v := p.Knobs[k.name]
 		switch {
-		case v == 0 || t.names[k.name] || v == 2 && (k.name == "narrow" || k.name == "split"): // 2: none is
+		case v == 0 || t.names[k.name] || v == 2 && (k.name == "narrow" || k.name == "split"): // 2: none runs so
 		case k.why == form && refused != nil:
 			return refused
 		default:

@@ -9,13 +9,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Weights that each run changes are split into halves at the start of the next run, for which their
-// largest values must be known. The update has all values at hand, and keeps the largest in an absmax
-// cache that outlasts the run. What the host writes to such weights has its largest value found ahead
-// of the next run.
+// Weights that each run updates are split into halves at the start of the next run. That needs
+// their largest values. The update reads all values anyway, and keeps the largest in an absmax
+// cache that outlasts the run. If the host writes such weights, their largest value is found before
+// the next run.
 
-// placeLargest places the absmax caches of weights that an update alone writes, all of them, and of
-// which a run packs split factors.
+// placeLargest places an absmax cache for each matrix of weights that one update alone writes, as a
+// whole, and that a run packs as a split factor.
 func (l *layout) placeLargest(s *schedule.Schedule, kept map[int]gemm.Method) {
 	writes, packed := map[int]int{}, map[int]bool{}
 	for op := range s.Operations() {
@@ -37,7 +37,7 @@ func (l *layout) placeLargest(s *schedule.Schedule, kept map[int]gemm.Method) {
 	}
 }
 
-// largestAt is where a run's updates keep v's largest value; 0: they do not.
+// largestAt is where a run's updates keep v's largest value; 0: nowhere.
 func largestAt(e *emitter, v schedule.View) driver.Pointer {
 	at, ok := e.plan.largest[v.M.ID]
 	if !ok || e.now < 0 || v != v.M.All() {
@@ -46,15 +46,15 @@ func largestAt(e *emitter, v schedule.View) driver.Pointer {
 	return e.Base + driver.Pointer(at)
 }
 
-// largest tells updates where to keep largest values, and how.
+// largest tells updates where and how to keep largest values.
 func largest(e *emitter) pointwise.Largest {
 	at := func(v schedule.View) driver.Pointer { return largestAt(e, v) }
 	return pointwise.Largest{At: at, Parts: gemm.AbsmaxParts, Scales: gemm.Scales()}
 }
 
-// Refresh has what a run counts on be so, in memory at base: it finds the values that updates keep, and
-// zeroes tables of which a run zeroes rows alone. It goes ahead of the first run, and of those before which
-// the host has written such matrices.
+// Refresh returns commands that restore what a run relies on, in memory at base. They find the
+// values that updates keep, and zero tables of which a run zeroes only rows. They run before the
+// first run, and before each run after the host has written such matrices.
 func Refresh(p *Plan, base driver.Pointer) (list []launch.Command) {
 	t := p.target(base)
 	for _, m := range p.schedule.Matrices {
@@ -68,8 +68,8 @@ func Refresh(p *Plan, base driver.Pointer) (list []launch.Command) {
 	return list
 }
 
-// CountsOn reports whether a run counts on what the run before left in m, so that Refresh is due once the
-// host has written to m.
+// CountsOn reports whether a run relies on what the previous run left of m, so that Refresh is due
+// after the host has written to m.
 func CountsOn(p *Plan, m *schedule.Matrix) bool {
 	_, kept := p.largest[m.ID]
 	_, noted := p.noted[m.ID]

@@ -12,18 +12,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A layout says where a program has its matrices, scratch memory and shared words,
-// before anything is allocated.
+// A layout says where a program has its matrices, scratch memory and the words that blocks share.
+// It is made before anything is allocated.
 type layout struct {
 	launch.Memory
 	spaces        map[int]extent // of parameters of networks, by the matrix that stands for each
-	scratch       []int64        // per stream, offset of what its operations need for themselves
-	barriers      map[int]int64  // where the blocks of a persistent operation meet, by its place among all operations
-	stackBarriers map[int]int64  // and those of a stack, by its first node
-	absmax        []absmaxRoom   // per stream, of factors that are split
+	scratch       []int64        // per stream, offset of its operations' scratch memory
+	barriers      map[int]int64  // barrier state of each persistent operation, by its index among all operations
+	stackBarriers map[int]int64  // barrier state of each stack, by its first node
+	absmax        []absmaxRoom   // per stream, for factors that are split
 	largest       map[int]int64  // where updates keep the largest values of weights, by matrix
 	noted         map[int]noted  // where scatters note the rows of tables, by matrix
-	scans         []scan.Words   // per stream, what its scans need, one after the other
+	scans         []scan.Words   // per stream, the words that its scans share, one scan at a time
 	cells         scan.Cells     // of scans
 	control       int64          // offset of the status word, the barriers and the words of scans, all at the end
 	total         int64
@@ -70,7 +70,7 @@ func (l *layout) reserve(bytes int64) int64 {
 
 // place places the matrices that networks have not placed.
 func (p *Plan) place(s *schedule.Schedule) {
-	packed := map[int]int64{} // bytes of weights that may be packed so, by the matrix's number
+	packed := map[int]int64{} // bytes of weights that may be packed as fragments, by matrix
 	for op := range s.Operations() {
 		if op, ok := op.(schedule.Persistent); ok {
 			for _, r := range op.R {
@@ -95,7 +95,7 @@ func (p *Plan) place(s *schedule.Schedule) {
 			bytes, _ = gemm.PackedBytes(m.Cols, m.Rows)
 		}
 		p.Offsets[i] = p.reserve(bytes)
-		p.reserve(1) // a gap: what runs over the end of a matrix does not reach the next
+		p.reserve(1) // a gap: an overrun of a matrix does not reach the next
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *Plan) placeBarriers(s *schedule.Schedule) {
 	}
 }
 
-// scratches adds the scratch memory of products and sums of rows to what each stream needs.
+// scratches adds the scratch memory of products and sums of rows to each stream's need.
 func (p *Plan) scratches(s *schedule.Schedule, need []int64) {
 	factors, sums := make([]map[schedule.View]bool, len(need)), make([]int64, len(need))
 	for i := range factors {
@@ -148,7 +148,7 @@ func (p *Plan) scratches(s *schedule.Schedule, need []int64) {
 	}
 }
 
-// words places what the blocks of scans show each other.
+// words places the words through which blocks of scans communicate.
 func (p *Plan) words(s *schedule.Schedule) error {
 	words := make([]scan.Words, Streams(s))
 	for stream, op := range everything(s) {
@@ -162,8 +162,8 @@ func (p *Plan) words(s *schedule.Schedule) error {
 	return nil
 }
 
-// everything yields the operations of s, its preparation first, each with the
-// stream of the GPU that it runs on.
+// everything yields the operations of s, the preparation first, each with the GPU's stream that it
+// runs on.
 func everything(s *schedule.Schedule) func(yield func(int, schedule.Op) bool) {
 	return func(yield func(int, schedule.Op) bool) {
 		for _, op := range s.Prepare {
@@ -179,7 +179,7 @@ func everything(s *schedule.Schedule) func(yield func(int, schedule.Op) bool) {
 	}
 }
 
-// Size is the size of the program's memory in bytes.
+// Size returns the size of the program's memory in bytes.
 func (p *Plan) Size() int64 { return p.total }
 
 // Cleared lists the parts of the memory at base that must be zero before the first run.
@@ -193,12 +193,12 @@ func (p *Plan) Cleared(base driver.Pointer) (parts []driver.Extent) {
 	return parts
 }
 
-// Shared is the part of the memory at base with the words that kernels share.
+// Shared returns the part of the memory at base that holds the words that kernels share.
 func (p *Plan) Shared(base driver.Pointer) driver.Extent {
 	return driver.Extent{At: base + driver.Pointer(p.control), Bytes: p.total - p.control}
 }
 
-// Bytes is the size of the program's memory with the workspaces of its streams.
+// Bytes returns the size of the program's memory and of the library's workspaces, one per stream.
 func (p *Plan) Bytes() int64 {
 	return p.total + int64(Streams(p.schedule))*p.properties.Workspace
 }

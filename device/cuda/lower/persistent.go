@@ -10,13 +10,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// control is where the blocks of the persistent operation at hand meet.
+// control returns the address of the barrier state of the current persistent operation.
 func (e *emitter) control() uint64 {
 	return uint64(e.Base) + uint64(e.plan.barriers[e.at])
 }
 
-// forwards is op by the kernel that knobs name, or the one expected to be the
-// fastest of those that fit.
+// forwards returns the commands of op: by the kernel that knobs name, or by the one predicted to be
+// the fastest of those that fit.
 func (e *emitter) forwards(op schedule.Persistent) ([]launch.Command, error) {
 	l := e.plan.layers[e.at]
 	switch form := l.config; {
@@ -31,8 +31,7 @@ func (e *emitter) forwards(op schedule.Persistent) ([]launch.Command, error) {
 	return []launch.Command{persistent.LaunchBarrierForward(e.Target, op, e.control())}, nil
 }
 
-// backwards is op by the kernel that knobs name, or the one expected to be the
-// fastest of those that fit.
+// backwards is the same for a gradient.
 func (e *emitter) backwards(op schedule.PersistentBackward) ([]launch.Command, error) {
 	l := e.plan.layers[e.at]
 	switch form := l.config; {
@@ -49,8 +48,8 @@ func (e *emitter) backwards(op schedule.PersistentBackward) ([]launch.Command, e
 	return []launch.Command{persistent.LaunchBarrierBackward(e.Target, op, e.control())}, nil
 }
 
-// stepwise is op as a cell and a product at each step, for a layer whose gradient has no
-// kernel that holds its weights.
+// stepwise runs a gradient as a cell and a product at each step, if no kernel can hold the layer's
+// weights.
 func (e *emitter) stepwise(op schedule.PersistentBackward) ([]launch.Command, error) {
 	if why := e.Properties.NoProducts; why != "" {
 		return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrDevice, why)
@@ -66,7 +65,7 @@ func (e *emitter) stepwise(op schedule.PersistentBackward) ([]launch.Command, er
 	return all, nil
 }
 
-// Fits declines what no kernel holds, before anything is launched or allocated.
+// Fits declines layers that no kernel can hold, before anything is launched or allocated.
 func (p *Plan) Fits() error {
 	t := p.target(0)
 	i := -1
@@ -81,7 +80,7 @@ func (p *Plan) Fits() error {
 	return nil
 }
 
-// ordered reports whether op's weights are all packed as t takes them.
+// ordered reports whether all of op's weights are packed in the layout of configuration t.
 func (e *emitter) ordered(op schedule.Persistent, t persistent.Config) bool {
 	for _, r := range op.R {
 		if e.plan.weights[r.M.ID] != t.Order {

@@ -1,6 +1,6 @@
-// Package lower turns a schedule into what a GPU is given to do. It is a list of
-// passes over a plan: each takes the plan, adds what it has found out, and leaves
-// what others have added as it is. The last one emits commands.
+// Package lower turns a schedule into commands for a GPU. It is a list of passes over a plan. Each
+// pass adds what it has found and leaves the findings of others unchanged. Then the plan emits
+// commands.
 package lower
 
 import (
@@ -14,10 +14,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Plan is what is known of how a schedule runs on a GPU. Passes give it away by
-// value, and write to no map or slice of a plan that they were given.
+// A Plan is what is known about how a schedule runs on a GPU. Passes take and return it by value,
+// and never write to a map or slice of a plan that they were given.
 type Plan struct {
-	// The question.
+	// The input.
 	schedule   *schedule.Schedule
 	Knobs      knob.Params // all of them
 	properties driver.Properties
@@ -25,44 +25,44 @@ type Plan struct {
 
 	elements          []driver.Element                // how each matrix is stored
 	persistent.Stacks                                 // layers that run as one kernel
-	gemm.SplitPlan                                    // methods of products of single precision
+	gemm.SplitPlan                                    // methods of single-precision products
 	gemm.SkinnyPlan                                   // factors that are packed for skinny products
-	awaited           []bool                          // per node, whether one of another stream waits for it
-	keep              map[int]bool                    // products that run with their cells, by node: whether they must be kept
-	layers            map[int]layer                   // kernels of persistent layers and gradients, by their places among all operations
-	sides             int                             // parts of the GPU that they share
+	awaited           []bool                          // per node, whether a node lists it in Wait
+	keep              map[int]bool                    // products fused with their cells, by node: whether to write them to memory as well
+	layers            map[int]layer                   // kernels of persistent layers and gradients, by their index among all operations
+	sides             int                             // streams with persistent layers, which share the GPU
 	layout                                            // memory
 	weights           map[int]persistent.WeightLayout // of packed weights, by matrix
-	alias             map[int]bool                    // packed weights that are where their source is
+	alias             map[int]bool                    // packed weights that share the memory of their source
 	batches           map[int]batch                   // launches of several operations, by the node that launches each
 }
 
-// A pass adds to a plan. An error declines the schedule, or a knob.
+// A pass adds to a plan. An error declines the schedule or a knob.
 type pass struct {
 	name string
 	run  func(Plan) (Plan, error)
-	show func(*Plan) []string // what it has found; nil: nothing
+	show func(*Plan) []string // lists what it has found; nil: no list
 }
 
-// passes run in this order, and then commands are emitted.
+// passes run in this order. Then commands are emitted.
 var passes = []pass{
 	{name: "elements", run: storeElements, show: showElements},  // how each matrix is stored
 	{name: "stacks", run: stackLayers, show: showStacks},        // which persistent layers run as one kernel
-	{name: "products", run: chooseProducts, show: showProducts}, // how products are formed, which packed factors are theirs alone
+	{name: "products", run: chooseProducts, show: showProducts}, // how products are formed, which packed factors only they read
 	{name: "kept", run: keepProducts},                           // which products of fused cells are read by others
 	{name: "layers", run: chooseLayers, show: showLayers},       // which kernel runs each persistent layer and gradient
-	{name: "memory", run: placeMatrices, show: showMemory},      // where matrices, scratch memory and words that blocks share lie
+	{name: "memory", run: placeMatrices, show: showMemory},      // addresses of matrices, scratch memory and shared words
 	{name: "weights", run: layWeights, show: showWeights},       // how weights of persistent layers are packed, which need no copy
-	{name: "knobs", run: declineKnobs},                          // declines what was asked for and nothing goes by
+	{name: "knobs", run: declineKnobs},                          // declines settings that no kernel uses
 	{name: "batches", run: batchOperations, show: showBatches},  // which small operations share a launch
 }
 
-// New runs the passes for s. Its networks are ready, and k has all knobs.
+// New runs the passes for s. Its networks are ready, and k has a value for every knob.
 func New(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network) (Plan, error) {
 	return Trace(s, k, p, networks, nil)
 }
 
-// Trace is New that tells told, if it is not nil, what each pass has found.
+// Trace is New that also calls told, if it is not nil, with what each pass has found.
 func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network, told func(pass string, found []string)) (Plan, error) {
 	if err := declineResets(s, k); err != nil {
 		return Plan{}, err
@@ -101,9 +101,9 @@ func stackLayers(p Plan) (out Plan, err error) {
 // A layer is the kernel of a persistent layer or of its gradient.
 type layer struct {
 	config   persistent.Config
-	stepwise bool  // no kernel holds the weights of a gradient: it is a cell and a product at each step
-	refused  error // why it is in no groups of blocks, though no knob says so
-	err      error // why there is none
+	stepwise bool  // no kernel can hold the gradient's weights: it runs a cell and a product at each step
+	refused  error // why it has no grouped kernel, if no knob asks for that
+	err      error // why it has no kernel
 }
 
 // chooseLayers chooses the kernels of persistent layers that are in no stack.
@@ -135,8 +135,7 @@ func chooseLayers(p Plan) (Plan, error) {
 	return p, nil
 }
 
-// chooseProducts finds how products are formed. Weights between stacked layers are
-// the stack's.
+// chooseProducts finds how products are formed. Weights between stacked layers belong to the stack.
 func chooseProducts(p Plan) (Plan, error) {
 	p.SplitPlan = gemm.NewSplitPlan(p.schedule, p.Knobs, p.properties)
 	p.SkinnyPlan = gemm.NewSkinnyPlan(p.schedule, p.elements, p.Knobs, p.properties, p.Stacks.Lower)
@@ -147,7 +146,7 @@ func chooseProducts(p Plan) (Plan, error) {
 	return p, nil
 }
 
-// target is what launches are made for where the plan's memory begins at base.
+// target returns the target of launches for memory at base.
 func (p *Plan) target(base driver.Pointer) *launch.Target {
 	m := p.Memory
 	m.Base = base

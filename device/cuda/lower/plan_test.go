@@ -16,7 +16,7 @@ func h200() driver.Properties {
 	return driver.Properties{Capability: 90, Hopper: true, SMs: 132, Shared: 227 << 10, L2: 60 << 20, Clusters: map[int]int{1: 132, 2: 66, 4: 31, 8: 15, 16: 7}}
 }
 
-// schedules are such that each pass has something to find.
+// schedules returns schedules in which each pass finds something.
 func schedules(t *testing.T) []*schedule.Schedule {
 	var all []*schedule.Schedule
 	for _, c := range []devicetest.Case{
@@ -34,8 +34,8 @@ func schedules(t *testing.T) []*schedule.Schedule {
 	return all
 }
 
-// TestPassesKeepPlans: a pass leaves the plan that it was given as it was, down to
-// the elements of its maps and slices.
+// TestPassesKeepPlans: a pass does not change the plan that it was given, down to the elements of
+// maps and slices.
 func TestPassesKeepPlans(t *testing.T) {
 	for _, s := range schedules(t) {
 		p := Plan{schedule: s, Knobs: knob.Params{"stack": 0}, properties: h200()}

@@ -8,23 +8,23 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// What a run is expected to take, in seconds, before any kernel is compiled. Persistent
-// kernels and products bring times of their own. The rest is launches and bytes.
+// Constants of the predicted time of a run. Persistent kernels and products have cost models of
+// their own; the rest is launches and bytes.
 const (
-	pointwiseCache = 6e12 // bytes a second that stay in the L2 cache
-	pointwiseRate  = 3e12 // and of memory
-	skinnyWork     = 0.7  // of a skinny product's time, in which others wait: the rest is latency
+	pointwiseCache = 6e12 // bytes a second, for data in the L2 cache
+	pointwiseRate  = 3e12 // bytes a second, for data in memory
+	skinnyWork     = 0.7  // share of a skinny product's time that delays other streams: the rest is latency
 )
 
-// Predict is how many seconds a run of the commands of each node takes, as a graph or
-// launched by the host. d is what launches cost. The answer is 0 where no model knows a command.
+// Predict returns the seconds that a run of the nodes' commands takes, as a graph or launched one
+// by one by the host. d is the cost of launches. It returns 0 if a command has no model.
 //
 // Each stream runs its commands in order, and waits for others as the schedule says.
 // Streams share the host, the multiprocessors and memory; see lastEnd.
 func (p *Plan) Predict(nodes [][]launch.Command, graph bool, d Dispatch) float64 {
 	timed := make([]timedNode, len(nodes))
 	costs, host := d.costs(), 0.0
-	var rest int64 // bytes of operations that share a launch with an earlier one, or a later one
+	var rest int64 // bytes of operations without a launch of their own
 	for i, n := range p.schedule.Nodes {
 		t := &timed[i]
 		t.stream = n.Stream % launch.MaxStreams
@@ -63,7 +63,7 @@ func (p *Plan) Predict(nodes [][]launch.Command, graph bool, d Dispatch) float64
 	return max(last, host) + costs.start
 }
 
-// bytesOf counts what op reads and writes as the GPU stores it.
+// bytesOf returns the bytes that op reads and writes, in the types that the GPU stores.
 func bytesOf(op schedule.Op, elements []driver.Element) (n int64) {
 	switch op.(type) {
 	case schedule.Gather, schedule.Scatter: // a few rows of a table
@@ -75,8 +75,8 @@ func bytesOf(op schedule.Op, elements []driver.Element) (n int64) {
 	return n
 }
 
-// commandSeconds is what a command of op takes behind another one, if it moves so many bytes,
-// and for how long it keeps all of the GPU busy.
+// commandSeconds returns how long a command of op takes after another one if it moves so many
+// bytes. work is the seconds in which it keeps the whole GPU busy.
 func commandSeconds(c *launch.Command, op schedule.Op, bytes int64, p driver.Properties, costs launchCosts) (seconds, work float64) {
 	switch {
 	case c.Product != nil:

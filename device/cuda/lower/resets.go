@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// declineResets declines sequences that begin anew where no kernel has them do so.
+// declineResets declines resets of sequences if a scan has no kernel for them.
 func declineResets(s *schedule.Schedule, k knob.Params) error {
 	for op := range s.Operations() {
 		if schedule.Keeping(op).Empty() {
@@ -23,8 +23,8 @@ func declineResets(s *schedule.Schedule, k knob.Params) error {
 	return nil
 }
 
-// withResets declines a layer whose sequences begin anew by a column, keep, where its kernel does not have them do so.
-// Those of groups of blocks read spread.
+// withResets declines a layer with resets (column keep) if its kernel ignores them. Grouped kernels
+// read resets from spread.
 func (l *layer) withResets(keep, spread schedule.View) {
 	switch {
 	case keep.Empty() || l.err != nil || l.stepwise:

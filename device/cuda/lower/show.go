@@ -12,10 +12,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// What passes have found, a line for each thing: for who reads a plan between two of
-// them.
+// What passes have found, a line each, for readers of a plan between two passes.
 
-// count spells how many there are of each kind, in the order of their names.
+// count spells the number of each kind, in the order of their names.
 func count[K comparable](all map[K]int) string {
 	var parts []string
 	for k, n := range all {

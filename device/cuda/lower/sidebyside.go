@@ -2,33 +2,32 @@ package lower
 
 import "math"
 
-// A timed node is an operation as the GPU has it: its commands, and what it waits for.
+// A timedNode is a node's commands with their times, and the nodes that it waits for.
 type timedNode struct {
 	stream   int
 	wait     []int // nodes of other streams
 	commands []timedCommand
 }
 
-// A timedCommand takes so many seconds alone. For the share work ÷ seconds of them it keeps
-// all of the GPU busy.
+// A timedCommand takes seconds if it runs alone. During work of these it keeps the whole GPU busy,
+// so its share of the GPU is work ÷ seconds.
 type timedCommand struct {
-	host          float64 // when the host has launched it
+	host          float64 // when the host has launched it, in seconds
 	seconds, work float64
 }
 
-// A lane is a stream as it runs: the nodes that it has yet to run, and how much of the
-// first one's command is left.
+// A lane simulates a stream: the nodes still to run, and the rest of the first node's command.
 type lane struct {
 	nodes  []int
-	at     int     // the command of the first node
-	free   float64 // when the command before ended
-	left   float64 // seconds of the command that runs, as if alone; 0: none runs
+	at     int     // index of the first node's current command
+	free   float64 // when the previous command ended
+	left   float64 // seconds left of the running command if it ran alone; 0: none runs
 	demand float64 // its share of the GPU
 }
 
-// lastEnd is when the last of all nodes ends. Streams run side by side. Where their commands
-// would use more than all of the GPU, each gets in proportion less. Another stream knows of
-// a node's end after crossing seconds.
+// lastEnd returns when the last node ends. Streams run side by side. If their commands need more
+// than the whole GPU, each slows down in proportion. Another stream sees a node's end crossing
+// seconds later.
 func lastEnd(nodes []timedNode, crossing float64) float64 {
 	ends := make([]float64, len(nodes))
 	for i := range ends {
@@ -63,7 +62,7 @@ func lastEnd(nodes []timedNode, crossing float64) float64 {
 	}
 }
 
-// lanesOf deals the nodes to their streams.
+// lanesOf sorts the nodes by stream.
 func lanesOf(nodes []timedNode) (lanes []lane) {
 	of := map[int]int{}
 	for i, n := range nodes {
@@ -77,9 +76,9 @@ func lanesOf(nodes []timedNode) (lanes []lane) {
 	return lanes
 }
 
-// begin has the next command run if it can by now. Nodes without commands end at once. It
-// returns when the next command can start: infinity where none is left, one runs, or
-// another stream's node has not ended.
+// begin starts the next command if it can start by now. Nodes without commands end at once. It
+// returns when the next command can start. That is infinity if none is left, if one runs, or if it
+// waits for a node of another stream that has not ended.
 func (x *lane) begin(nodes []timedNode, ends []float64, crossing, now float64) float64 {
 	for x.left == 0 && len(x.nodes) > 0 {
 		i := x.nodes[0]
@@ -106,9 +105,9 @@ func (x *lane) begin(nodes []timedNode, ends []float64, crossing, now float64) f
 	return math.Inf(1)
 }
 
-// advance has the running command go on for so many of its seconds, until now.
+// advance runs the current command for so many of its seconds, until now.
 func (x *lane) advance(nodes []timedNode, ends []float64, now, seconds float64) {
-	const least = 1e-12 // seconds: what rounding leaves
+	const least = 1e-12 // seconds: a remainder due to rounding
 	if x.left == 0 {
 		return
 	}
@@ -118,7 +117,7 @@ func (x *lane) advance(nodes []timedNode, ends []float64, now, seconds float64) 
 	}
 }
 
-// end passes from a command, or a node without any, to the next.
+// end moves on from a command, or from a node without commands, to the next.
 func (x *lane) end(nodes []timedNode, ends []float64, at float64) {
 	i := x.nodes[0]
 	x.free, x.at = at, x.at+1

@@ -10,7 +10,7 @@ import (
 )
 
 // splitProduct forms a product by the kernel that splits the left factor as it multiplies
-// it (gemm/split_fp16.cu). It adds bias to each row, if there is one.
+// (gemm/split_fp16.cu). The kernel adds bias to each row, if there is a bias.
 func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
 	kept := e.plan.Kept[op.B.M.ID] != gemm.Library
 	copied := !gemm.EngineCopies(op.A)
@@ -58,8 +58,8 @@ func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int)
 	return out
 }
 
-// biasOf is the row that the kernel of node i, a product, adds to each of its rows in place
-// of the next node. It is empty where the kernel adds none.
+// biasOf returns the row that node i+1 adds to each row of product i, if the product's kernel adds
+// it instead. Otherwise it is empty.
 func (e *emitter) biasOf(i int) (row schedule.View) {
 	s := e.plan.schedule
 	if i < 0 {

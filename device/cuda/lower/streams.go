@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// appendCalls has a stream do what commands say.
+// appendCalls appends the calls that run commands on a stream.
 func appendCalls(calls []driver.Call, stream int, commands []launch.Command) []driver.Call {
 	for _, c := range commands {
 		calls = append(calls, driver.Call{Stream: stream, Launch: c.Launch, Product: c.Product, Network: c.Network, Sum: c.Sum})
@@ -17,10 +17,11 @@ func appendCalls(calls []driver.Call, stream int, commands []launch.Command) []d
 	return calls
 }
 
-// PrepareCalls lists what the preparation calls.
+// PrepareCalls returns the calls of the preparation.
 func PrepareCalls(commands []launch.Command) []driver.Call { return appendCalls(nil, 0, commands) }
 
-// Carry is the copy of whole words by a kernel, which notes the GPU's time at clock: see pointwise.Carry.
+// Carry returns a kernel that copies whole words and notes the GPU's time at clock: see
+// pointwise.Carry.
 func Carry(p *Plan, c *driver.Copy, clock []byte) launch.Command {
 	host := func(m []byte) driver.Pointer { return driver.Pointer(uintptr(unsafe.Pointer(&m[0]))) }
 	from, to := host(c.Host), c.GPU
@@ -30,9 +31,9 @@ func Carry(p *Plan, c *driver.Copy, clock []byte) launch.Command {
 	return pointwise.Carry(p.target(0), len(c.Host)/4, from, to, host(clock), c.Out)
 }
 
-// Calls lists what a run calls for the commands of each node, with the events by
-// which streams wait for each other; those are numbered from 0 on, so many. The other
-// streams start after stream 0's past, and stream 0 ends after them.
+// Calls returns the calls of a run, given the commands of each node, with the events by which
+// streams wait for each other. Events are numbered from 0; events is their count. Other streams
+// start after all earlier work of stream 0, and stream 0 ends after them.
 func (p *Plan) Calls(nodes [][]launch.Command) (list []driver.Call, events int) {
 	s, all := p.schedule, Streams(p.schedule)
 	signals := signals(s)
@@ -54,7 +55,7 @@ func (p *Plan) Calls(nodes [][]launch.Command) (list []driver.Call, events int) 
 		}
 	}
 	early := earliness{}
-	waits := 0 // of this node, or of the product and cell that are one
+	waits := 0 // of this node, or of a product and its fused cell
 	for i, n := range s.Nodes {
 		stream := n.Stream % launch.MaxStreams
 		for _, j := range n.Wait {
@@ -82,7 +83,7 @@ func (p *Plan) Calls(nodes [][]launch.Command) (list []driver.Call, events int) 
 	return list, events
 }
 
-// signals are the events of the nodes that others on other streams wait for.
+// signals numbers the events of nodes that other streams wait for.
 func signals(s *schedule.Schedule) map[int]driver.Event {
 	at := map[int]driver.Event{}
 	for _, n := range s.Nodes {
@@ -95,13 +96,13 @@ func signals(s *schedule.Schedule) map[int]driver.Event {
 	return at
 }
 
-// An earliness tells of each stream whether its last command lets the next begin.
-// Behind any other command a launch waits, so that a chain of early ones has all
-// before it done.
+// An earliness tells, per stream, whether its last command lets the next begin early. After any
+// other command, a launch waits for the end. So a chain of early launches never overlaps work
+// before the chain.
 type earliness map[int]bool
 
-// node settles which launches of a node, which waits for so many others, may begin
-// ahead of the end of the one before.
+// node decides which launches of a node may begin before the previous launch has ended. waits is
+// how many events the node waits for.
 func (e earliness) node(stream int, commands []launch.Command, waits int) {
 	if len(commands) == 0 {
 		if waits > 0 {

@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// sumOver is a sum over replicas, which a GPU that has none to itself does not need.
+// sumOver returns the sum over replicas. A GPU that trains alone needs none.
 func (e *emitter) sumOver(op schedule.AllReduce) ([]launch.Command, error) {
 	switch n := e.Properties.Replicas; {
 	case n == 0 && op.Replicas == 1:

@@ -8,20 +8,20 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// The gradient of a large table is zeroed as a whole, and then one scatter adds to few of its rows. The
-// scatter notes which, so that the next run zeroes these alone. What the host writes to such a table has
-// it zeroed as a whole ahead of the next run.
+// Zeroing the whole gradient of a large table would be slow, because a scatter adds to few rows. So
+// the scatter notes these rows, and the next run zeroes only them. If the host writes such a table,
+// it is zeroed as a whole before the next run.
 
-// A noted is where so many rows are noted.
+// A noted says where n row numbers are noted.
 type noted struct {
 	at int64
 	n  int
 }
 
-// LeastTable is how many bytes such a table has at least: smaller ones are zeroed along with others.
+// LeastTable is the least size of such a table in bytes. Smaller tables are zeroed in batches.
 var LeastTable int64 = 1 << 24
 
-// placeTables places what scatters note: a row's number for each number of the index.
+// placeTables places the notes of scatters: a row number for each number of the index.
 func (l *layout) placeTables(s *schedule.Schedule) {
 	writers := map[*schedule.Matrix][]schedule.Op{}
 	for op := range s.Operations() {
@@ -42,7 +42,7 @@ func (l *layout) placeTables(s *schedule.Schedule) {
 	}
 }
 
-// inRun reports whether op is part of runs.
+// inRun reports whether op is a node, not part of the preparation.
 func inRun(s *schedule.Schedule, op schedule.Map) bool {
 	for _, n := range s.Nodes {
 		if o, ok := n.Op.(schedule.Map); ok && o == op {
@@ -61,7 +61,7 @@ func notedAt(e *emitter, table schedule.View) driver.Pointer {
 	return e.Base + driver.Pointer(rows.at)
 }
 
-// zero is a map that may zero the noted rows of a table.
+// zero returns the command of a map. It zeroes only the noted rows of a table that has notes.
 func zero(e *emitter, op schedule.Map) launch.Command {
 	if at := notedAt(e, op.Out); at != 0 && op.Op == cell.Zero {
 		return pointwise.ZeroRows(e.Target, op.Out, at, e.plan.noted[op.Out.M.ID].n)

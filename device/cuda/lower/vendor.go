@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Network is what the library has readied: its number and sizes.
+// A Network is one that the library has prepared: its number and sizes.
 type Network struct {
 	Id    int
 	Sizes driver.Sizes
@@ -21,7 +21,7 @@ type stack struct {
 	last     []schedule.View
 }
 
-// stackOf is op as a stack, if it is one.
+// stackOf returns op as a stack, if the vendor's library runs it.
 func stackOf(op schedule.Op) (stack, bool) {
 	switch op := op.(type) {
 	case schedule.Vendor:
@@ -35,7 +35,7 @@ func stackOf(op schedule.Op) (stack, bool) {
 // A space holds the parameters of all layers, or their gradients.
 type space struct{ w, r, bx, br []schedule.View }
 
-// matrix is the number of the matrix that stands for the space.
+// matrix returns the number of the matrix that identifies the space.
 func (p *space) matrix() int { return p.w[0].M.ID }
 
 // spaces are the parameters and, in a backward pass, their gradients.
@@ -47,7 +47,7 @@ func (s *stack) spaces() []space {
 	return all
 }
 
-// views are what the library reads and writes. They have one element type.
+// views returns what the library reads and writes. All have one element type.
 func (s *stack) views() []schedule.View {
 	var op schedule.Op = schedule.Vendor{Stack: *s.Stack, Last: s.last}
 	if s.backward != nil {
@@ -103,8 +103,8 @@ func Networks(s *schedule.Schedule) func(yield func(driver.Network, schedule.Op)
 // An extent is part of a program's memory, in bytes.
 type extent struct{ at, bytes int64 }
 
-// house places the parameters of networks and what they keep for a gradient. It adds
-// their workspaces to what each stream needs.
+// house places the parameters of networks and what they keep for a gradient. It raises each
+// stream's scratch memory to what they need as a workspace.
 func (l *Plan) house(s *schedule.Schedule, networks map[driver.Network]Network, need []int64) error {
 	for stream, op := range everything(s) {
 		st, ok := stackOf(op)
@@ -148,7 +148,7 @@ func (l *Plan) houseSpace(p space, z driver.Sizes) error {
 	return nil
 }
 
-// network is the command by which the library runs s on a stream.
+// network returns the command that runs s on a stream.
 func (e *emitter) network(s stack, stream int) launch.Command {
 	r := &driver.NetworkRun{
 		ID: e.plan.networks[s.network(e.Element(s.X), e.Precision)].Id,

@@ -11,11 +11,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Weights that only persistent layers read are packed as their kernels take them:
-// a block reads its own at the start, in few, long loads.
+// Weights that only persistent layers read are packed in the order of their kernels. At the start,
+// a block then reads its own weights in few, long loads.
 
-// weightLayouts says how weights that layers read are packed, by their matrix's
-// number. What products read, too, or layers in different ways, is as always.
+// weightLayouts returns how weights that layers read are packed, by matrix number. Weights that
+// products also read, or that layers read in different ways, are packed by column.
 func (p *Plan) weightLayouts() map[int]persistent.WeightLayout {
 	out := map[int]persistent.WeightLayout{}
 	read := func(v schedule.View, as persistent.WeightLayout) {
@@ -51,8 +51,8 @@ func (p *Plan) weightLayouts() map[int]persistent.WeightLayout {
 	return out
 }
 
-// layWeights settles how packed weights lie in memory, and where: those that would be
-// a copy of what nothing in the schedule writes are where that is.
+// layWeights decides how packed weights lie in memory, and where. If packing would only copy a
+// matrix that nothing in the schedule writes, the packed weights share its memory.
 func layWeights(p Plan) (Plan, error) {
 	p.weights, p.alias, p.Offsets = p.weightLayouts(), map[int]bool{}, slices.Clone(p.Offsets)
 	written := map[int]int{} // how often, by the matrix's number
@@ -73,8 +73,7 @@ func layWeights(p Plan) (Plan, error) {
 	return p, nil
 }
 
-// copies reports whether packing by op would leave the elements of op's source as
-// they are, in their order.
+// copies reports whether packing by op would copy op's source without change of type or order.
 func (p *Plan) copies(t *launch.Target, op schedule.Pack) bool {
 	id := op.Dst.M.ID
 	as := p.weights[id]
@@ -83,7 +82,7 @@ func (p *Plan) copies(t *launch.Target, op schedule.Pack) bool {
 		t.At(op.Src)%launch.Alignment == 0
 }
 
-// pack is op, whose result lies in memory in a given order.
+// pack returns the launch that packs op's weights in a layout.
 func (e *emitter) pack(op schedule.Pack, as persistent.WeightLayout) launch.Command {
 	switch {
 	case as == persistent.ByLane:
@@ -94,7 +93,7 @@ func (e *emitter) pack(op schedule.Pack, as persistent.WeightLayout) launch.Comm
 	return pointwise.Map(e.Target, schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})
 }
 
-// packTogether is packs of few weights, in one launch.
+// packTogether returns one launch of several packs of few weights.
 func (e *emitter) packTogether(ops []schedule.Op) launch.Command {
 	var all []pointwise.Arrangement
 	for _, op := range ops {

@@ -1,5 +1,5 @@
-// Package nccl finds NVIDIA's library for sums over GPUs when a program runs. It needs
-// neither cgo nor a GPU. What the library does, the worker calls.
+// Package nccl finds NCCL, NVIDIA's library for sums over GPUs, at run time. It needs neither cgo
+// nor a GPU. The worker calls the library's functions.
 package nccl
 
 import (
@@ -14,8 +14,8 @@ import (
 // name is the file of the library.
 const name = "libnccl.so.2"
 
-// Open loads the library: from one of dirs, from where the system has libraries, or from a
-// Python package, as PyTorch brings it.
+// Open loads the library from one of dirs, from the system's folders, or from a Python package such
+// as PyTorch installs. It returns a handle and the file's path.
 func Open(dirs ...string) (handle uintptr, path string, err error) {
 	for _, dir := range slices.Concat(dirs, []string{""}, packages(os.Getenv)) {
 		path = filepath.Join(dir, name)
@@ -26,7 +26,7 @@ func Open(dirs ...string) (handle uintptr, path string, err error) {
 	return 0, "", fmt.Errorf("NCCL is unavailable: %s was not found: install it, or name its folder in RNNBENCH_CUDA_LIBS", name)
 }
 
-// packages lists the folders of Python packages that have the library.
+// packages lists the folders of Python packages that contain the library.
 func packages(env func(string) string) (dirs []string) {
 	roots := []string{"/usr", "/usr/local", "/opt/*"}
 	for _, v := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {

@@ -30,7 +30,7 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// TestMissing: a library that is not there, or is none, is told in one sentence.
+// TestMissing: one sentence says that the library is absent or invalid.
 func TestMissing(t *testing.T) {
 	dir := filepath.Dir(filepath.Join(place(t, t.TempDir()), name))
 	handle, path, err := Open(dir, t.TempDir())

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestArchitectures has a library compile for GPUs that it knows, for later ones in a form that
-// drivers assemble, and not for those whose kernels it cannot compile.
+// TestArchitectures: a library compiles machine code for GPUs that it knows, and PTX for later
+// ones. It declines those whose kernels it cannot compile.
 func TestArchitectures(t *testing.T) {
 	for _, c := range []struct {
 		major, minor, capability int

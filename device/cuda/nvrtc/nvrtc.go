@@ -1,6 +1,5 @@
-// Package nvrtc compiles CUDA C++ with NVIDIA's run-time compiler, which it
-// finds when it is asked to: no header, no library and no C compiler is needed
-// to build it.
+// Package nvrtc compiles CUDA C++ with NVIDIA's run-time compiler. It finds the library at run
+// time, so building this package needs no header, no library and no C compiler.
 package nvrtc
 
 import (
@@ -16,7 +15,7 @@ import (
 	"rnnbench/device/cuda/codegen"
 )
 
-// A Library is NVRTC, loaded.
+// A Library is NVRTC after loading.
 type Library struct {
 	Path         string
 	Major, Minor int
@@ -24,17 +23,17 @@ type Library struct {
 	call         map[string]uintptr
 }
 
-// names of the library, newest first.
+// names lists the library's file names, newest first.
 func names() []string {
 	return []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
 }
 
-// Load loads NVRTC from one of dirs or from where the system has its libraries.
+// Load loads NVRTC from one of dirs or from the system's library folders.
 func Load(dirs ...string) (*Library, error) {
 	for _, dir := range append(slices.Clone(dirs), "") {
 		for _, name := range names() {
 			path := filepath.Join(dir, name)
-			if dir != "" { // its other half is found by name alone only where the system looks
+			if dir != "" { // the loader looks for libnvrtc-builtins in the system's folders only
 				halves, _ := filepath.Glob(filepath.Join(dir, "libnvrtc-builtins.so*"))
 				for _, h := range halves {
 					_, _ = purego.Dlopen(h, purego.RTLD_NOW|purego.RTLD_GLOBAL)
@@ -81,8 +80,8 @@ func open(lib uintptr, path string) (*Library, error) {
 	return l, nil
 }
 
-// address is that of p, which stays where it is until pin is let go: a stack that
-// grows during a call would take along what the library writes to.
+// address returns the address of p, which stays valid until pin is unpinned. Without the pin, a
+// stack that grows during a call would move what the library writes to.
 func address[T any](pin *runtime.Pinner, p *T) uintptr {
 	pin.Pin(p)
 	return uintptr(unsafe.Pointer(p))
@@ -99,8 +98,8 @@ func (l *Library) do(name string, args ...uintptr) error {
 // A Compiler compiles for one kind of GPU.
 type Compiler struct {
 	library *Library
-	arch    string // as --gpu-architecture takes it
-	ptx     bool   // for the driver to assemble: the library does not know the GPU
+	arch    string // the value of --gpu-architecture
+	ptx     bool   // PTX for the driver to assemble, since the library does not know the GPU
 }
 
 // For returns the compiler for a compute capability, major·10 + minor.
@@ -111,7 +110,7 @@ func (l *Library) For(capability int) (*Compiler, error) {
 			best = max(best, a)
 		}
 	}
-	const hopper, oldest = 90, 1201 // of a version that knows the instructions of kernels for it
+	const hopper, oldest = 90, 1201 // the oldest version (12.1) that knows the instructions of Hopper kernels
 	switch {
 	case capability >= hopper && 100*l.Major+l.Minor < oldest:
 		return nil, fmt.Errorf("nvrtc: version %d.%d is too old for a GPU of compute capability %d.%d: name the folder of 12.1 or a later one in RNNBENCH_CUDA_LIBS", l.Major, l.Minor, capability/10, capability%10)
@@ -119,19 +118,19 @@ func (l *Library) For(capability int) (*Compiler, error) {
 		return nil, fmt.Errorf("nvrtc: version %d.%d knows no GPU as old as compute capability %d.%d", l.Major, l.Minor, capability/10, capability%10)
 	case best < capability:
 		return &Compiler{library: l, arch: fmt.Sprintf("compute_%d", best), ptx: true}, nil
-	case best >= hopper: // with what later kinds may lack
+	case best >= hopper: // with instructions that later GPUs may lack
 		return &Compiler{library: l, arch: fmt.Sprintf("sm_%da", best), ptx: false}, nil
 	}
 	return &Compiler{library: l, arch: fmt.Sprintf("sm_%d", best), ptx: false}, nil
 }
 
-// options of every compilation: denormals are zero and divisions are off by two
-// units in the last place at most.
+// options are those of every compilation. Denormals are zero, and divisions are off by at most two
+// units in the last place.
 func options() []string {
 	return []string{"--std=c++17", "--ftz=true", "--prec-div=false", "--prec-sqrt=false"}
 }
 
-// Specific reports whether kernels may use what later kinds of GPU lack.
+// Specific reports whether kernels may use instructions that later GPUs lack.
 func (c *Compiler) Specific() bool { return strings.HasSuffix(c.arch, "a") }
 
 // Version implements driver.Compiler.
@@ -139,8 +138,8 @@ func (c *Compiler) Version() string {
 	return fmt.Sprintf("nvrtc %d.%d %s %v", c.library.Major, c.library.Minor, c.arch, options())
 }
 
-// Compile implements driver.Compiler. The image is machine code, or PTX where the
-// library does not know the GPU.
+// Compile implements driver.Compiler. The image is machine code, or PTX if the library does not
+// know the GPU.
 func (c *Compiler) Compile(name, source string) ([]byte, error) {
 	l := c.library
 	var pin runtime.Pinner

@@ -12,7 +12,7 @@ import (
 	"rnnbench/device/devicetest"
 )
 
-// load loads the library that RNNBENCH_CUDA_LIBS or the system has, or skips.
+// load loads NVRTC from RNNBENCH_CUDA_LIBS or from the system's folders; else it skips the test.
 func load(t *testing.T) *nvrtc.Library {
 	l, err := nvrtc.Load(filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS"))...)
 	if err != nil {
@@ -21,9 +21,8 @@ func load(t *testing.T) *nvrtc.Library {
 	return l
 }
 
-// TestKernels compiles the kernels of every operation of the suite of devices
-// for two kinds of GPU. The emulator runs what its own compiler makes of them,
-// so that the suite goes on.
+// TestKernels compiles the kernels of every operation of the device suite for two kinds of GPU. The
+// emulator runs what its own compiler makes of them, so that the suite goes on.
 func TestKernels(t *testing.T) {
 	l := load(t)
 	host, err := emulator.NewCompiler()
@@ -53,7 +52,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// compilers compile with all of them and return what the first makes.
+// compilers compile with all of them and return the first one's image.
 type compilers []driver.Compiler
 
 func (c compilers) Version() string { return "several" }
