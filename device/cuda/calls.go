@@ -14,11 +14,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Call implements device.Caller. Inputs and outputs are as the GPU stores them, in memory that it
-// reaches by itself. Copies and runs follow each other on stream 0, and are issued together or, with
-// the knob graph, are one graph: between launches of a few microseconds, the host's time would count.
-// The host waits once a call. The time of a run is that between both copies, by the GPU's clock, or
-// between two events.
+// Call implements device.Caller. Inputs and outputs lie as the GPU stores them, in host memory that
+// it can reach. Copies and runs follow each other on stream 0. They are issued together or, with
+// the knob graph, as one graph, since the host's time between launches of a few microseconds would
+// count. The host waits once per call. The time of a run is that between the two copies, by the
+// GPU's clock or two events.
 func (p *program) Call(c device.Calls) (all device.Called, err error) {
 	if err := errors.Join(c.Check(), p.fits(c.In, c.Each), p.fits(c.Out, c.Read)); err != nil {
 		return all, err
@@ -46,15 +46,15 @@ func (p *program) Call(c device.Calls) (all device.Called, err error) {
 // A server is a program with what its calls need.
 type server struct {
 	*program
-	inputs  []byte // of several calls, as the GPU stores them
-	in, out []byte // of a call, in memory that the GPU reaches by itself
-	clock   []byte // there, too, where kernels that copy note the time; nil: they do not
+	inputs  []byte // of all calls, as the GPU stores them
+	in, out []byte // of one call, in host memory that the GPU can reach
+	clock   []byte // in host memory, too: where copying kernels write the time; nil: events measure it
 	done    driver.Event
 	call    calls
 	undo    []func() error
 }
 
-// serve readies calls of c. What it has taken, even where it fails, close frees.
+// serve prepares the calls of c. The caller must call close, even after an error.
 func serve(p *program, c device.Calls) (*server, error) {
 	d, e := p.device.driver, p.plan.Elements[c.In.ID]
 	s := &server{program: p, inputs: driver.Encode(c.Inputs, e)}
@@ -92,8 +92,8 @@ func serve(p *program, c device.Calls) (*server, error) {
 	return s, s.ready()
 }
 
-// steps are what the GPU does for a call. Few bytes are copied by kernels, which note the time as well:
-// the copy engine, and events that are timed, take some microseconds to begin and to end.
+// steps returns the work of the GPU for a call. Small copies are made by kernels, which also note
+// the time: the copy engine and timed events take some microseconds to start and end.
 func (s *server) steps(c device.Calls) ([]driver.Call, error) {
 	p := s.program
 	in, out := &driver.Copy{GPU: p.address(c.In), Host: s.in}, &driver.Copy{GPU: p.address(c.Out), Host: s.out, Out: true}
@@ -111,7 +111,7 @@ func (s *server) steps(c device.Calls) ([]driver.Call, error) {
 // few reports whether kernels copy so many bytes.
 func few(bytes int) bool { return bytes%4 == 0 && bytes <= 1<<16 }
 
-// took is the time of the latest run.
+// took returns the time of the latest run.
 func (s *server) took() (time.Duration, error) {
 	if s.clock != nil {
 		begin, end := binary.LittleEndian.Uint64(s.clock), binary.LittleEndian.Uint64(s.clock[8:])
@@ -124,7 +124,7 @@ func (s *server) took() (time.Duration, error) {
 	return time.Duration(seconds * 1e9), nil
 }
 
-// ready readies what a call issues.
+// ready prepares the driver calls of a call.
 func (s *server) ready() error {
 	d := s.device.driver
 	ready, err := d.Sequence(s.call.list)
@@ -136,7 +136,7 @@ func (s *server) ready() error {
 	return nil
 }
 
-// capture makes all that a call issues one graph.
+// capture makes one graph of all that a call issues.
 func (s *server) capture() error {
 	if err := s.ready(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (s *server) capture() error {
 	return nil
 }
 
-// once makes the ith call and waits for its output.
+// once makes call number i and waits for its output.
 func (s *server) once(i int) error {
 	each := len(s.in)
 	copy(s.in, s.inputs[i%(len(s.inputs)/each)*each:])
@@ -171,7 +171,7 @@ func (s *server) close() error {
 	return errors.Join(errs...)
 }
 
-// address is where m lies.
+// address returns the address of m.
 func (p *program) address(m *schedule.Matrix) driver.Pointer {
 	return p.base + driver.Pointer(p.plan.Offsets[m.ID])
 }

@@ -1,14 +1,13 @@
 // Package cuda runs schedules on NVIDIA GPUs.
 //
-// It is a small compiler. Package lower takes a schedule through a list of passes
-// to commands: kernels, products and networks with their geometry and arguments.
-// Packages pointwise, gemm, persistent and scan have the kernels, each beside what
-// launches it. Package codegen writes cells as CUDA C++. All of this is plain Go
-// that needs no GPU.
+// It is a small compiler. Package lower takes a schedule through a list of passes to commands:
+// kernels, products and networks with their geometry and arguments. Packages pointwise, gemm,
+// persistent and scan have the kernels, each beside the Go code that launches it. Package codegen
+// writes cells as CUDA C++. All of this is plain Go and needs no GPU.
 //
-// This package compiles kernels for the card at hand, keeps them on disk, and runs
-// programs. Everything that touches a GPU is behind driver.Driver. Streams are the
-// GPU's, waits are events, and a run can be captured once and replayed as a graph.
+// This package compiles kernels for the GPU at hand, keeps them on disk, and runs programs. It
+// reaches a GPU only through driver.Driver. Streams are the GPU's streams, and waits are events. A
+// run can be captured once and replayed as a graph.
 package cuda
 
 import (
@@ -32,7 +31,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Device is one GPU. Like a Driver it is for one goroutine.
+// A Device is one GPU. Like a Driver, it serves one goroutine.
 type Device struct {
 	wattmeter
 	driver     driver.Driver
@@ -41,11 +40,11 @@ type Device struct {
 	properties driver.Properties
 	kernels    map[string]driver.Kernel // by key
 	ahead      map[string]*image        // by key; not loaded yet
-	compilers  chan struct{}            // as many as compile at the same time
+	compilers  chan struct{}            // limits how many compile at the same time
 	eviction   driver.Pointer           // memory for Evict; 0: none yet
 	networks   map[driver.Network]lower.Network
-	timed      bool           // the first prediction measures dispatch
-	dispatch   lower.Dispatch // what launches cost; 0: as on the GPU of the model's fit
+	timed      bool           // the next prediction measures dispatch
+	dispatch   lower.Dispatch // measured cost of launches; 0: as on the GPU of the model's fit
 }
 
 var (
@@ -56,8 +55,8 @@ var (
 	_ device.Precompiler = (*Device)(nil)
 )
 
-// New returns the device behind a driver. Compiled kernels are kept in the
-// folder cache, unless that is "".
+// New returns the device behind a driver. It keeps compiled kernels in the folder cache, unless
+// that is "".
 func New(d driver.Driver, c driver.Compiler, cache string) *Device {
 	return &Device{
 		wattmeter: wattmeter{d}, driver: d, compiler: c, cache: cache, properties: d.Properties(),
@@ -79,7 +78,7 @@ func (d *Device) Info() device.Info {
 	}
 }
 
-// slug keeps what can be part of a file name.
+// slug replaces all characters but letters and digits by hyphens, for file names.
 func slug(s string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "-")
@@ -93,8 +92,7 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 // Vocabulary implements device.Device.
 func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
 
-// Vocabulary lists every knob that a GPU has, whatever its capability, with the
-// values that one of them may take.
+// Vocabulary lists every knob of GPUs of any capability, with all values that it may have.
 func Vocabulary() []knob.Knob {
 	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob(), gemm.SumsKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), scan.KnobDocs(), []knob.Knob{pointwise.SerialKnob()})
 }
@@ -103,10 +101,10 @@ func graphKnob() knob.Knob {
 	return knob.Knob{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}
 }
 
-// graphNode is about what a graph takes on the GPU per node, in bytes.
+// graphNode is about how many bytes of the GPU's memory a graph takes per node.
 const graphNode = 2048
 
-// probe asks how many clusters of each size there is room for.
+// probe finds how many clusters of each size can run at the same time.
 func (d *Device) probe() error {
 	p := &d.properties
 	if p.Clusters != nil || p.Capability < 90 {
@@ -122,7 +120,7 @@ func (d *Device) probe() error {
 		if errors.Is(err, device.ErrFault) {
 			return fmt.Errorf("cuda: clusters of %d: %w", size, err)
 		}
-		if err == nil { // else there are none so large
+		if err == nil { // an error means that the GPU has no clusters of this size
 			clusters[size] = n
 		}
 	}
@@ -146,7 +144,7 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	return bytes, nil
 }
 
-// Evict implements device.Evicter: it overwrites twice what the last cache holds.
+// Evict implements device.Evicter: it overwrites twice the size of the L2 cache.
 func (d *Device) Evict() error {
 	bytes := 2 * int64(d.properties.L2)
 	if d.eviction == 0 {

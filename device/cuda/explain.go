@@ -12,12 +12,12 @@ import (
 
 var _ device.Explainer = (*Device)(nil)
 
-// mostFound is how many things an explanation tells of a pass.
+// mostFound is how many findings of a pass an explanation lists.
 const mostFound = 100
 
-// Explain implements device.Explainer. Where a kernel turns out not to fit, the choices
-// come with the error. Kernels are compiled and loaded, so that their
-// registers are known, if there is a GPU.
+// Explain implements device.Explainer. If a kernel turns out not to fit, it returns the choices
+// with the error. If there is a GPU, kernels are compiled and loaded, so that their registers are
+// known.
 func (d *Device) Explain(s *schedule.Schedule, k knob.Params) (device.Explanation, error) {
 	var e device.Explanation
 	p, err := d.Trace(s, k, func(pass string, found []string) {

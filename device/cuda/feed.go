@@ -13,41 +13,40 @@ import (
 
 var _ device.Fed = (*program)(nil)
 
-// A feeder has what the next run of a program is given. Values go through memory of the host that
-// the GPU reaches by itself to places on the GPU, on a stream of their own. The run copies them
-// from there, ahead of all else.
+// A feeder holds the input of a program's next run. Values go from host memory that the GPU can
+// reach to places on the GPU, on a stream of their own. The run first copies them from there.
 type feeder struct {
 	places       []*place
-	copied       driver.Event // the latest values are in their places
-	taken        driver.Event // the latest run, or Write, has copied what was in the places
+	copied       driver.Event // recorded when the latest values are in their places
+	taken        driver.Event // recorded when the latest run or Write has emptied the places
 	runs         [device.Ahead]started
-	begun, ended int // runs; the n-th is runs[n % device.Ahead]
+	begun, ended int // counts of runs; run n is runs[n % device.Ahead]
 }
 
-// A started run is one that Wait tells the end of.
+// A started run has begun and awaits Wait.
 type started struct {
 	end    driver.Event
-	status []byte // where the GPU copies the status word behind the run
+	status []byte // where the GPU copies the status word after the run
 }
 
-// A place is where the values of a matrix wait.
+// A place is where the next values of a matrix wait on the GPU.
 type place struct {
 	matrix *schedule.Matrix
 	at     driver.Pointer
 	host   []byte
-	bytes  int // that wait; 0: none
+	bytes  int // number of waiting bytes; 0: none
 }
 
 // Feed implements device.Fed.
 func (p *program) Feed(values ...device.Filled) error {
-	var places []*place // all of them before the first copy: there may be no memory
+	var places []*place // all are made before the first copy, since memory may run out
 	for _, v := range values {
 		if err := p.fits(v.Matrix, len(v.Values)); err != nil {
 			return err
 		}
 		at, err := placeOf(p, v.Matrix)
 		if err != nil {
-			return fmt.Errorf("cuda: a place for the next values of matrix %s: %w", v.Matrix.Name, err)
+			return fmt.Errorf("cuda: memory for the next values of matrix %s: %w", v.Matrix.Name, err)
 		}
 		places = append(places, at)
 	}
@@ -57,7 +56,7 @@ func (p *program) Feed(values ...device.Filled) error {
 	d, f := p.device.driver, p.feeder
 	err := d.WaitFor(f.taken, driver.Copies)
 	if err == nil {
-		err = d.Await(f.copied) // the host's memory is free again
+		err = d.Await(f.copied) // now the host's memory may be overwritten
 	}
 	for i, v := range values {
 		if err != nil {
@@ -67,7 +66,7 @@ func (p *program) Feed(values ...device.Filled) error {
 		bytes := at.host[:len(v.Values)*e.Bytes()]
 		driver.EncodeTo(bytes, v.Values, e)
 		err = d.CopyIn(at.at, bytes, driver.Copies)
-		at.bytes = max(at.bytes, len(bytes)) // rows behind these were fed before
+		at.bytes = max(at.bytes, len(bytes)) // later rows may have been fed before
 	}
 	if err == nil {
 		err = d.Record(f.copied, driver.Copies)
@@ -78,7 +77,7 @@ func (p *program) Feed(values ...device.Filled) error {
 	return nil
 }
 
-// feeds readies the feeder of p, once.
+// feeds makes the feeder of p, once.
 func feeds(p *program) error {
 	if p.feeder != nil {
 		return nil
@@ -91,7 +90,8 @@ func feeds(p *program) error {
 	if f.taken, err = p.event(false); err != nil {
 		return err
 	}
-	// Events are used again, and nobody can wait for one that an earlier program recorded in a graph.
+	// Events are reused. Record them anew, since no one may wait for one that an earlier program
+	// recorded in a graph.
 	d := p.device.driver
 	if err = errors.Join(d.Record(f.copied, driver.Copies), d.Record(f.taken, 0)); err != nil {
 		return err
@@ -109,7 +109,7 @@ func feeds(p *program) error {
 	return nil
 }
 
-// placeOf is that of m, which is made at its first use.
+// placeOf returns the place of m and makes it at first use.
 func placeOf(p *program, m *schedule.Matrix) (*place, error) {
 	if err := feeds(p); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func placeOf(p *program, m *schedule.Matrix) (*place, error) {
 	return new, nil
 }
 
-// take copies what waits, for m alone unless that is nil, to its matrix on stream 0.
+// take copies waiting values to their matrices on stream 0; unless m is nil, only those of m.
 func (p *program) take(m *schedule.Matrix) error {
 	if p.feeder == nil {
 		return nil
@@ -217,7 +217,7 @@ func (p *program) Wait() error {
 	return p.heard([4]byte(at.status))
 }
 
-// free frees the feeder of p once nothing is copied any more.
+// free frees the feeder of p once all copies and runs have ended.
 func (f *feeder) free(p *program) error {
 	if f == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 //go:embed kernels
 var kernels embed.FS
 
-// file is a kernel of kernels/ with words defined.
+// file returns a kernel of kernels/ with defines ahead of it.
 func file(name string, defines ...any) codegen.Source {
 	s := codegen.File(kernels, "kernels/"+name, defines...)
 	s.Name = name

@@ -18,10 +18,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Kernels are compiled side by side, once each, kept in a folder between runs, and
-// loaded when a program needs them.
+// Kernels are compiled in parallel and once each, kept in a folder between runs, and loaded when a
+// program needs them.
 
-// key identifies what compiling s yields and how a file has it, since other versions of this program keep theirs in the same place.
+// key identifies the image of s and its file format, since other versions of this program use the
+// same folder.
 func (d *Device) key(s codegen.Source) string {
 	sum := sha256.New()
 	for _, text := range []string{"behind its sum", d.compiler.Version(), s.Name, codegen.Intrinsics(), codegen.Common(), s.Text} {
@@ -40,9 +41,9 @@ type image struct {
 
 // Precompile implements device.Precompiler.
 func (d *Device) Precompile(s *schedule.Schedule, k knob.Params) {
-	const long = 1 << 14 // operations: going through them takes longer than it saves
+	const long = 1 << 14 // operations: lowering them takes longer than it saves
 	if d.beginNetworks(s) || len(s.Nodes) > long {
-		return // there are few kernels besides
+		return // few kernels, or too many operations
 	}
 	p, err := d.plan(s, k)
 	if err != nil {
@@ -55,8 +56,7 @@ func (d *Device) Precompile(s *schedule.Schedule, k knob.Params) {
 	d.begin(slices.Concat(prepare, lower.Refresh(&p, 0), slices.Concat(nodes...)))
 }
 
-// begin has kernels of launches that are new compiled side by side. It returns
-// the keys of all.
+// begin starts to compile the new kernels of launches in parallel. It returns the keys of all.
 func (d *Device) begin(commands []launch.Command) map[*codegen.Source]string {
 	keys := map[*codegen.Source]string{}
 	for _, s := range commands {
@@ -80,8 +80,8 @@ func (d *Device) begin(commands []launch.Command) map[*codegen.Source]string {
 	return keys
 }
 
-// load sets the kernels of launches. It waits for all that are being compiled,
-// those of other programs too.
+// load sets the kernels of launches. It first waits for all running compilations, also those for
+// other programs.
 func (d *Device) load(commands []launch.Command) error {
 	keys := d.begin(commands)
 	for _, m := range d.ahead {
@@ -114,7 +114,7 @@ func (d *Device) load(commands []launch.Command) error {
 	return nil
 }
 
-// fits declines a launch whose blocks cannot run, or not all at the same time where they must.
+// fits declines a launch whose blocks cannot run, or cannot all run at the same time as they must.
 func (d *Device) fits(l *driver.Launch) error {
 	if l.Shared == 0 && !l.Cooperative {
 		return nil
@@ -142,8 +142,8 @@ func (d *Device) fits(l *driver.Launch) error {
 	return nil
 }
 
-// compile returns the image of s from the cache, or compiles it and keeps it
-// there, behind its sum: what was damaged since is compiled again.
+// compile returns the image of s from the cache. Otherwise it compiles s and stores the image there
+// after its SHA-256 sum, so that a damaged file is compiled again.
 func (d *Device) compile(s codegen.Source) ([]byte, error) {
 	path := ""
 	if d.cache != "" {
@@ -165,8 +165,8 @@ func (d *Device) compile(s codegen.Source) ([]byte, error) {
 	return image, nil
 }
 
-// keep writes a file in one piece, or not at all: without it, the kernel is
-// compiled again.
+// keep writes a file as a whole or not at all. Failing is no error: then the kernel is compiled
+// again.
 func keep(path string, data []byte) {
 	if os.MkdirAll(filepath.Dir(path), 0o777) != nil {
 		return

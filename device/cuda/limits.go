@@ -18,7 +18,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A meter measures what the GPU can do at most, on stream 0.
+// A meter measures the GPU's limits, on stream 0.
 type meter struct {
 	device     *Device
 	begin, end driver.Event
@@ -26,15 +26,15 @@ type meter struct {
 	sequences  []driver.Sequence
 }
 
-// Limits implements device.Meter: the best of several trials each, since what
-// disturbs them only ever slows them.
+// Limits implements device.Meter. Each limit is the best of several trials, since disturbances only
+// slow them.
 func (d *Device) Limits() (device.Limits, error) {
 	m := meter{device: d}
 	l, err := m.measure()
 	return l, errors.Join(err, m.free())
 }
 
-// ready makes what every measurement needs; free undoes it.
+// ready makes what every measurement needs; free releases it.
 func (m *meter) ready() error {
 	d := m.device.driver
 	var err [3]error
@@ -69,7 +69,7 @@ func (m *meter) measure() (device.Limits, error) {
 	return l, nil
 }
 
-// alloc returns memory that is freed in the end, zeroed.
+// alloc returns zeroed memory, which free releases.
 func (m *meter) alloc(bytes int64) (driver.Pointer, error) {
 	p, err := m.device.driver.Alloc(bytes)
 	if err != nil {
@@ -79,7 +79,7 @@ func (m *meter) alloc(bytes int64) (driver.Pointer, error) {
 	return p, m.device.driver.Clear(driver.Extent{At: p, Bytes: bytes})
 }
 
-// best is the shortest time, in seconds, that f's work takes.
+// best returns the shortest time of f's work, in seconds.
 func (m *meter) best(f func() error) (float64, error) {
 	const trials = 8
 	d := m.device.driver
@@ -97,7 +97,7 @@ func (m *meter) best(f func() error) (float64, error) {
 	return best, nil
 }
 
-// calls readies a call and returns what makes it so many times.
+// calls prepares a call, and returns a function that makes it so many times.
 func (m *meter) calls(c driver.Call, times int) (func() error, error) {
 	s, err := m.device.driver.Sequence(slices.Repeat([]driver.Call{c}, times))
 	m.sequences = append(m.sequences, s)
@@ -107,7 +107,7 @@ func (m *meter) calls(c driver.Call, times int) (func() error, error) {
 	}, err
 }
 
-// launch readies a kernel and returns what launches it.
+// launch prepares a kernel, and returns a function that launches it.
 func (m *meter) launch(s codegen.Source, grid, block int, cooperative bool, args ...uint64) (func() error, error) {
 	return m.launches(1, s, grid, block, cooperative, args...)
 }
@@ -135,8 +135,8 @@ func (m *meter) muladds(l *device.Limits) error {
 	return err
 }
 
-// work returns what launches multiply-adds on every multiprocessor, 32 times
-// count operations per thread, and how many those are in all.
+// work returns a function that launches multiply-adds on every multiprocessor, 32·count operations
+// per thread, and the number of all operations.
 func (m *meter) work(count int) (run func() error, flops float64, err error) {
 	const threads = 512
 	blocks := 4 * m.device.properties.SMs
@@ -148,21 +148,20 @@ func (m *meter) work(count int) (run func() error, flops float64, err error) {
 	return run, 32 * float64(count) * threads * float64(blocks), err
 }
 
-// A wattmeter is what counts the energy of the GPU behind a driver.
+// A wattmeter reads the energy counter of the GPU behind a driver.
 type wattmeter struct{ driver driver.Driver }
 
 // Power implements device.PowerMeter.
 func (w wattmeter) Power() (device.Power, error) { return w.driver.Power() }
 
-// Inspect implements device.Inspector: it looks while the GPU works, since
-// clocks fall when it does not.
+// Inspect implements device.Inspector. It looks while the GPU works, since clocks fall when idle.
 func (d *Device) Inspect() ([]device.Finding, error) {
 	m := meter{device: d}
 	findings, err := m.underLoad(d.driver.Survey)
 	return findings, errors.Join(err, m.free())
 }
 
-// underLoad calls f in the middle of about a quarter of a second of work.
+// underLoad calls f during about a quarter of a second of work.
 func (m *meter) underLoad(f func() []device.Finding) ([]device.Finding, error) {
 	if err := m.ready(); err != nil {
 		return nil, err
@@ -227,7 +226,7 @@ func (m *meter) products(l *device.Limits) error {
 		case schedule.FP16:
 			e = driver.Half
 		}
-		if precision != schedule.TF32 { // random data: zeros are computed faster than data; fp32's are there
+		if precision != schedule.TF32 { // random data, since zeros are faster; TF32 uses those of fp32
 			if err := m.fill(p[:2], n, e); err != nil {
 				return err
 			}
@@ -246,7 +245,7 @@ func (m *meter) products(l *device.Limits) error {
 	return nil
 }
 
-// fill writes random rows: a few, again and again.
+// fill writes random matrices: the same 61 rows again and again.
 func (m *meter) fill(to []driver.Pointer, n int, e driver.Element) error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	row := make([]float32, 61*n)
@@ -264,14 +263,14 @@ func (m *meter) fill(to []driver.Pointer, n int, e driver.Element) error {
 	return nil
 }
 
-// launching reports what launches cost, in two ways.
+// launching reports the cost of launches, one by one and in a graph.
 func (m *meter) launching(l *device.Limits) error {
 	t, err := m.dispatch()
 	l.More = append(l.More, device.Rate{Name: "launches", Value: t.Host, Unit: "s"}, device.Rate{Name: "in a graph", Value: t.Graph, Unit: "s"})
 	return err
 }
 
-// dispatch times kernels that do nothing, launched one by one and in a graph.
+// dispatch times empty kernels, launched one by one and in a graph.
 func (m *meter) dispatch() (lower.Dispatch, error) {
 	const count = 1000
 	many, err := m.launches(count, file("empty"), 1, 32, false, 0)

@@ -11,8 +11,8 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// machines are GPUs whose properties are known without one: as drivers tell them of the
-// GPU, and, of clusters, as many as were seen to run at the same time.
+// machines are GPUs whose properties are known without one: as drivers report them. Clusters were
+// seen to run at the same time in these numbers.
 var machines = map[string]driver.Properties{
 	"h200": {
 		Model: "NVIDIA H200", Capability: 90, Hopper: true, SMs: 132, Shared: 227 << 10, L2: 60 << 20, Memory: 141e9, Workspace: 32 << 20,
@@ -24,8 +24,7 @@ var machines = map[string]driver.Properties{
 // Machines names the GPUs that Machine knows.
 func Machines() []string { return slices.Sorted(maps.Keys(machines)) }
 
-// Machine is a GPU of that name that is not there: it says how schedules would run, and
-// runs none.
+// Machine returns a described GPU of that name. It explains and predicts schedules, but runs none.
 func Machine(name string) (*Device, error) {
 	p, ok := machines[name]
 	if !ok {
@@ -35,14 +34,14 @@ func Machine(name string) (*Device, error) {
 	return New(blueprint{properties: p}, noCompiler{}, ""), nil
 }
 
-// A blueprint is the driver of a GPU that is not there. What takes one fails; calls
-// that come only after memory was allocated are never made.
+// A blueprint is the driver of a GPU that is only described. Calls that need the GPU fail. Calls
+// that come only after an allocation are never made.
 type blueprint struct {
 	driver.Driver
 	properties driver.Properties
 }
 
-var errBlueprint = errors.New("there is no such GPU here: it can be explained, not run")
+var errBlueprint = errors.New("this GPU is only described, not present: explain works, runs do not")
 
 func (b blueprint) Properties() driver.Properties            { return b.properties }
 func (b blueprint) FreeMemory() (int64, error)               { return b.properties.Memory, nil }
@@ -53,7 +52,7 @@ func (blueprint) NewEvent(bool) (driver.Event, error)        { return 0, errBlue
 func (blueprint) FreeEvent(driver.Event) error               { return nil }
 func (blueprint) Throttled() bool                            { return false }
 func (blueprint) Power() (device.Power, error) {
-	return device.Power{}, errors.New("a GPU that is not there takes no energy")
+	return device.Power{}, errors.New("a GPU that is not present has no energy counter")
 }
 func (blueprint) Survey() []device.Finding { return nil }
 func (blueprint) Close() error             { return nil }

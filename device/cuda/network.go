@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// ready has the library ready the networks of s. Those of before are ready.
+// ready makes the library prepare the networks of s, unless they are prepared already.
 func (d *Device) ready(s *schedule.Schedule) error {
 	for n, op := range lower.Networks(s) {
 		if why := d.properties.NoNetworks; why != "" {
@@ -26,8 +26,8 @@ func (d *Device) ready(s *schedule.Schedule) error {
 	return nil
 }
 
-// beginNetworks begins to ready the networks of s that are new, and reports
-// whether there are any, old or new.
+// beginNetworks starts to prepare the new networks of s, and reports whether s has any networks,
+// new or prepared.
 func (d *Device) beginNetworks(s *schedule.Schedule) (any bool) {
 	for n := range lower.Networks(s) {
 		any = true
@@ -38,8 +38,8 @@ func (d *Device) beginNetworks(s *schedule.Schedule) (any bool) {
 	return any
 }
 
-// try runs p once where the library runs part of it, which says only then what
-// it cannot do, and readies more of itself than it may while a graph is captured.
+// try runs p once if the library runs part of it. Only then does the library say what it cannot do,
+// and it makes preparations that are forbidden while a graph is captured.
 func (p *program) try() error {
 	if lower.HasNetworks(p.schedule) {
 		return errors.Join(p.issue(&p.run), p.settle(), p.clear())

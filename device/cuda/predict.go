@@ -28,14 +28,14 @@ func (d *Device) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction
 	return device.Prediction{Seconds: p.Predict(nodes, p.Knobs["graph"] != 0, dispatch), Error: predictionError}, nil
 }
 
-// predictionError is that of Plan.Predict.
+// predictionError is the relative error of Plan.Predict.
 const predictionError = 0.25
 
-// TimeLaunches has predictions follow what launches cost on this device, which the first
-// prediction measures. Otherwise they take as long as on the H200 of the model's fit.
+// TimeLaunches makes predictions use the cost of launches on this device, which the first
+// prediction measures. Without it, predictions assume the H200 of the model's fit.
 func (d *Device) TimeLaunches() { d.timed = true }
 
-// launchTimes measures once. Where it cannot, launches take as long as at the fit.
+// launchTimes measures the cost of launches once. If it fails, predictions use the cost at the fit.
 func (d *Device) launchTimes() (lower.Dispatch, error) {
 	if !d.timed {
 		return d.dispatch, nil

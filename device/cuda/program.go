@@ -16,7 +16,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A program is a schedule with its memory and its launches.
+// A program is a compiled schedule with its memory and its calls.
 type program struct {
 	device   *Device
 	schedule *schedule.Schedule
@@ -26,10 +26,10 @@ type program struct {
 
 	streams int
 	prepare calls
-	refresh calls // finds what is to be known of weights that the host has written
-	stale   bool  // it has written some
+	refresh calls // see lower.Refresh
+	stale   bool  // refresh is due: the host has written such a matrix
 	run     calls
-	kernels []device.Kernel // that a run launches
+	kernels []device.Kernel // launched by a run
 
 	events     []driver.Event // all of them
 	begin, end driver.Event   // timed
@@ -41,19 +41,18 @@ type program struct {
 	feeder *feeder // nil: nothing was fed or started yet
 }
 
-// calls are made together.
+// calls are issued together.
 type calls struct {
 	list  []driver.Call
 	ready driver.Sequence
 }
 
-// plan lowers s, with the settings of knobs completed, before there is memory.
+// plan lowers s without allocating memory. k need not have all knobs.
 func (d *Device) plan(s *schedule.Schedule, k knob.Params) (lower.Plan, error) {
 	return d.Trace(s, k, nil)
 }
 
-// Trace lowers s as Compile does, and tells told, if it is not nil, what each pass has
-// found.
+// Trace lowers s as Compile does, and calls told, if it is not nil, with what each pass has found.
 func (d *Device) Trace(s *schedule.Schedule, k knob.Params, told func(pass string, found []string)) (lower.Plan, error) {
 	k, err := k.Complete(d.Knobs(s))
 	if err != nil {
@@ -81,7 +80,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.plan.Size()>>20, err)
 	}
 	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind())
-	if err == nil && lowered.Knobs["pick"] != 0 { // trying algorithms has written to results
+	if err == nil && lowered.Knobs["pick"] != 0 { // the library has tried algorithms, which wrote to results
 		err = p.clear()
 	}
 	if err == nil {
@@ -110,7 +109,7 @@ func (p *program) event(timed bool) (driver.Event, error) {
 	return e, err
 }
 
-// bind turns operations into launches and waits into events.
+// bind turns operations into launches and waits into events, and loads the kernels.
 func (p *program) bind() error {
 	prepare, nodes, err := p.plan.Emit(p.base)
 	if err != nil {
@@ -137,7 +136,7 @@ func (p *program) bind() error {
 	return errors.Join(failed[:]...)
 }
 
-// enqueue lists what a run calls, with events of the driver.
+// enqueue lists the calls of a run, with events of the driver.
 func (p *program) enqueue(nodes [][]launch.Command) ([]driver.Call, error) {
 	list, n := p.plan.Calls(nodes)
 	events := make([]driver.Event, n)
@@ -160,7 +159,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if err := p.fits(m, len(src)); err != nil {
 		return err
 	}
-	if err := p.take(m); err != nil { // what was fed before, of which src may be a part
+	if err := p.take(m); err != nil { // rows fed before, of which src may overwrite some
 		return fmt.Errorf("cuda: %w", err)
 	}
 	p.stale = p.stale || lower.CountsOn(p.plan, m)
@@ -192,7 +191,7 @@ func (p *program) fits(m *schedule.Matrix, n int) error {
 	case m.Private():
 		return fmt.Errorf("cuda: matrix %s is packed or scratch: it can be neither written nor read", m.Name)
 	case n == 0 || n != rows*m.Cols:
-		return fmt.Errorf("cuda: matrix %s is %d×%d: %d elements are not its rows", m.Name, m.Rows, m.Cols, n)
+		return fmt.Errorf("cuda: matrix %s is %d×%d: %d elements are no whole number of its rows", m.Name, m.Rows, m.Cols, n)
 	}
 	return nil
 }
@@ -216,7 +215,7 @@ func (p *program) Close() error {
 	return errors.Join(append(errs, p.device.driver.Free(p.base))...)
 }
 
-// issue makes calls.
+// issue issues calls.
 func (p *program) issue(c *calls) error {
 	if at, err := p.device.driver.Issue(c.ready); err != nil {
 		return fmt.Errorf("cuda: %v: %w", &c.list[at], err)
@@ -238,7 +237,7 @@ func (p *program) Prepare() error {
 	return p.settle()
 }
 
-// freshen has what a run knows of weights be of what the host has written to them.
+// freshen runs refresh if it is due.
 func freshen(p *program) error {
 	if !p.stale {
 		return nil
@@ -247,7 +246,7 @@ func freshen(p *program) error {
 	return p.issue(&p.refresh)
 }
 
-// settle waits for stream 0 and reports what kernels had to tell.
+// settle waits for stream 0 and returns the errors that kernels reported.
 func (p *program) settle() error {
 	d := p.device.driver
 	if err := errors.Join(d.Record(p.end, 0), d.Await(p.end)); err != nil {
@@ -256,7 +255,7 @@ func (p *program) settle() error {
 	return p.told()
 }
 
-// told is what kernels that are done had to tell.
+// told returns the error in the status word, after all kernels have ended.
 func (p *program) told() error {
 	var word [4]byte
 	if err := p.device.driver.Download(word[:], p.base+driver.Pointer(p.plan.StatusOffset)); err != nil {
@@ -265,7 +264,7 @@ func (p *program) told() error {
 	return p.heard(word)
 }
 
-// heard is what the status word says, which is cleared on the GPU then.
+// heard converts a status word to an error, and clears the word on the GPU.
 func (p *program) heard(word [4]byte) error {
 	status := binary.LittleEndian.Uint32(word[:])
 	if status == 0 {
@@ -280,16 +279,16 @@ func (p *program) heard(word [4]byte) error {
 	case tooLarge:
 		return errors.New("cuda: a recurrent weight or a state is beyond 65504, which tensor cores cannot multiply: set tensor=2")
 	}
-	return errors.New("cuda: blocks of a kernel waited for each other in vain")
+	return errors.New("cuda: blocks of a kernel gave up waiting for each other: some never arrived")
 }
 
-// What kernels tell: see kernels/common.cu.
+// Values of the status word: see codegen/common.cu.
 const (
 	badIndex = 1
 	tooLarge = 3
 )
 
-// capture makes a graph of a run, unless that is done.
+// capture makes the graph of a run, once.
 func (p *program) capture() error {
 	if p.captured {
 		return nil
@@ -309,7 +308,7 @@ func capture(p *program, c *calls) (driver.Graph, error) {
 	}
 	failed := p.issue(c)
 	g, err := d.EndCapture()
-	if err == nil && failed != nil { // it is of a part
+	if err == nil && failed != nil { // the graph is incomplete
 		err = d.FreeGraph(g)
 	}
 	return g, errors.Join(failed, err)

@@ -9,15 +9,15 @@ import (
 	"rnnbench/device/cuda/launch"
 )
 
-// mishaps are kernels that break, so that what guards against them can be
-// tested. Each takes a word of the GPU's memory that is zero.
+// mishaps are kernels that break, for tests of what guards against them. Each takes the address of
+// a zero word in the GPU's memory.
 var mishaps = []string{"spin", "fault"}
 
-// Provoke launches a kernel that spins for ever or that reads out of bounds and
-// waits for it: the caller must be one that survives that.
+// Provoke launches a kernel that spins for ever or reads out of bounds, and waits for it. The
+// caller must be a process that can be lost.
 func (d *Device) Provoke(mishap string) error {
 	if !slices.Contains(mishaps, mishap) {
-		return fmt.Errorf("cuda: there is no mishap %q", mishap)
+		return fmt.Errorf("cuda: no such kernel to break with: %q", mishap)
 	}
 	kernel := file(mishap)
 	word, err := d.driver.Alloc(launch.Alignment)

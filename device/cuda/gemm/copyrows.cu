@@ -1,7 +1,7 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/copyrows.cuh"
 #endif
-// copyrows copies a matrix to rows of another length, and looks for its largest value.
+// copyrows copies a matrix to rows of another length, and finds its largest value.
 extern "C" __global__ void __launch_bounds__(256) copyrows(int rows, int cols, const float* from, int ldfrom, float* to, int ldto, float* tail) {
   float m = 0;
   begin_next();

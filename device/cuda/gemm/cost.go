@@ -8,93 +8,93 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// How long products take on an H200, by which plans choose how each is formed.
-// Only ratios matter. The constants were fitted to measurements on one H200; their
-// error was not recorded but for what TestNarrowChoice and TestHalvesChoice hold,
-// which name times that were measured. Other GPUs were not measured.
+// Cost models of products. Plans use them to choose how each product is formed, so only ratios
+// matter. The constants were fitted to measurements on one H200, and other GPUs were not measured.
+// The error of the fit is recorded only where TestNarrowChoice and TestHalvesChoice name measured
+// times.
 
-// Skinny products by the kernel, in nanoseconds and bytes per nanosecond.
+// Skinny products by our kernel, in nanoseconds and bytes per nanosecond.
 const (
-	skinnyStart     = 1700 // of a launch
-	skinnyAsk       = 1.2  // of a line of the cache that a warp asks for
-	skinnyAskExact  = 1.25 // times that in single precision
-	skinnyRead      = 8000 // from the cache, by all
-	skinnyProduct   = 0.55 // of a product of tensor cores
-	skinnyProducts  = 3    // for one of single precision
-	skinnyCached    = 0.8  // of the L2 cache: larger weights come from memory
-	skinnyMemory    = 4500 // from memory
-	skinnyRest      = 0.1  // of the rest, which memory does not hide
-	skinnyAhead     = 900  // of a launch that begins early; fitted, with the next, to 95 layers of per-step products
-	skinnyInSteps   = 1.4  // times as long in a run of steps,
-	skinnyUneven    = 1.45 // and where rows do not begin on 16 bytes
-	cellNanoseconds = 2000 // of a cell that is launched alone
+	skinnyStart     = 1700 // a launch
+	skinnyAsk       = 1.2  // a cache line that a warp requests
+	skinnyAskExact  = 1.25 // factor of skinnyAsk in single precision
+	skinnyRead      = 8000 // L2 cache rate of the whole GPU
+	skinnyProduct   = 0.55 // a tensor-core product
+	skinnyProducts  = 3    // tensor-core products per single-precision one
+	skinnyCached    = 0.8  // share of the L2 cache: larger weights come from memory
+	skinnyMemory    = 4500 // memory rate
+	skinnyRest      = 0.1  // share of the other time that memory does not hide
+	skinnyAhead     = 900  // saved if a launch begins early; this and the next two were fitted to per-step products of 95 layers
+	skinnyInSteps   = 1.4  // factor in a run of steps,
+	skinnyUneven    = 1.45 // and if rows are not aligned to 16 bytes
+	cellNanoseconds = 2000 // a cell that is launched alone
 )
 
-// The same by the vendor's library, in nanoseconds, operations and bytes per
-// nanosecond.
+// The same products by the vendor's library, in nanoseconds, operations and bytes per nanosecond.
 const (
-	libraryRow        = 3500   // of one row of single precision, which reads at memory's rate
-	libraryExact      = 5000   // of single precision
+	libraryRow        = 3500   // one row in single precision, which reads at memory's rate
+	libraryExact      = 5000   // single precision
 	libraryExactRate  = 37000  //
-	libraryRead       = 2000   // of single precision that waits for weights,
-	libraryReadRate   = 1500   // a third of memory's rate
-	librarySingle     = 6500   // of single precision rounded to TF32
+	libraryRead       = 2000   // single precision that waits for weights,
+	libraryReadRate   = 1500   // at a third of memory's rate
+	librarySingle     = 6500   // single precision rounded to TF32
 	librarySingleRate = 180000 //
-	libraryFew        = 2500   // of 16 bits, by the time of a term of a sum
+	libraryFew        = 2500   // 16 bits, short sums; the next is per term of a sum
 	libraryFewTerm    = 0.5    //
 	libraryFewRate    = 6500   //
-	libraryMany       = 2700   // and in longer sums
+	libraryMany       = 2700   // 16 bits, longer sums
 	libraryManyTerm   = 0.8    //
 	libraryRate       = 600000 //
 )
 
-// Rates of larger products: operations and bytes a second, seconds that a launch takes.
+// Rates of larger products: operations and bytes per second, and seconds per launch.
 const (
 	rateSingle    = 50e12
-	rateSplit     = 240e12 // all three products
+	rateSplit     = 240e12 // of the product that the three split products stand for
 	rateCopy      = 3e12
-	rateWrite     = 1.6e12 // of a product whose sums are short
+	rateWrite     = 1.6e12 // result of a product with short sums
 	timeLaunch    = 2e-6
-	singleShare   = 0.9 // of the time of single precision that counts
-	singleColumns = 128 // as many as the library forms at least
+	singleShare   = 0.9 // a split product must take less than this share of single precision's time
+	singleColumns = 128 // the library takes as long for fewer columns
 )
 
-// Products by the vendor's library, fitted to the per-step products of 95 layers on one
-// H200: blocks of rows and columns, one a multiprocessor at a time. Seconds, operations
-// and bytes per second.
+// Products by the vendor's library, fitted to the per-step products of 95 layers on one H200. A
+// multiprocessor forms one block of rows and columns at a time. Seconds, operations and bytes per
+// second.
 const (
 	libraryStart     = 3.1e-6
 	libraryMemory    = 2.2e12
-	wholeMemory      = 4e12 // bytes a second of several products side by side
-	librarySide      = 128  // rows and columns of a block of 16 bits and TF32
-	libraryShared    = 128  // terms of a sum that blocks share, at least
+	wholeMemory      = 4e12 // memory rate of several products side by side
+	librarySide      = 128  // rows and columns of a block, 16 bits and TF32
+	libraryShared    = 128  // least terms per block if blocks share a sum
 	libraryPeak      = 500e12
 	libraryPeakTF32  = 250e12
-	libraryTermTime  = 1.9e-9 // of a term of a sum
-	libraryTerms     = 4096   // which a block adds at most
+	libraryTermTime  = 1.9e-9 // per term of a sum
+	libraryTerms     = 4096   // most terms that a block adds
 	libraryPeakExact = 40e12
 	librarySideExact = 64
 	libraryTermExact = 5e-9
-	librarySmooth    = 2 // blocks of a multiprocessor, beyond which the last wave does not show
+	librarySmooth    = 2 // with more blocks per multiprocessor, an incomplete last wave costs nothing
 
-	// Rows of 16 bits that begin on 16 bytes: of 68 layers, with all steps in one product, to 7 %.
+	// 16 bits, rows aligned to 16 bytes: fitted to 68 layers, with all steps in one product, to 7
+	// %.
 	alignedStart = 3.4e-6
 	alignedPeak  = 665e12
 	alignedTerm  = 1.3e-9
 
-	// Rows of 16 bits that do not begin on 16 bytes.
+	// 16 bits, rows not aligned to 16 bytes.
 	unevenStart     = 3e-6
-	unevenRows      = 512   // with fewer the library has slow kernels alone:
-	unevenPeak      = 45e12 // where rows begin on two bytes,
-	unevenPeakFour  = 65e12 // on four,
-	unevenPeakEight = 90e12 // on eight,
+	unevenRows      = 512   // with fewer rows the library has only slow kernels:
+	unevenPeak      = 45e12 // rows aligned to 2 bytes,
+	unevenPeakFour  = 65e12 // to 4,
+	unevenPeakEight = 90e12 // to 8
 	unevenPeakMany  = 200e12
 	unevenTerm      = 3e-9
 )
 
-// LibrarySeconds is about what the vendor's library takes for a product on a GPU of so
-// many multiprocessors, and work what of that other streams cannot use: the seconds of all
-// multiprocessors in which they multiply, or of memory.
+// LibrarySeconds predicts the seconds of a product by the vendor's library on sms multiprocessors.
+// work is the part that other streams cannot use: the seconds in which it keeps all multiprocessors
+// or memory busy.
 func LibrarySeconds(p *driver.Product, sms int) (seconds, work float64) {
 	start, peak, side, term := libraryStart, libraryPeak, librarySide, libraryTermTime
 	memory := libraryMemory
@@ -131,11 +131,11 @@ func LibrarySeconds(p *driver.Product, sms int) (seconds, work float64) {
 	return start + max(multiply, term*min(k, libraryTerms), bytes/memory), max(filled, bytes/wholeMemory)
 }
 
-// splitStart is the seconds of a launch of the kernel that splits the left factor.
+// splitStart is the seconds of a launch of the split-fp16 kernel.
 const splitStart = 3e-6
 
-// splitStages are the seconds of a stage of 32 terms and of a part of a product, for
-// blocks of so many groups of 64 rows.
+// splitStages are the seconds of a stage of 32 terms and of an item, which is one part of a tile's
+// sum, for blocks of so many groups of 64 rows.
 var splitStages = []struct {
 	groups      int
 	stage, item float64
@@ -144,10 +144,10 @@ var splitStages = []struct {
 	{groups: 2, stage: 0.65e-6, item: 1e-6},
 }
 
-// nanoseconds is about what a product of so many rows takes on an H200 of which
-// it has a share, as measured: the lines of the cache that warps of a
-// multiprocessor ask for, each of 128 bytes of weights or 64 of a row, what all
-// of them read, the multiplications, and memory where weights come from there.
+// nanoseconds predicts the time of a product of rows rows on 1/share of an H200. The limits are:
+// the cache lines that a multiprocessor's warps request, each with 128 bytes of weights or 64 of a
+// row; what all of them read from the cache; the multiplications; and memory, if weights come from
+// there.
 func (n Skinny) nanoseconds(rows, share int, p driver.Properties) float64 {
 	blocks := float64(n.blocks() * ints.CeilDiv(rows, n.rows()))
 	waves := math.Ceil(blocks / float64(max(1, p.SMs/share)))
@@ -166,8 +166,8 @@ func (n Skinny) nanoseconds(rows, share int, p driver.Properties) float64 {
 	return skinnyStart + most
 }
 
-// Seconds is about what a product of so many rows takes in a run of steps, where
-// it begins ahead of the end of the one before.
+// Seconds predicts the seconds of a product of rows rows in a run of steps, where it begins before
+// the previous one has ended.
 func (n Skinny) Seconds(rows int, p driver.Properties) float64 {
 	t := 1e-9 * skinnyInSteps * (n.nanoseconds(rows, 1, p) - skinnyAhead)
 	if n.length*n.weights.Bytes()%16 != 0 {
@@ -176,9 +176,9 @@ func (n Skinny) Seconds(rows int, p driver.Properties) float64 {
 	return t
 }
 
-// libraryNanoseconds is about what the vendor's library takes for it, as
-// measured: however few the rows, it reads weights at a third of memory's rate in
-// single precision, but for a single row.
+// libraryNanoseconds predicts the same by the vendor's library. In single precision, it was
+// measured to read weights at a third of memory's rate however few the rows, except for a single
+// row.
 func (n Skinny) libraryNanoseconds(rows, share int) float64 {
 	weights := float64(n.length) * float64(n.columns) * float64(share)
 	work, bytes := 2*float64(rows)*weights, weights*float64(n.weights.Bytes())
@@ -194,12 +194,12 @@ func (n Skinny) libraryNanoseconds(rows, share int) float64 {
 	return max(few, libraryMany+work/libraryRate+libraryManyTerm*float64(n.length))
 }
 
-// seconds is about what op takes in a form, its right factor split ahead of it or with it.
+// seconds predicts the time of op by method f; ahead: the right factor is split beforehand.
 func (s SplitPlan) seconds(op schedule.Gemm, f Method, ahead bool) float64 {
 	m, n, k := op.Sizes()
 	flops := 2 * float64(m) * float64(n) * float64(k)
 	left, right := float64(m)*float64(k), float64(n)*float64(k)
-	row := 0.0 // to add one to each
+	row := 0.0 // seconds to add a row to each row
 	if s.added[op] {
 		row = 8*float64(m)*float64(n)/rateCopy + timeLaunch
 	}
@@ -217,13 +217,13 @@ func (s SplitPlan) seconds(op schedule.Gemm, f Method, ahead bool) float64 {
 		if !EngineCopies(op.A) {
 			t += 8*left/rateCopy + timeLaunch
 		}
-		// The largest value of every other left factor is known.
+		// Assumes that the largest value of every other left factor is known.
 		return t + (2*left+12*right)/rateCopy + s.launches(0.5, ahead)
 	}
 	return singleShare*flops/float64(n)*float64(max(n, singleColumns))/rateSingle + row
 }
 
-// launches is what so many take, and two that split a right factor.
+// launches returns the seconds of n launches, and of two more to split a right factor unless ahead.
 func (s SplitPlan) launches(n float64, ahead bool) float64 {
 	if !ahead {
 		n += 2

@@ -1,7 +1,7 @@
-// Package gemm forms products, C = A·B: by the vendor's library, by its
-// half-precision products of split factors, by a kernel that splits the left
-// factor as it multiplies (split_fp16.go), or, of few rows, by a kernel that reads
-// packed weights once (skinny.go). SplitPlan and SkinnyPlan say which is when.
+// Package gemm forms products C = A·B in four ways. The vendor's library multiplies them, or their
+// split factors in half precision. A kernel of our own splits the left factor as it multiplies
+// (split_fp16.go), and another reads packed weights once for products of few rows (skinny.go).
+// SplitPlan and SkinnyPlan choose.
 package gemm
 
 import (
@@ -13,10 +13,10 @@ import (
 //go:embed *.cu
 var kernels embed.FS
 
-// file is a kernel of this package with words defined.
+// file returns a kernel of this package with defines ahead of it.
 func file(name string, defines ...any) codegen.Source {
 	return codegen.File(kernels, name, defines...)
 }
 
-// Scales is the text that knows of the absmax cache of a factor.
+// Scales returns the kernel text for absmax caches.
 func Scales() string { return file("scales").Text }

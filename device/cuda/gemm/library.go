@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Product is op by the vendor's library.
+// Product describes op to the vendor's library.
 func Product(t *launch.Target, op schedule.Gemm) *driver.Product {
 	m, n, k := op.Sizes()
 	return &driver.Product{
@@ -19,7 +19,7 @@ func Product(t *launch.Target, op schedule.Gemm) *driver.Product {
 	}
 }
 
-// PickKnob is the knob of how the library picks its algorithms.
+// PickKnob is the knob of how the library chooses its algorithms.
 func PickKnob() knob.Knob {
 	return knob.Knob{Name: "pick", Doc: "the library's algorithm for each product: 1: the fastest of those it names, which are tried; 0: the one it recommends", Values: []int{0, 1}}
 }

@@ -7,8 +7,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// AddPacking adds to calls the packing of a right factor to an address. With trans, its
-// terms lie along its rows. absmax has its largest value; its scale is left in own.
+// AddPacking adds a call to calls that packs a right factor at address to. With trans, the terms of
+// sums lie along the factor's rows. absmax has its largest value; own receives its scale.
 func AddPacking(t *launch.Target, calls *launch.Batch, from schedule.View, trans bool, to, absmax, own driver.Pointer) {
 	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
 	if trans {
@@ -19,13 +19,14 @@ func AddPacking(t *launch.Target, calls *launch.Batch, from schedule.View, trans
 	calls.Block = [3]int{launch.BlockSize, 1, 1}
 }
 
-// PackOperands packs right factors in one launch. With along, the terms of the left factors
-// lie along their rows.
+// PackOperands packs right factors in one launch. along says that terms lie along the rows of the
+// left factors, which decides the order of packed terms.
 func PackOperands(t *launch.Target, calls launch.Batch, along bool) launch.Command {
 	return t.Batch("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", ints.FromBool(along)).Text+file("pack_operand").Text, calls)
 }
 
-// PackRight packs a right factor for SplitKernel. Its largest value is known at largest, unless that is 0.
+// PackRight packs a right factor for SplitKernel. Unless 0, largest has its largest value; else it
+// is found first.
 func PackRight(t *launch.Target, op schedule.Pack, largest driver.Pointer) (list []launch.Command) {
 	_, absmax := PackedBytes(op.Dst.Cols, op.Dst.Rows)
 	to := t.At(op.Dst)
@@ -38,12 +39,12 @@ func PackRight(t *launch.Target, op schedule.Pack, largest driver.Pointer) (list
 	return append(list, PackOperands(t, call, true))
 }
 
-// PackRights packs several right factors for SplitKernel in two launches, or in one if largest knows where
-// the largest values are of all of them.
+// PackRights packs several right factors for SplitKernel in two launches, or in one if largest has
+// the largest values of all of them.
 func PackRights(t *launch.Target, ops []schedule.Op, largest func(schedule.View) driver.Pointer) (list []launch.Command) {
 	var look, split launch.Batch
 	width := 4
-	looked := map[schedule.View]driver.Pointer{} // where the largest values are of what is packed
+	looked := map[schedule.View]driver.Pointer{} // where each source's largest value is
 	for _, op := range ops {
 		op := op.(schedule.Pack)
 		to := t.At(op.Dst)

@@ -2,24 +2,24 @@
 #define SAMPLE_PACK_OPERAND
 #include "sample/pack_operand.cuh"
 #endif
-// Pieces of right factors, as split_fp16.cu multiplies them.
+// Packs right factors into pieces, as split_fp16.cu multiplies them.
 //
-// The order of terms within DEEP of them is the one in which a thread takes those of a row of the left
-// factor from shared memory, 16 bytes at a time where they lie ALONG a row; so are columns those that a
-// thread writes 16 bytes of.
+// DEEP terms are stored in the order in which a thread reads terms of a left factor's row from
+// shared memory: 16 bytes at a time if terms lie ALONG a row. Columns are in the order in which a
+// thread writes 16 bytes of them.
 constexpr int DEEP = 32, COLUMNS = 128, RIGHT = 4 * COLUMNS * DEEP; // bytes of a piece
 
-// term_at is which of DEEP terms is the j-th of eight: those of a step of sixteen, of which
-// there are two, and of one half of it.
+// term_at returns which of DEEP terms is the j-th of eight, in one half of one of two steps of
+// sixteen terms.
 __device__ __forceinline__ int term_at(int step, int half, int j) { return ALONG ? j / 2 * 8 + step * 4 + half * 2 + j % 2 : step * 16 + half * 8 + j; }
 
-// column_at is which of COLUMNS is the i-th that is multiplied.
+// column_at returns which of COLUMNS is the i-th that is multiplied.
 __device__ __forceinline__ int column_at(int i) { return i / 16 * 16 + i % 8 / 2 * 4 + i / 8 % 2 * 2 + i % 2; }
 
-// right_pieces makes those of a right factor, the value of term k and column j at
-// from[k·term + j·column]: [columns / COLUMNS][terms / DEEP][high, low][step][half][COLUMNS] of eight
-// terms, of some of them in each block. The factor's largest values are in a tail, its exponent
-// goes to another, which may be the same one.
+// right_pieces packs a right factor. The value of term k and column j is at from[k·term +
+// j·column]. The result is [columns / COLUMNS][terms / DEEP][high, low][step][half][COLUMNS] of
+// eight terms; each block makes some of the pieces. tail has the factor's largest values. own
+// receives its exponent, and may be the same tail.
 __device__ __forceinline__ void right_pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, const float* tail, float* own) {
   const float scale = scale_of(tail, own);
   const int deep = (terms + DEEP - 1) / DEEP, at = threadIdx.x % COLUMNS, j = blockIdx.y * COLUMNS + column_at(at);

@@ -2,19 +2,18 @@
 #define SAMPLE_SCALES
 #include "sample/scales.cuh"
 #endif
-// Scales of factors that are split in halves (split.cu, split_fp16.cu): powers of two, so
-// that the largest value is of the order of 2¹⁴. A factor's tail has the scale's
-// exponent, that of a left factor what a product of both is to be scaled by and whether
-// it is added to what is there, then the largest values of each of PARTS parts of the
-// factor.
+// Scales of factors that are split into halves (split.cu, split_fp16.cu): powers of two that bring
+// the largest value to about 2¹⁴. A factor's tail, the absmax cache, has the scale's exponent; for
+// a left factor, two multipliers, of the product and of the old result; then the largest value of
+// each of PARTS parts of the factor.
 constexpr int PARTS = 1024, HEAD = 4;
 
 __device__ __forceinline__ float larger(float m, float v) { return fabsf(v) > m && v - v == 0 ? fabsf(v) : m; }
 
-// power is 2ⁿ, of what single precision has.
+// power returns 2ⁿ, capped at single precision's largest exponent.
 __device__ __forceinline__ float power(int n) { return __uint_as_float((min(n, 127) + 127) << 23); }
 
-// largest_of is what is largest of 256 threads' values.
+// largest_of returns the largest absolute value of 256 threads.
 __device__ __forceinline__ float largest_of(float m) {
   __shared__ float of[8];
   const int tid = threadIdx.y * blockDim.x + threadIdx.x;
@@ -27,14 +26,14 @@ __device__ __forceinline__ float largest_of(float m) {
   return m;
 }
 
-// tell_largest leaves what is largest of 256 threads' values as that of a part, one of
-// several that all are looked for in, which are PARTS at most.
+// tell_largest writes the largest value of 256 threads as that of part number part, of parts parts
+// (PARTS at most), and copies it to fill PARTS entries.
 __device__ __forceinline__ void tell_largest(float* tail, int part, int parts, float m) {
   m = largest_of(m);
   for (int i = part + (threadIdx.y * blockDim.x + threadIdx.x) * parts; i < PARTS; i += 256 * parts) tail[HEAD + i] = m;
 }
 
-// largest_part finds that of a part of a matrix, of which each block has one.
+// largest_part finds the largest value of this block's part of a matrix.
 __device__ __forceinline__ void largest_part(int rows, int cols, const float* from, int ldfrom, float* tail) {
   float m = 0;
 #pragma unroll 4
@@ -48,7 +47,7 @@ __device__ __forceinline__ void largest_part(int rows, int cols, const float* fr
   tell_largest(tail, blockIdx.x, gridDim.x, m);
 }
 
-// largest_flat finds that of a part of n values side by side.
+// largest_flat finds the largest value of this block's part of n contiguous values.
 __device__ __forceinline__ void largest_flat(int n, const float* from, float* tail) {
   float m = 0;
   const int stride = gridDim.x * 256 * V;
@@ -62,10 +61,11 @@ __device__ __forceinline__ void largest_flat(int n, const float* from, float* ta
   tell_largest(tail, blockIdx.x, gridDim.x, m);
 }
 
-// exponent_of is the scale's, of a factor whose largest value is m.
+// exponent_of returns the exponent of the scale of a factor with largest value m.
 __device__ __forceinline__ int exponent_of(float m) { return min(14 + 127 - (int)(__float_as_uint(m) >> 23), 60); }
 
-// scale_of is the scale of a factor by its tail, whose exponent to[0] then is, for blocks of 256 threads.
+// scale_of returns a factor's scale from its tail and writes its exponent to to[0]. Blocks have 256
+// threads.
 __device__ __forceinline__ float scale_of(const float* tail, float* to) {
   float m[PARTS / 256];
   const int tid = threadIdx.y * blockDim.x + threadIdx.x;

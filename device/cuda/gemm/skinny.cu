@@ -2,26 +2,24 @@
 #define SAMPLE_SKINNY
 #include "sample/skinny.cuh"
 #endif
-// A product of few rows on tensor cores. The right factor is packed in the order
-// in which warps multiply it (tiles.cu), so that it goes from memory to
-// registers in pieces of 16 bytes, each of which one warp reads once. A block
-// forms COLUMNS columns for ROWS rows; its warps share the columns and the terms
-// of the sums, 64 bytes of them at a time. Sums over slices are formed through
-// shared memory, always in the same order; what becomes of them is Out's matter.
-// Weights do not depend on what is ahead on the stream, so that reading them may
-// begin before that has ended.
+// A product of few rows on tensor cores. The right factor is packed in the order in which warps
+// multiply it (tiles.cu). So it goes from memory to registers in pieces of 16 bytes, each of which
+// one warp reads once. A block forms COLUMNS columns for ROWS rows. Its warps share the columns and
+// the terms of the sums, 64 bytes of terms at a time. Shared memory adds up the slices' sums,
+// always in the same order; the struct Out consumes the results. Weights do not depend on earlier
+// work of the stream, so reading them may begin before that has ended.
 //
-// In single precision EXACT adds what rounding leaves out of either factor, the
-// small terms first: products are off by 2⁻²⁰ at most.
+// In single precision, EXACT adds what rounding drops from either factor, small terms first:
+// products are off by at most 2⁻²⁰.
 template <class Out> __device__ __forceinline__ void narrow_product(const Out& out, const W* a, int lda, int rows, const quad* weights, int length, int hidden, int chunks) {
-  constexpr int FEW = 16 / sizeof(W); // values of 16 bytes
+  constexpr int FEW = 16 / sizeof(W); // values per 16 bytes
   constexpr int COLUMNS = 16 * TILES * BANDS, ROWS = 8 * EIGHTS, THREADS = 32 * BANDS * SLICES, APART = COLUMNS + 4;
   constexpr int UNITS = COLUMNS / Out::GATES, ALL = ROWS * UNITS, EACH = (ALL + THREADS - 1) / THREADS;
   DYNAMIC_SHARED(memory);
   float* const sums = (float*)memory; // [SLICES][ROWS][APART]
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SLICES, band = warp / SLICES;
   const int block = blockIdx.x, top = blockIdx.y * ROWS;
-  const int first = slice * chunks, total = chunks * SLICES; // pieces of a warp and of all
+  const int first = slice * chunks, total = chunks * SLICES; // the warp's first piece, and the pieces of all
 
   const quad* const from = weights + ((long long)(block * BANDS + band) * TILES * total + first) * 64 + lane;
   const W* in[EIGHTS];

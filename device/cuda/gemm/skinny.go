@@ -17,55 +17,55 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A product is skinny with at most skinnyRows rows. It gets a kernel of its own by
-// default if its right factor has at least skinnyFactor values.
+// A skinny product has at most skinnyRows rows. By default our kernel may form it only if its right
+// factor has at least skinnyFactor values.
 const (
 	skinnyRows   = 128
 	skinnyFactor = 1 << 16
 )
 
-// A Skinny is how skinny.cu divides the products of few rows that share a packed
-// right factor, and how that factor is stored.
+// A Skinny says how skinny.cu divides the products that share a packed right factor, and how that
+// factor is stored.
 type Skinny struct {
-	length, columns int  // of the factor: terms of a sum, and sums
+	length, columns int  // the factor's rows (terms of a sum) and columns (sums)
 	fused           bool // a cell runs with the product
-	gates           int  // that it takes of a unit; 1 where there is none
+	gates           int  // the cell's gates; 1 if no cell is fused
 	weights         driver.Element
-	exact           bool // single precision as exact as that, of three products
+	exact           bool // fp32: three tensor-core products for one, to keep its accuracy
 
-	tiles  int // sixteens of columns of a warp
-	eights int // eights of rows of a warp
+	tiles  int // 16-column tiles per warp
+	eights int // 8-row tiles per warp
 	bands  int // warps side by side along the columns
-	slices int // and along the sum
+	slices int // warps along the sum
 }
 
-// String says how products are divided.
+// String describes the division.
 func (n *Skinny) String() string {
 	return fmt.Sprintf("%d×%d terms and columns in blocks of %d columns and %d rows, %d warps along the sum, cells fused: %v", n.length, n.columns, n.width(), n.rows(), n.slices, n.fused)
 }
 
-// width is the number of columns of a block.
+// width returns the number of columns of a block.
 func (n Skinny) width() int { return 16 * n.tiles * n.bands }
 func (n Skinny) rows() int  { return 8 * n.eights }
 
-// chunks is the number of a warp's pieces along the sum, 64 bytes each.
+// chunks returns the number of a warp's pieces along the sum, of 64 bytes each.
 func (n Skinny) chunks() int { return ints.CeilDiv(n.length*n.weights.Bytes(), 64*n.slices) }
 
-// total is the number of pieces of all warps.
+// total returns the number of pieces of all warps.
 func (n Skinny) total() int   { return n.chunks() * n.slices }
 func (n Skinny) threads() int { return 32 * n.bands * n.slices }
 
-// blocks is the number of blocks across the columns.
+// blocks returns the number of blocks across the columns.
 func (n Skinny) blocks() int { return ints.CeilDiv(n.columns/n.gates, n.width()/n.gates) }
 
-// Quads is the size of the packed factor, in pieces of 16 bytes.
+// Quads returns the size of the packed factor in units of 16 bytes.
 func (n Skinny) Quads() int { return n.blocks() * n.tiles * n.bands * n.total() * 64 }
 
-// shared is what a block needs of shared memory: the sums of its slices.
+// shared returns the bytes of shared memory of a block: the sums of its slices.
 func (n Skinny) shared() int { return 4 * n.slices * n.rows() * (n.width() + 4) }
 
-// stages is the number of pieces in a warp's registers at a time. It multiplies one of
-// them while the others arrive.
+// stages returns how many pieces a warp holds in registers. It multiplies one while the others
+// arrive.
 func (n Skinny) stages() int {
 	left := 224 - 4*n.tiles*n.eights - 4*n.eights - 2*n.eights
 	if n.exact {
@@ -74,7 +74,7 @@ func (n Skinny) stages() int {
 	return max(2, min(4, left/(8*n.tiles+4*n.eights)))
 }
 
-// SkinnyKnobs are the knobs of schedules with packed right factors.
+// SkinnyKnobs returns the knobs of skinny products if s has packed right factors.
 func SkinnyKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
@@ -84,7 +84,7 @@ func SkinnyKnobs(s *schedule.Schedule) []knob.Knob {
 	return nil
 }
 
-// SkinnyKnobDocs are the knobs of skinny products.
+// SkinnyKnobDocs returns the knobs of skinny products.
 func SkinnyKnobDocs() []knob.Knob {
 	return []knob.Knob{
 		{Name: "narrow", Doc: "skinny products (few rows): by this program's kernel, with the cell that follows fused (1) or apart (3), or by the vendor's library (2); 0: what is predicted to be the fastest", Values: []int{0, 1, 2, 3}},
@@ -93,8 +93,8 @@ func SkinnyKnobDocs() []knob.Knob {
 	}
 }
 
-// chooseSkinny picks the division that is expected to be the fastest of those that
-// knobs allow. ok tells whether it beats the library or was asked for.
+// chooseSkinny returns the division that is predicted to be the fastest of those that knobs allow.
+// ok reports whether it beats the library or was asked for.
 func chooseSkinny(n Skinny, rows, share int, k knob.Params, p driver.Properties) (Skinny, bool) {
 	best, least := n, math.Inf(1)
 	if !skinnyAsked(k) {
@@ -131,20 +131,20 @@ func (n Skinny) divisions() iter.Seq[Skinny] {
 	}
 }
 
-// skinnyAsked reports whether knobs ask for skinny products, whatever their size.
+// skinnyAsked reports whether knobs ask for skinny products of any size.
 func skinnyAsked(k knob.Params) bool {
 	return k["narrow"] == 1 || k["narrow"] == 3 || k["narrowwidth"]+k["narrowrows"] > 0
 }
 
-// A SkinnyPlan says which packed factors are stored for skinny products: those that
-// nothing else reads. It also says which of the products run a cell as well.
+// A SkinnyPlan says which packed factors are stored for skinny products: those that nothing else
+// reads. It also says which of these products are fused with a cell.
 type SkinnyPlan struct {
 	Factors map[int]*Skinny
-	Fused   map[int]bool // by the place of the product in the schedule; its cell is next
+	Fused   map[int]bool // by the product's node; its cell is the next node
 }
 
-// NewSkinnyPlan chooses the packed factors of s, stored as element says; those of
-// lower belong to stacked layers.
+// NewSkinnyPlan chooses among the packed factors of s. element says how each matrix is stored;
+// factors in lower belong to stacked layers.
 func NewSkinnyPlan(s *schedule.Schedule, element []driver.Element, k knob.Params, p driver.Properties, lower map[int]bool) SkinnyPlan {
 	out := SkinnyPlan{Factors: map[int]*Skinny{}, Fused: map[int]bool{}}
 	if k["narrow"] == 2 || p.Capability < 80 {
@@ -174,7 +174,7 @@ func NewSkinnyPlan(s *schedule.Schedule, element []driver.Element, k knob.Params
 	return out
 }
 
-// skinnyStreams is how many streams have products of few rows; 1 where none has.
+// skinnyStreams returns how many streams have products of few rows, at least 1.
 func skinnyStreams(s *schedule.Schedule) int {
 	on := map[int]bool{}
 	for _, n := range s.Nodes {
@@ -185,15 +185,14 @@ func skinnyStreams(s *schedule.Schedule) int {
 	return max(1, len(on))
 }
 
-// A use is how a packed factor is read.
+// A use says how a packed factor is read.
 type use struct {
-	rows  int  // most of a product
-	gates int  // of the cells behind all products; 0: not all have the same; -1: there is no product yet
-	other bool // by something else than products of few rows by all of it
+	rows  int  // of the largest product
+	gates int  // of the cell after each product; 0: they differ or some have no cell; -1: no product yet
+	other bool // something else than a skinny product by the whole factor reads it
 }
 
-// factorUses lists how the packed factors of s are read, by matrix. With apart, no
-// cell runs with a product.
+// factorUses returns how the packed factors of s are read, by matrix. apart: no cell is fused.
 func factorUses(s *schedule.Schedule, apart bool) map[int]*use {
 	uses := map[int]*use{}
 	of := func(m *schedule.Matrix) *use {
@@ -227,7 +226,7 @@ func factorUses(s *schedule.Schedule, apart bool) map[int]*use {
 	return uses
 }
 
-// product notes a product with a cell of so many gates behind it.
+// product notes a product that is followed by a cell of so many gates.
 func (u *use) product(g schedule.Gemm, gates int) {
 	if u.gates < 0 {
 		u.gates = gates
@@ -239,9 +238,9 @@ func (u *use) product(g schedule.Gemm, gates int) {
 	u.other = u.other || g.TransA || g.TransB || g.B != g.B.M.All() || rows > skinnyRows
 }
 
-// gatesBehind is the number of gates of a cell that can run with product i; 0: there is
-// none. The cell is the next node, on the same stream. It reads all of the product, and
-// writes nothing that the products of other units read.
+// gatesBehind returns the number of gates of a cell that can be fused with the product at node i;
+// 0: none can. The cell is the next node, on the same stream. It reads all of the product, and
+// writes nothing that other units' products still read.
 func gatesBehind(s *schedule.Schedule, i int) int {
 	g := s.Nodes[i].Op.(schedule.Gemm)
 	if i+1 >= len(s.Nodes) || s.Nodes[i+1].Stream != s.Nodes[i].Stream || g.Accumulate {
@@ -274,7 +273,7 @@ func PackSkinny(t *launch.Target, op schedule.Pack, n *Skinny) launch.Command {
 		uint64(t.At(op.Src)), uint64(term), uint64(column), uint64(t.At(op.Dst)), uint64(count), uint64(n.total()), uint64(n.length), uint64(n.columns/n.gates))
 }
 
-// SkinnyProduct is a product of few rows.
+// SkinnyProduct launches a skinny product without a cell.
 func SkinnyProduct(t *launch.Target, op schedule.Gemm, n *Skinny) launch.Command {
 	out := fmt.Sprintf(`struct Out {
   enum { GATES = 1, READS = %d };
@@ -289,8 +288,8 @@ func SkinnyProduct(t *launch.Target, op schedule.Gemm, n *Skinny) launch.Command
 	return skinnyLaunch(t, op, &plain, "gemm", out, fmt.Sprintf(", %v* c, int ldc", t.Element(op.C)), "out.c = c, out.ldc = ldc;", uint64(t.At(op.C)), uint64(op.C.M.Cols))
 }
 
-// SkinnyCell is a product of few rows and the cell behind it. With keep, the product
-// itself is written as well.
+// SkinnyCell launches a skinny product fused with the cell after it. keep: the product itself is
+// written as well.
 func SkinnyCell(t *launch.Target, op schedule.Gemm, c schedule.Cell, n *Skinny, keep bool) launch.Command {
 	p := c.Program()
 	groups := slices.DeleteFunc(t.Groups(p, c.Vector), func(g codegen.Group) bool { return g.Name == codegen.GroupName(cell.Ref{Kind: cell.R}) })
@@ -336,7 +335,7 @@ func SkinnyCell(t *launch.Target, op schedule.Gemm, c schedule.Cell, n *Skinny, 
 	return skinnyLaunch(t, op, n, pointwise.CellName(c), text.String(), fmt.Sprintf(", %v* c, int ldc, int keep%s", t.Element(op.C), codegen.Params(groups)), set.String(), args...)
 }
 
-// skinnyLaunch is the kernel that forms a product, which the struct out writes.
+// skinnyLaunch launches the skinny kernel; out is the C++ struct Out that writes its results.
 func skinnyLaunch(t *launch.Target, op schedule.Gemm, n *Skinny, name, out, declared, set string, args ...uint64) launch.Command {
 	aligned := n.length*n.weights.Bytes()%16 == 0 && op.A.M.Cols*n.weights.Bytes()%16 == 0 && int(t.At(op.A))%16 == 0
 	sizes := fmt.Sprintf("typedef %v W;\nenum { TILES = %d, EIGHTS = %d, BANDS = %d, SLICES = %d, STAGES = %d, ALIGNED = %d, EXACT = %d };\n",

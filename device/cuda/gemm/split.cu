@@ -1,13 +1,13 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/split.cuh"
 #endif
-// Factors of products split in halves: the values of a factor, scaled (scales.cu), become
-// pieces, the nearest half, high, and that of the rest, low.
+// Splits factors of products into halves. Each value, scaled (scales.cu), becomes high, the nearest
+// half, and low, the half nearest to the remainder.
 
-// split: pieces of from, rows × cols, or of its transpose where TRANS is set, gap
-// apart: low, high, high for a left factor of a product and high, low, high for a
-// RIGHT one, with zeros in columns up to all. A transposed tile goes through
-// shared memory, so that both sides are touched along rows.
+// pieces writes V split values, the three pieces gap apart: low, high, high for a left factor and
+// high, low, high for a RIGHT one. The kernel split packs from, rows × cols, or with TRANS its
+// transpose. Columns up to all are zeros. A transposed tile goes through shared memory, so that
+// both sides are accessed along rows.
 __device__ __forceinline__ void pieces(fp16* to, int gap, const float* v, float scale) {
   float high[V], low[V];
 #pragma unroll
@@ -22,8 +22,8 @@ __device__ __forceinline__ void pieces(fp16* to, int gap, const float* v, float 
   store<V>(to + 2 * gap, high);
 }
 
-// tell says what a product with a right factor is to be scaled by. The largest values of a right factor
-// are in the tail right, those of a left one in its own.
+// tell writes what a product with a right factor is multiplied by. The largest values of a right
+// factor are in the tail right, those of a left one in its own tail.
 __device__ __forceinline__ void tell(float* tail, float scale, const float* right, int add) {
   if (RIGHT || blockIdx.x + blockIdx.y + threadIdx.x + threadIdx.y > 0) return;
   tail[1] = power(127 - (int)(__float_as_uint(scale) >> 23) - (int)right[0]);

@@ -13,19 +13,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Products of single precision on tensor cores. Each factor is scaled by a power of
-// two, so that its largest value is of the order of 2¹⁴. Then it is split in two
-// halves: high is nearest to the value, low to the rest. Values below 2⁻¹⁸ of the
-// largest lose bits, which their product with the largest has no place for. Of the
-// four products, low·low is left out, which is 2⁻²² of the result. The other three are
-// one product of halves over three times the terms:
+// Single-precision products on tensor cores. Each factor is scaled by a power of two, so that its
+// largest value is about 2¹⁴. Then it is split into two fp16 halves: high is nearest to the value,
+// and low to the remainder. Values below 2⁻¹⁸ of the largest lose bits, which do not matter next to
+// products with the largest. Of the four products, low·low is left out; it is 2⁻²² of the result.
+// The other three form one product of halves over three times the terms:
 //
 //	A·B ≈ [low A | high A | high A] · [high B | low B | high B]ᵀ,
 //
-// It sums small terms before large ones, and its result is scaled back. Both factors
-// are laid out along the sum. Columns of zeros align halves to 16 bytes.
+// It sums small terms before large ones. The result is scaled back. Both factors are laid out along
+// the sum. Columns of zeros align halves to 16 bytes.
 
-// ProductKnobs are the knobs of schedules with products.
+// ProductKnobs returns the knobs of s if it has products.
 func ProductKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		if _, ok := op.(schedule.Gemm); !ok {
@@ -47,29 +46,30 @@ func SplitKnob() knob.Knob {
 	return knob.Knob{Name: "split", Doc: "fp32 products other than skinny ones: as three fp16 products on tensor cores, by the library (1) or by a kernel that splits the left factor as it multiplies (3), or in single precision (2); 0: what is predicted to be the fastest", Values: []int{0, 1, 2, 3}}
 }
 
-// packedColumns is the length of one half of a packed operand, high or low, along k terms.
+// packedColumns returns the length of one half of a packed operand, high or low, of k terms.
 func packedColumns(k int) int { return ints.RoundUp(k, 8) }
 
-// AbsmaxParts is in how many parts the largest value of a factor is looked for;
-// AbsmaxBytes is what these and the scale take behind the packed operand.
+// AbsmaxParts is the number of parts of a factor whose largest values are found separately.
+// AbsmaxBytes is the size of these values and of the scale, which lie after the packed operand.
 const (
 	AbsmaxParts = 1024
 	AbsmaxBytes = 4 * (4 + AbsmaxParts)
 )
 
-// SplitBytes is the size of a split factor of n rows and k terms, and where its absmax cache is.
+// SplitBytes returns the bytes of a split factor of n rows and k terms, and the offset of its
+// absmax cache.
 func SplitBytes(n, k int) (all, absmax int64) {
 	absmax = 6 * int64(n) * int64(packedColumns(k))
 	return (absmax + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, absmax
 }
 
-// A Method is how a product of single precision is formed.
+// A Method is how a single-precision product is formed.
 type Method int
 
 const (
-	Library      Method = iota // by the library, of single precision
-	SplitLibrary               // by the library, of both factors packed
-	SplitKernel                // by a kernel that splits the left factor (split_fp16.go)
+	Library      Method = iota // by the library, in single precision
+	SplitLibrary               // by the library, of factors split and packed beforehand
+	SplitKernel                // by our kernel that splits the left factor (split_fp16.go)
 )
 
 // String names the method.
@@ -77,20 +77,20 @@ func (m Method) String() string {
 	return [...]string{"the library", "the library of split factors", "the split-fp16 kernel"}[m]
 }
 
-// feasible reports whether op can be formed so.
+// feasible reports whether method f can form op; ahead: the right factor is split beforehand.
 func (s SplitPlan) feasible(op schedule.Gemm, f Method, ahead bool) bool {
 	return (s.asked == Library || s.asked == f) && (f != SplitKernel || s.hopper && !(ahead && op.TransA))
 }
 
-// profitable reports whether it may pay to form op so.
+// profitable reports whether method f may be faster for op.
 func profitable(op schedule.Gemm, f Method) bool {
 	m, n, k := op.Sizes()
 	return f == Library || m >= 256 && n >= map[Method]int{SplitLibrary: 64, SplitKernel: 32}[f] && k >= 32
 }
 
-// fastest is the method that is expected to be the fastest for ops, which share a right
-// factor. It is feasible for all of them and may pay for some. With ahead, the right
-// factor is split once before them; else it is split with each.
+// fastest returns the method that is predicted to be the fastest for ops, which share a right
+// factor. It is feasible for all of them and may be faster for some. ahead: the right factor is
+// split once, before all of them; else it is split with each.
 func (s SplitPlan) fastest(ahead bool, ops ...schedule.Gemm) Method {
 	best, least := Library, math.Inf(1)
 	for f := range SplitKernel + 1 {
@@ -108,15 +108,15 @@ func (s SplitPlan) fastest(ahead bool, ops ...schedule.Gemm) Method {
 	return best
 }
 
-// A SplitPlan says which products of a schedule are split. It also says which packed
-// weights are stored in split form: those that only such products read.
+// A SplitPlan says which products of a schedule are split. It also says which packed weights are
+// stored in split form: those that only such products read.
 type SplitPlan struct {
 	Any    bool   // products may be split
-	asked  Method // of products; single: as is expected to pay
-	hopper bool   // the GPU has what the kernel takes that splits the left factor
+	asked  Method // by the knob split; Library: predict the fastest
+	hopper bool   // the GPU can run the split-fp16 kernel
 	SMs    int
-	added  map[schedule.Gemm]bool // products to each row of which a row is added next
-	Kept   map[int]Method         // by the matrix's number
+	added  map[schedule.Gemm]bool // products whose next operation adds a row to each of their rows
+	Kept   map[int]Method         // how packed weights are stored, by matrix
 }
 
 // NewSplitPlan chooses the method of each product of s.
@@ -160,7 +160,7 @@ func NewSplitPlan(s *schedule.Schedule, k knob.Params, p driver.Properties) Spli
 	return out
 }
 
-// MethodOf is the method of op.
+// MethodOf returns the method of op.
 func (s SplitPlan) MethodOf(op schedule.Gemm) Method {
 	if !s.Any {
 		return Library
@@ -174,20 +174,18 @@ func (s SplitPlan) MethodOf(op schedule.Gemm) Method {
 // IsSplit reports whether op is split.
 func (s SplitPlan) IsSplit(op schedule.Gemm) bool { return s.MethodOf(op) != Library }
 
-// SplitRoom is the most memory that the packed operands of a product take. Larger
-// products are formed in portions.
+// SplitRoom is the most bytes of a product's packed operands. Larger products are formed in
+// portions.
 var SplitRoom int64 = 512 << 20
 
-// splitTerms is how many terms the library sums at a time. Tensor cores add sixteen
-// terms at a time and cut off what is beyond 24 bits, always towards zero. So a sum of n
-// terms is off by about n/16 · 2⁻²⁴. Portions are added in single precision, rounded to
-// nearest.
+// splitTerms is how many terms the library sums at a time. Tensor cores add sixteen terms at a time
+// and truncate the sum to 24 bits, towards zero. So a sum of n terms is off by about n/16 · 2⁻²⁴.
+// Sums of portions are added in single precision, rounded to nearest.
 const splitTerms = 4096
 
-// Portions cuts op so that its packed operands need no more than room; with kept,
-// the left one alone. Portions are equal shares of the rows, or of the terms
-// where those are more, at most so many terms at a time. Shares of rows need the whole
-// right factor, which may be larger than room.
+// Portions cuts op so that its packed operands fit into room bytes; kept: only the left one counts.
+// Portions are equal shares of the rows, or of the terms if there are more terms than rows, of
+// about terms terms at most. Shares of rows need the whole right factor, which may exceed room.
 func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
 	m, n, k := op.Sizes()
 	bytes, _ := SplitBytes(m, k)
@@ -215,7 +213,7 @@ func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gem
 	return out
 }
 
-// part is so many rows of v, or columns.
+// part returns n rows of v, or n columns.
 func part(v schedule.View, columns bool, from, n int) schedule.View {
 	if columns {
 		return v.Columns(from, n)
@@ -223,7 +221,7 @@ func part(v schedule.View, columns bool, from, n int) schedule.View {
 	return v.Band(from, n)
 }
 
-// ScratchBytes is what splitting op needs of scratch memory.
+// ScratchBytes returns the scratch memory that splitting op needs.
 func (s SplitPlan) ScratchBytes(op schedule.Gemm) int64 {
 	kept := s.Kept[op.B.M.ID] != Library
 	if s.MethodOf(op) == SplitKernel {
@@ -238,7 +236,7 @@ func (s SplitPlan) ScratchBytes(op schedule.Gemm) int64 {
 	return left + right
 }
 
-// SplitProduct forms a product of split factors.
+// SplitProduct forms op by the library, from split factors.
 func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.Pointer) []launch.Command {
 	var out []launch.Command
 	var right schedule.View
@@ -264,9 +262,9 @@ func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.
 	return out
 }
 
-// SplitFactor packs a factor, or its transpose. If right is the absmax cache
-// of a right factor, the factor is a left one for a product with it; if right is 0, it
-// is a right factor.
+// SplitFactor packs a factor, or its transpose with trans. If right is not 0, it is the absmax
+// cache of a right factor, and the packed factor is the left one of a product with it. If right is
+// 0, the packed factor is a right one.
 func SplitFactor(t *launch.Target, from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []launch.Command {
 	if right == 0 {
 		return SplitWeights(t, from, trans, to, 0)
@@ -276,8 +274,8 @@ func SplitFactor(t *launch.Target, from schedule.View, trans bool, to, right dri
 	return []launch.Command{Largest(t, from, own), split(t, from, trans, to, right, false, accumulate)}
 }
 
-// SplitWeights packs a right factor, or its transpose, whose largest value is known at largest, unless
-// that is 0.
+// SplitWeights packs a right factor, or its transpose with trans. Unless 0, largest has its largest
+// value; else it is found first.
 func SplitWeights(t *launch.Target, from schedule.View, trans bool, to, largest driver.Pointer) (list []launch.Command) {
 	if largest == 0 {
 		_, absmax := splitSize(from, trans)
@@ -287,8 +285,8 @@ func SplitWeights(t *launch.Target, from schedule.View, trans bool, to, largest 
 	return append(list, split(t, from, trans, to, largest, true, false))
 }
 
-// splitSize is how long the halves of a row of from are, or of its transpose, once they are packed, and
-// where the absmax cache is behind all of them.
+// splitSize returns the length of one half of a packed row of from, or of its transpose, and the
+// offset of the absmax cache after all rows.
 func splitSize(from schedule.View, trans bool) (all int, absmax int64) {
 	rows, cols := from.Rows, from.Cols
 	if trans {
@@ -298,8 +296,8 @@ func splitSize(from schedule.View, trans bool) (all int, absmax int64) {
 	return packedColumns(cols), absmax
 }
 
-// split packs a factor whose largest value is known: that of a right one at right, of a left one in its
-// own absmax cache, behind the packed factor.
+// split packs a factor whose largest value is known: a right one's is at right, a left one's in its
+// own absmax cache after the packed factor.
 func split(t *launch.Target, from schedule.View, trans bool, to, right driver.Pointer, isRight, accumulate bool) launch.Command {
 	all, absmax := splitSize(from, trans)
 	width, block := across(t, from, all)
@@ -311,8 +309,8 @@ func split(t *launch.Target, from schedule.View, trans bool, to, right driver.Po
 		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(absmax), uint64(right), uint64(ints.FromBool(accumulate)))
 }
 
-// across is how many adjacent values of v a thread takes at a time, and the block of
-// threads where rows are that long.
+// across returns how many adjacent values of v a thread reads at a time, and the shape of a block
+// for rows of all values.
 func across(t *launch.Target, v schedule.View, all int) (width int, block [3]int) {
 	if width = 1; v.Cols%8 == 0 && v.M.Cols%8 == 0 && int(t.At(v))%32 == 0 {
 		width = 8
@@ -324,7 +322,7 @@ func across(t *launch.Target, v schedule.View, all int) (width int, block [3]int
 	return width, [3]int{x, launch.BlockSize / x, 1}
 }
 
-// Largest finds a factor's largest value, and leaves it in its absmax cache.
+// Largest finds a factor's largest value and leaves it in an absmax cache.
 func Largest(t *launch.Target, from schedule.View, absmax driver.Pointer) launch.Command {
 	width, block := across(t, from, from.Cols)
 	l := launch.New(scaled(t, "largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), AbsmaxParts), 1, 1}, block,
@@ -333,7 +331,7 @@ func Largest(t *launch.Target, from schedule.View, absmax driver.Pointer) launch
 	return l
 }
 
-// scaled is a kernel that knows of scales, with the other files that it is made of.
+// scaled returns a kernel that uses scales, with the other files that it consists of.
 func scaled(t *launch.Target, name string, parts []string, defines ...any) *codegen.Source {
 	return t.Source(func() codegen.Source {
 		text := file("scales", defines...).Text
@@ -344,8 +342,8 @@ func scaled(t *launch.Target, name string, parts []string, defines ...any) *code
 	}, append([]any{name, " "}, defines...)...)
 }
 
-// AddedRow is operation i, if that is a product, and the row that the next operation adds
-// to each of its rows, if it does.
+// AddedRow returns the product at node i, and the row that the next node adds to each of its rows.
+// The row is empty if there is no such addition.
 func AddedRow(s *schedule.Schedule, i int) (op schedule.Gemm, row schedule.View) {
 	op, ok := s.Nodes[i].Op.(schedule.Gemm)
 	if !ok || i+1 >= len(s.Nodes) || s.Nodes[i].Stream != s.Nodes[i+1].Stream || len(s.Nodes[i+1].Wait) > 0 {

@@ -1,19 +1,19 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/split_fp16.cuh"
 #endif
-// A product of single precision on tensor cores, whose left factor is split in halves as it
-// is multiplied (scales.cu, split.go). A block forms ROWS × COLUMNS values at a time, DEEP terms
-// after DEEP terms: one thread has the copy engine bring them, STAGES ahead; each four warps of
-// the others take 64 rows of the left factor from shared memory into registers, split them, and
-// multiply what the right factor's pieces are (pack_operand.cu). Tensor cores cut off what they add, so sums of
-// FOLD times as many terms are added to the total in single precision. Where there are few
-// such parts of a product, its sums are in parts as well, which split_k.cu adds; copyrows.cu makes
-// what the engine can copy.
+// A single-precision product on tensor cores that splits its left factor into halves as it
+// multiplies (scales.cu, split.go). A block forms ROWS × COLUMNS values at a time, in stages of
+// DEEP terms. One thread makes the copy engine load them, STAGES ahead. Each of the other
+// warpgroups reads 64 rows of the left factor from shared memory into registers, splits them, and
+// multiplies them by the right factor's pieces (pack_operand.cu). Tensor cores truncate their sums,
+// so after every FOLD stages the sums are added to the total in single precision. If a product has
+// few tiles, its sums are in parts as well, which split_k.cu adds up. copyrows.cu makes copies that
+// the engine can read.
 constexpr int FOLD = 4, ROWS = 64 * GROUPS, BLOCK = 128 * GROUPS + 128;
 constexpr int LEFT = 4 * ROWS * DEEP, STAGE = LEFT + RIGHT; // bytes
-constexpr int EIGHT = 16 * COLUMNS;                       // of eight terms of all columns
+constexpr int EIGHT = 16 * COLUMNS;                       // bytes of eight terms of all columns
 
-// Where a part of the product is: its first row, column and DEEP terms, and how many of these.
+// Place of an item: its first row and column, its first unit of DEEP terms, and how many of these.
 struct Place {
   int part, row, column, first, count;
   __device__ Place(int item, int m, int n, int deep, int share) {
@@ -24,9 +24,9 @@ struct Place {
 
 extern "C" __global__ void __launch_bounds__(BLOCK) split_fp16(int m, int n, int k, int items, int share, const float* tail, const quad* b, const float* right, float* c, int ldc, long long apart, int add, const float* bias, const __grid_constant__ tensor_map a) {
   DYNAMIC_SHARED(memory);
-  unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024; // as the engine turns rows of 128 bytes
+  unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024; // the engine's swizzle of 128-byte rows needs this alignment
   const shared_t full = shared_address(stages + STAGES * STAGE), empty = full + 8 * STAGES;
-  float* const rows = (float*)(stages + STAGES * (STAGE + 16)); // that are added, of each four warps, [GROUPS][COLUMNS]
+  float* const rows = (float*)(stages + STAGES * (STAGE + 16)); // bias rows, one per warpgroup, [GROUPS][COLUMNS]
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32, deep = (k + DEEP - 1) / DEEP;
   begin_next();
   if (tid == 0) {
@@ -58,8 +58,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_fp16(int m, int n, int
     }
     return;
   }
-  more_registers<GROUPS == 3 ? 160 : 208>(); // of those that all threads have at first
-  float parts[PARTS / 32], largest = 0; // all of them are on the way at a time
+  more_registers<GROUPS == 3 ? 160 : 208>(); // of the registers that all threads got at launch
+  float parts[PARTS / 32], largest = 0; // all loads are in flight together
 #pragma unroll
   for (int i = 0; i < PARTS / 32; i += 4) load<4>(parts + i, tail + HEAD + i * 32 + lane * 4);
 #pragma unroll
@@ -68,11 +68,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_fp16(int m, int n, int
   for (int i = 16; i > 0; i /= 2) largest = larger(largest, __shfl_xor_sync(0xffffffff, largest, i));
   const int exponent = exponent_of(largest);
   const float scale = power(exponent), back = power(-exponent - (int)right[0]);
-  // Each four warps begin a little behind the others, so that they do not all write, and none
-  // multiplies, at the same time.
+  // Each warpgroup starts a little after the previous one. Otherwise all would write at the same
+  // time, and none would multiply then.
   for (const long long from = clock64(); clock64() - from < warp / 4 * 1200;) {}
   const int row = lane / 4, four = lane % 4;
-  int place[2]; // of a thread's values in a stage: of either step, or of either of two terms
+  int place[2]; // where a thread's values lie in a stage: per step, or per term
 #pragma unroll
   for (int e = 0; e < 2; e++) {
     const int term = four * 2 + e;
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_fp16(int m, int n, int
     const Place p(item, m, n, deep, share);
     float sum[64], total[64] = {}, added = 0;
     if (BIAS && p.column + tid % COLUMNS < n) added = bias[p.column + tid % COLUMNS];
-    bool fresh = true; // nothing is in sum
+    bool fresh = true; // sum is empty
     for (int i = 0; i < p.count; i++) {
       const unsigned char* const here = stages + stage * STAGE;
       while (!bar_try(full + 8 * stage, phase)) {}
@@ -92,11 +92,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_fp16(int m, int n, int
 #pragma unroll
         for (int half = 0; half < 2; half++) {
           float x[4];
-          if (ALONG) { // of one row, the first two terms of either half of the step
+          if (ALONG) { // of one row, two terms of each half of the step
             load<4>(x, (const float*)(here + place[s] + half * (8 * 128)));
 #pragma unroll
             for (int h = 0; h < 2; h++) split_pair(high[s][2 * h + half], low[s][2 * h + half], x[2 * h] * scale, x[2 * h + 1] * scale);
-          } else { // of two rows, two terms of that half
+          } else { // of two rows, two terms of this half
 #pragma unroll
             for (int e = 0; e < 2; e++) load<2>(x + 2 * e, (const float*)(here + place[e] + (s * 16 + half * 8) * 128));
 #pragma unroll
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_fp16(int m, int n, int
     }
     float* const group = rows + warp / 4 * COLUMNS;
     if (BIAS) {
-      meet_at(1 + warp / 4, 128); // all have read what was added before
+      meet_at(1 + warp / 4, 128); // all have read the previous bias
       group[tid % COLUMNS] = added;
       meet_at(1 + warp / 4, 128);
     }

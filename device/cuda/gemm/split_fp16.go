@@ -9,18 +9,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// The terms of a stage, and the columns of a block, as in split_fp16.cu.
+// The terms of a stage and the columns of a block, as in split_fp16.cu.
 const (
 	StageTerms   = 32
 	blockColumns = 128
 )
 
-// A Division is how a product is divided among blocks.
+// A Division says how a product is divided among blocks.
 type Division struct {
-	groups int // of 64 rows of a block
-	share  int // terms of a part, in deepHalves
-	Parts  int // of the sums
-	items  int // parts of the product
+	groups int // of 64 rows, per block
+	share  int // terms of a part, in units of StageTerms
+	Parts  int // of each sum
+	items  int // tiles times parts
 }
 
 func (w Division) rows() int { return 64 * w.groups }
@@ -33,24 +33,24 @@ func (w Division) shared() int {
 	return 1024 + w.stages()*(4*StageTerms*(w.rows()+blockColumns)+16) + w.groups*4*blockColumns
 }
 
-// PackedBytes is the size of a packed right factor of k terms and n columns, and where its
-// absmax is.
+// PackedBytes returns the bytes of a packed right factor of k terms and n columns, and the offset
+// of its absmax cache.
 func PackedBytes(n, k int) (all, absmax int64) {
 	absmax = 4 * int64(ints.RoundUp(n, blockColumns)) * int64(ints.RoundUp(k, StageTerms))
 	return (absmax + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, absmax
 }
 
-// EngineCopies reports whether the copy engine can read v, whose rows must begin at
-// multiples of 16 bytes. Other matrices are copied first.
+// EngineCopies reports whether the copy engine can read v: its rows must begin at multiples of 16
+// bytes. Other matrices are copied first.
 func EngineCopies(v schedule.View) bool { return v.M.Cols%4 == 0 && v.Col%4 == 0 }
 
-// CopyBytes is the size of a copy of v that the engine can read.
+// CopyBytes returns the bytes of a copy of v that the engine can read.
 func CopyBytes(v schedule.View) int64 {
 	return int64(ints.RoundUp(4*v.Rows*ints.RoundUp(v.Cols, 4), launch.Alignment))
 }
 
-// Divide picks the division of op for a GPU of so many multiprocessors, and how many
-// seconds it is expected to take.
+// Divide returns the best division of op on sms multiprocessors, and the seconds that it is
+// predicted to take.
 func Divide(op schedule.Gemm, sms int) (best Division, least float64) {
 	m, n, k := op.Sizes()
 	deep := ints.CeilDiv(k, StageTerms)
@@ -74,8 +74,8 @@ func Divide(op schedule.Gemm, sms int) (best Division, least float64) {
 	return best, least
 }
 
-// CutTerms cuts op into shares of the sum's terms, so that its packed right factor needs
-// no more than room. A right factor that is kept is packed already.
+// CutTerms cuts op into shares of the sum's terms, so that its packed right factor fits into room
+// bytes. With kept, the right factor is packed already and op stays whole.
 func CutTerms(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
 	_, n, k := op.Sizes()
 	bytes, _ := PackedBytes(n, k)
@@ -93,8 +93,8 @@ func CutTerms(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
 	return out
 }
 
-// kernelScratch is the scratch memory of op by SplitKernel: that of the portion that needs
-// most. It may be the last one, since a shorter sum may have more parts.
+// kernelScratch returns the scratch memory of op by SplitKernel: that of the largest portion. It
+// may be the last one, since a shorter sum may have more parts.
 func (s SplitPlan) kernelScratch(op schedule.Gemm, kept bool) (most int64) {
 	copied := int64(0)
 	if !EngineCopies(op.A) {
@@ -114,8 +114,8 @@ func (s SplitPlan) kernelScratch(op schedule.Gemm, kept bool) (most int64) {
 	return copied + most
 }
 
-// A LeftFactor is where a product's left factor is, or a copy of it that the copy
-// engine can bring, with its absmax cache.
+// A LeftFactor is a product's left factor, or a copy of it that the copy engine can read, with its
+// absmax cache.
 type LeftFactor struct {
 	View   schedule.View
 	At     driver.Pointer
@@ -123,7 +123,7 @@ type LeftFactor struct {
 	Absmax driver.Pointer
 }
 
-// CopyLeft copies a left factor to where left says, and finds its largest value.
+// CopyLeft copies a left factor to left.At, and finds its largest value.
 func CopyLeft(t *launch.Target, left LeftFactor) launch.Command {
 	v := left.View
 	l := launch.New(scaled(t, "copyrows", nil, "V", 1), [3]int{min(ints.CeilDiv(v.Rows, 8), AbsmaxParts), 1, 1}, [3]int{32, 8, 1},
@@ -132,7 +132,7 @@ func CopyLeft(t *launch.Target, left LeftFactor) launch.Command {
 	return l
 }
 
-// SplitFP16 is the kernel that forms op. It adds bias, if that is not empty, to each row.
+// SplitFP16 launches the kernel that forms op and adds bias to each row, unless bias is empty.
 func SplitFP16(t *launch.Target, op schedule.Gemm, w Division, left LeftFactor, right Operand, bias schedule.View) launch.Command {
 	m, n, k := op.Sizes()
 	c, ld, add := t.At(op.C), op.C.M.Cols, op.Accumulate
@@ -167,6 +167,6 @@ func SplitFP16(t *launch.Target, op schedule.Gemm, w Division, left LeftFactor, 
 	return l
 }
 
-// An Operand is where a product's packed right factor is, its absmax cache, and the room for the
+// An Operand has the addresses of a product's packed right factor, of its absmax cache and of the
 // product's partial sums.
 type Operand struct{ At, Absmax, Parts driver.Pointer }

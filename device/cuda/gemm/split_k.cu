@@ -2,7 +2,8 @@
 #define SAMPLE_SPLIT_K
 #include "sample/split_k.cuh"
 #endif
-// add_parts: to = the sum of parts of a product, or of a factor's rows, in order; with add, added to what is there.
+// add_parts: to = the sum, in order, of the parts of a product or of a factor's rows. add: to +=
+// it.
 template <int V>
 __device__ __forceinline__ void add_parts(int rows, int cols, int parts, const float* from, float* to, int ldto, int add) {
   const long long all = (long long)rows * cols;

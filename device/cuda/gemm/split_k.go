@@ -9,8 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A PartialSums is several parts of rows × columns each, one behind another, and the matrix
-// that they are added up in.
+// A PartialSums is Parts matrices of Rows × Cols, one after another, and the matrix that receives
+// their sum.
 type PartialSums struct {
 	Rows, Cols, Parts int
 	From              driver.Pointer

@@ -1,10 +1,9 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/tiles.cuh"
 #endif
-// tiles: a right factor of length terms by GATES·hidden columns in the order
-// of skinny.cu: tiles of 16 columns, pieces of 64 bytes along the sum, halves,
-// lanes. A block's columns are the gates of its units, one gate after the other;
-// what there is not is zero.
+// tiles packs a right factor of length terms by GATES·hidden columns in the order of skinny.cu:
+// tiles of 16 columns, pieces of 64 bytes along the sum, halves, lanes. A block's columns are the
+// gates of its units, one gate after the other. Padding is zero.
 extern "C" __global__ void __launch_bounds__(256) tiles(const FROM* from, long long term, long long column, quad* to, int count, int total, int length, int hidden) {
   constexpr int FEW = 16 / sizeof(W), PAIR = 4 / sizeof(W), UNITS = COLUMNS / GATES;
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {

@@ -8,14 +8,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An Arrangement copies a matrix to where another one is, or its transpose.
+// An Arrangement copies a matrix, or its transpose, to another matrix.
 type Arrangement struct {
 	From, To schedule.View // To has the columns of its matrix
-	Turned   bool
+	Turned   bool          // transpose
 }
 
-// Arrange does all in one launch. Elements of all sources are of one type, and those of all
-// results.
+// Arrange makes all copies in one launch. All sources have one element type, and so do all results.
 func Arrange(t *launch.Target, all []Arrangement) launch.Command {
 	var calls launch.Batch
 	from, to := t.Element(all[0].From), t.Element(all[0].To)

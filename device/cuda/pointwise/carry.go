@@ -6,8 +6,9 @@ import (
 	"rnnbench/device/cuda/launch"
 )
 
-// Carry copies so many words of 32 bits from memory of the host that the GPU reaches, or, out, to it. It
-// notes the nanoseconds of the GPU's clock at clock, once the first words are there or before it copies.
+// Carry copies n words of 32 bits from host memory that the GPU can reach, or with out, to it. It
+// writes the GPU's time in nanoseconds to clock: after copying the first words in, or before
+// copying out.
 func Carry(t *launch.Target, n int, from, to, clock driver.Pointer, out bool) launch.Command {
 	var all launch.Batch
 	all.Add("carry", n, from, to, clock, ints.FromBool(out))

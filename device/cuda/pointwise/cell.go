@@ -13,7 +13,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Map is one element-wise operation.
+// Map runs one element-wise operation.
 func Map(t *launch.Target, op schedule.Map) launch.Command {
 	in := cell.Instr{Op: op.Op, Out: cell.Ref{Kind: cell.Next}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}}
 	return Cell(t, "map_"+op.Op.String(), cell.Program{in}, func(r cell.Ref) schedule.View {
@@ -27,7 +27,7 @@ func Map(t *launch.Target, op schedule.Map) launch.Command {
 	}, op.Out)
 }
 
-// MapChain is a chain of element-wise operations in one launch.
+// MapChain runs a chain of element-wise operations in one launch.
 func MapChain(t *launch.Target, op schedule.MapChain) launch.Command {
 	p, vector := op.Program()
 	var text []byte
@@ -42,12 +42,13 @@ func MapChain(t *launch.Target, op schedule.MapChain) launch.Command {
 	return Cell(t, fmt.Sprintf("maps_%016x", sum.Sum64()), p, vector, op.Steps[0].Out)
 }
 
-// Cell runs a cell's program on every element of the shape of state.
+// Cell runs program p on every element of matrices of state's shape. vector finds the view of a
+// vector of p.
 func Cell(t *launch.Target, name string, p cell.Program, vector func(cell.Ref) schedule.View, state schedule.View) launch.Command {
 	return keepingCell(t, name, p, vector, state, nil)
 }
 
-// keepingCell is Cell, with vectors of 0 in rows where columns are 0.
+// keepingCell is Cell with resets: vectors of a keep read as 0 in rows where its column is 0.
 func keepingCell(t *launch.Target, name string, p cell.Program, vector func(cell.Ref) schedule.View, state schedule.View, keeps []keep) launch.Command {
 	rows, cols := state.Rows, state.Cols
 	groups := t.Groups(p, vector)
@@ -93,12 +94,11 @@ func CellName(op schedule.Cell) string {
 	return op.Cell.Name
 }
 
-// maxFlat is the most elements that a kernel takes for one row: half of what an
-// index counts, since it goes on by up to as many.
+// maxFlat is the most elements that a kernel treats as one row: half of an int's range, since an
+// index overruns the end by up to one grid's stride.
 const maxFlat = 1 << 30
 
-// kernel is the text of a kernel that runs p on V units at a time, element by element of
-// rows × cols.
+// kernel returns the text of a kernel that runs p on rows × cols elements, V units at a time.
 func kernel(name string, p cell.Program, groups []codegen.Group, width int, keeps []keep) codegen.Source {
 	reads, writes := p.Vectors()
 	at := func(r cell.Ref) string {

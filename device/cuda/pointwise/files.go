@@ -1,5 +1,5 @@
-// Package pointwise has the kernels that take an operation element by element or
-// row by row: cells, sums of rows, look-ups in tables, softmax, transposes, fills.
+// Package pointwise has the kernels that work element by element or row by row: cells, sums of
+// rows, look-ups in tables, softmax, transposes, fills and optimisers.
 package pointwise
 
 import (
@@ -11,7 +11,7 @@ import (
 //go:embed *.cu
 var kernels embed.FS
 
-// file is a kernel of this package with words defined.
+// file returns a kernel of this package with defines ahead of it.
 func file(name string, defines ...any) codegen.Source {
 	return codegen.File(kernels, name, defines...)
 }

@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Fill sets matrices to zero, or copies others to them word by word, in one launch.
+// Fill zeroes matrices, or copies matrices in 32-bit words, in one launch.
 func Fill(t *launch.Target, ops []schedule.Op) launch.Command {
 	var all launch.Batch
 	name, body := "zero", "0"

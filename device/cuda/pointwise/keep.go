@@ -10,15 +10,15 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A keep is a column of ones and zeros by which a cell reads some vectors: those of sequences that begin anew
-// are 0. See schedule.Cell.
+// A keep is a column of ones and zeros, one per sequence. A cell reads the vectors refs as 0 in
+// rows where the column is 0: sequences that begin anew. See schedule.Cell.
 type keep struct {
 	name string
 	view schedule.View
 	refs []cell.Ref
 }
 
-// group is the argument of a kernel that the column is.
+// group returns the name of the column's kernel argument.
 func (k keep) group() string { return "g_" + k.name }
 
 // A StepCell is the cell of one step, or its gradient.
@@ -27,7 +27,7 @@ type StepCell interface {
 	KeepOf(cell.Ref) schedule.View
 }
 
-// Step runs the program of op, a cell or its gradient.
+// Step runs the program of op, a cell or its gradient, with its resets.
 func Step(t *launch.Target, name string, p cell.Program, op StepCell, state schedule.View) launch.Command {
 	var keeps []keep
 	reads, _ := p.Vectors()
@@ -49,7 +49,7 @@ func Step(t *launch.Target, name string, p cell.Program, op StepCell, state sche
 	return keepingCell(t, name, p, op.Vector, state, keeps)
 }
 
-// keepGroups are the arguments of a kernel that reads by columns.
+// keepGroups returns the kernel arguments of the columns.
 func keepGroups(t *launch.Target, keeps []keep) []codegen.Group {
 	var groups []codegen.Group
 	for _, k := range keeps {
@@ -58,7 +58,7 @@ func keepGroups(t *launch.Target, keeps []keep) []codegen.Group {
 	return groups
 }
 
-// keepWords tell its text from that of others.
+// keepWords returns words that distinguish the kernel's text from others: see launch.Target.Source.
 func keepWords(keeps []keep) []any {
 	var words []any
 	for _, k := range keeps {
@@ -67,7 +67,7 @@ func keepWords(keeps []keep) []any {
 	return words
 }
 
-// keptText is the value of a vector, or 0.
+// keptText spells the value of a vector, or 0 where its column is 0.
 func keptText(keeps []keep, r cell.Ref, value string) string {
 	for _, k := range keeps {
 		if slices.Contains(k.refs, r) {

@@ -20,12 +20,13 @@ func Gather(t *launch.Target, op schedule.Gather) launch.Command {
 		uint64(t.At(op.Table)), uint64(op.Table.M.Cols), uint64(t.At(op.Out)), uint64(op.Out.M.Cols), t.Status())
 }
 
-// Notes reports whether a scatter can note the rows that it adds to: it has a block for each number of an index
-// that is shorter than the table.
+// Notes reports whether a scatter can note the rows that it adds to: its index is shorter than the
+// table, so each number of the index has a block.
 func Notes(op schedule.Scatter) bool { return op.Index.Rows < op.Table.Rows }
 
-// Scatter adds rows to the rows of a table that an index names: by blocks of the rows of the table, or of the
-// index if that is shorter. It notes the rows at an address, unless that is 0.
+// Scatter adds rows to the rows of a table that an index names. There is a block for each row of
+// the table, or for each number of the index if that is shorter. Unless noted is 0, it notes the
+// rows there.
 func Scatter(t *launch.Target, op schedule.Scatter, noted driver.Pointer) launch.Command {
 	notes := ints.FromBool(noted != 0)
 	if noted == 0 { // not touched
@@ -37,7 +38,7 @@ func Scatter(t *launch.Target, op schedule.Scatter, noted driver.Pointer) launch
 		uint64(t.At(op.Src)), uint64(op.Src.M.Cols), uint64(t.At(op.Table)), uint64(op.Table.M.Cols), uint64(noted), t.Status())
 }
 
-// ZeroRows zeroes n rows of a table, of which a scatter has noted the numbers.
+// ZeroRows zeroes n rows of a table, whose numbers a scatter has noted.
 func ZeroRows(t *launch.Target, table schedule.View, noted driver.Pointer, n int) launch.Command {
 	width := 1
 	if quads(t, table) {

@@ -10,27 +10,27 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// What changes parameters is one launch for many of them: each block finds the one that it
-// works on in a table, which the launch carries as its last argument.
+// One launch of an optimiser serves many parameters. Each block finds its parameter in a table,
+// which the launch carries as its last argument.
 
-// mostSegments is how many parameters a launch has: their table fits the 4 KiB of arguments that
-// every GPU takes.
+// mostSegments is how many parameters a launch serves at most. Their table fits the 4 KiB of
+// arguments that every GPU allows.
 const mostSegments = 64
 
-// A table is what a launch knows of several matrices, a few words each, and its blocks.
+// A table has a few words for each of n matrices of a launch, and counts the launch's blocks.
 type table struct {
 	words     []uint64
 	n, blocks int
 }
 
-// add appends the words of a matrix for so many blocks.
+// add appends the words of a matrix with so many blocks, and the number of its first block.
 func (a *table) add(blocks int, words ...uint64) {
 	a.words = append(append(a.words, words...), uint64(a.blocks))
 	a.n++
 	a.blocks += blocks
 }
 
-// launch is that of a kernel whose last argument is the table. The kernel has room for mostSegments.
+// launch launches a kernel whose last argument is the table, padded to mostSegments entries.
 func (a *table) launch(t *launch.Target, s *codegen.Source, args ...uint64) launch.Command {
 	l := launch.New(s, [3]int{a.blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, append([]uint64{uint64(a.n)}, args...)...)
 	l.Launch.Table = append(a.words, make([]uint64, (mostSegments-a.n)*len(a.words)/a.n)...)
@@ -39,7 +39,7 @@ func (a *table) launch(t *launch.Target, s *codegen.Source, args ...uint64) laun
 	return l
 }
 
-// Squares sums the squares of matrices, a block a band of one's rows, in as few launches as go.
+// Squares sums the squares of matrices, one block per band of rows, in as few launches as possible.
 func Squares(t *launch.Target, ops []schedule.Squares) (list []launch.Command) {
 	type form struct{ from, out, index driver.Element }
 	for form, ops := range alike(ops, func(op schedule.Squares) form {
@@ -66,15 +66,16 @@ func Squares(t *launch.Target, ops []schedule.Squares) (list []launch.Command) {
 	return list
 }
 
-// quads reports whether each row of v begins where four elements can be read at once.
+// quads reports whether each row of v begins at an address from which four elements can be read at
+// once.
 func quads(t *launch.Target, v schedule.View) bool {
 	return int(t.At(v))%(4*t.Element(v).Bytes()) == 0 && (v.Rows == 1 || v.M.Cols%4 == 0)
 }
 
-// pair is two ints side by side.
+// pair packs two ints into one word.
 func pair(a, b int) uint64 { return uint64(uint32(a)) | uint64(b)<<32 }
 
-// alike yields ops in groups of the same form, in the order of the first of each.
+// alike yields ops in groups of the same form, ordered by the first of each group.
 func alike[O any, F comparable](ops []O, of func(O) F) func(yield func(F, []O) bool) {
 	groups := map[F][]O{}
 	var order []F
@@ -94,30 +95,31 @@ func alike[O any, F comparable](ops []O, of func(O) F) func(yield func(F, []O) b
 	}
 }
 
-// An updateForm is what updates of one launch have in common: elements, rates and numbers.
+// An updateForm is what updates must have in common to share a launch.
 type updateForm struct {
 	moments, copies                  int
 	param, copy, grad, first, second driver.Element
 	rates, squares                   schedule.View
 	beta1, beta2, epsilon            float32
 	index                            driver.Element
-	rows                             schedule.View // if only these change; else empty
+	rows                             schedule.View // if only these rows change; else empty
 }
 
-// Largest says where updates keep the largest values of parameters: each in an absmax cache of so many
-// parts, whose address At knows; 0: it is not kept. Scales is the text of kernels that know such caches.
+// Largest says where updates keep the largest values of parameters. At returns the address of a
+// parameter's absmax cache, which has Parts parts; 0: not kept. Scales is the kernel text for such
+// caches.
 type Largest struct {
 	At     func(schedule.View) driver.Pointer
 	Parts  int
 	Scales string
 }
 
-// KeepsLargest reports whether op can keep the largest value of its parameter.
+// KeepsLargest reports whether op can keep its parameter's largest value.
 func KeepsLargest(op schedule.Update) bool {
 	return whole(op) && (op.Rows.Empty() || !op.Alone())
 }
 
-// Updates changes parameters by their gradients, in as few launches as go.
+// Updates changes parameters by their gradients, in as few launches as possible.
 func Updates(t *launch.Target, ops []schedule.Update, largest Largest) (list []launch.Command) {
 	for form, ops := range alike(ops, func(op schedule.Update) updateForm { return newUpdateForm(t, op) }) {
 		if !form.rows.Empty() {
@@ -151,7 +153,7 @@ func newUpdateForm(t *launch.Target, op schedule.Update) updateForm {
 	return f
 }
 
-// scale are the arguments from which kernels know what gradients are multiplied by.
+// scale returns the arguments from which kernels compute the factor of all gradients.
 func (f *updateForm) scale(t *launch.Target) []uint64 {
 	if f.squares.Empty() { // not touched
 		return []uint64{uint64(t.At(f.rates)), uint64(t.At(f.rates)), 0}
@@ -159,8 +161,7 @@ func (f *updateForm) scale(t *launch.Target) []uint64 {
 	return []uint64{uint64(t.At(f.rates)), uint64(t.At(f.squares)), uint64(f.squares.Cols)}
 }
 
-// rule is a kernel that begins with what gradients are multiplied by.
-// Its text begins with that of others' functions.
+// rule returns a kernel that begins with the function for that factor, after the text others.
 func (f *updateForm) rule(t *launch.Target, name, others string, defines ...any) *codegen.Source {
 	defines = append(defines, "RATES", t.Element(f.rates), "SQUARES", t.Element(f.squares))
 	return t.Source(func() codegen.Source {
@@ -168,14 +169,14 @@ func (f *updateForm) rule(t *launch.Target, name, others string, defines ...any)
 	}, append([]any{name, " "}, defines...)...)
 }
 
-// A stretch is elements in a row, of a parameter and of what belongs to it.
+// A stretch is contiguous elements of a parameter and of its copy, gradient and moments.
 type stretch struct {
 	at      [5]uint64 // the parameter, its copy, gradient and moments
 	count   int
 	largest driver.Pointer // where the parameter's largest value is kept; 0: nowhere
 }
 
-// stretches are the elements of op: as one stretch, or row after row where rows have gaps.
+// stretches returns the elements of op: as one stretch, or one per row if rows have gaps.
 func stretches(t *launch.Target, op schedule.Update, largest Largest) (list []stretch) {
 	views := viewsOf(op)
 	rows, one := 1, stretch{count: op.Param.Rows * op.Param.Cols, largest: largest.At(op.Param)}
@@ -194,14 +195,14 @@ func stretches(t *launch.Target, op schedule.Update, largest Largest) (list []st
 	return list
 }
 
-// viewsOf are those of a parameter and of what belongs to it.
+// viewsOf returns the views of a parameter, its copy, gradient and moments.
 func viewsOf(op schedule.Update) [5]schedule.View {
 	views := [5]schedule.View{op.Param, op.Copy, op.Grad}
 	copy(views[3:], op.Moment)
 	return views
 }
 
-// whole reports whether all elements of op are one stretch.
+// whole reports whether all elements of op form one stretch.
 func whole(op schedule.Update) bool {
 	for _, v := range viewsOf(op) {
 		if !v.Empty() && v.Rows > 1 && v.Cols != v.M.Cols {
@@ -211,8 +212,8 @@ func whole(op schedule.Update) bool {
 	return true
 }
 
-// Blocks change chunks of so many elements: more in large networks, where each would otherwise
-// sum the same squares too often.
+// A block changes a chunk of elements. Chunks are longer in large networks, since each block adds
+// up all squares first.
 const (
 	leastChunk  = 1024
 	mostChunk   = 16 * leastChunk
@@ -240,7 +241,7 @@ func updateAll(t *launch.Target, f updateForm, ops []schedule.Update, largest La
 	}
 	chunk := leastChunk * min(max(1, total/(leastChunk*usualBlocks)), mostChunk/leastChunk)
 	scales := ""
-	if longest > 0 { // a cache has a part for each block
+	if longest > 0 { // a cache has at most one part per block
 		scales = largest.Scales
 		chunk = max(chunk, ints.RoundUp(ints.CeilDiv(longest, largest.Parts), leastChunk))
 	}
@@ -262,7 +263,7 @@ func updateAll(t *launch.Target, f updateForm, ops []schedule.Update, largest La
 
 func bits(v float32) uint64 { return uint64(math.Float32bits(v)) }
 
-// updateRows changes the rows of a table that a column names.
+// updateRows changes only the rows of a table that a column names.
 func updateRows(t *launch.Target, f updateForm, op schedule.Update) launch.Command {
 	width := 1
 	if quads(t, op.Param) && quads(t, op.Grad) {

@@ -2,8 +2,9 @@
 #define SAMPLE_RULE
 #include "sample/rule.cuh"
 #endif
-// gradient_scale is what gradients are multiplied by, from the row of rates (schedule.Rates) and
-// from parts of the sum of squares of all gradients; 0: that sum is not finite.
+// gradient_scale returns the factor of all gradients. It comes from the row of rates
+// (schedule.Rates) and from parts partial sums of the squares of all gradients. 0: that sum is not
+// finite.
 __device__ float gradient_scale(const RATES* rates, const SQUARES* squares, int parts) {
   __shared__ float part[8];
   float scale = widen(rates[2]);
@@ -16,7 +17,7 @@ __device__ float gradient_scale(const RATES* rates, const SQUARES* squares, int 
   __syncthreads();
   sum = part[0];
   for (int i = 1; i < 8; i++) sum += part[i];
-  if (!(sum <= 3.402823466e38f)) return 0;  // infinite, or no number
+  if (!(sum <= 3.402823466e38f)) return 0;  // infinite or NaN
   const float norm = sqrtf(sum) * scale, limit = widen(rates[3]);
   return limit > 0 && norm > limit ? scale * (limit / (norm + 1e-6f)) : scale;
 }

@@ -1,13 +1,13 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/scatter.cuh"
 #endif
-// scatter: table[index[i]][j] += from[i][j], in the order of i: each block looks
-// for the rows that go to one row of the table, 1024 at a time. There is a block for each row of the
-// table, or, with ENTRIES set, for each number of the index: the first that names a row adds to it.
-// With NOTED set, the row of each number is noted.
+// scatter: table[index[i]][j] += from[i][j], in the order of i. Each block looks for the rows that
+// go to its row of the table, 1024 at a time. There is a block for each row of the table. With
+// ENTRIES, there is a block for each number of the index instead, and the first that names a row
+// adds to it. With NOTED, the row of each number is noted.
 extern "C" __global__ void __launch_bounds__(256)
 scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, const FROM* from, int ldfrom, TABLE* table, int ldtable, int* noted, unsigned* status) {
-  constexpr int PER = 4, WARPS = 8; // rows of a thread; a warp's are 32 in sequence, PER times
+  constexpr int PER = 4, WARPS = 8; // rows per thread; a warp has 32 consecutive rows, PER times
   __shared__ int hits[PER * 256], counts[2][PER * WARPS];
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
 #if ENTRIES
@@ -38,8 +38,8 @@ scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, cons
       vote[k] = __ballot_sync(0xffffffff, row == at);
       if (lane == 0) counts[round][k * WARPS + warp] = __popc(vote[k]);
     }
-    // The counts of a round are written while those of the one before may still be read. Hits
-    // are written after this, when all threads have read those before.
+    // Counts have two sets, since those of the previous round may still be read. Hits are written
+    // after the barrier, when all threads have read the previous ones.
     __syncthreads();
     int place[PER], n = 0;
 #pragma unroll

@@ -13,7 +13,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// SerialKnobs are those of schedules with scans.
+// SerialKnobs returns the knob of serial scans if s has scans.
 func SerialKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
@@ -24,21 +24,21 @@ func SerialKnobs(s *schedule.Schedule) []knob.Knob {
 	return nil
 }
 
-// SerialKnob chooses the rival that a parallel scan is set beside.
+// SerialKnob selects the serial scan, a rival to compare parallel scans with.
 func SerialKnob() knob.Knob {
 	return knob.Knob{Name: "scanserial", Doc: "1: scan by one kernel with a thread per channel that loops over time, the rival of a parallel scan", Values: []int{0}, Max: 1}
 }
 
-// A serial is a scan whose threads have a channel each.
+// A serial is a scan with one thread per channel.
 type serial struct {
 	schedule.Sequence
 	grad     *schedule.SequenceGrad // of a backward pass
-	products schedule.View          // recurrent ones, known ahead
+	products schedule.View          // recurrent products, which are known beforehand
 	program  cell.Program
 	name     string
 }
 
-// SerialScan is the kernel of op, a scan or its gradient.
+// SerialScan launches op, a scan or its gradient, as a serial scan.
 func SerialScan(t *launch.Target, op schedule.Op) launch.Command {
 	var s serial
 	switch op := op.(type) {
@@ -66,7 +66,7 @@ func SerialScan(t *launch.Target, op schedule.Op) launch.Command {
 	return c
 }
 
-// view is the matrix that r lies in.
+// view returns the matrix that has r.
 func (s *serial) view(r cell.Ref) schedule.View {
 	if r.Kind == cell.R {
 		return s.products
@@ -74,8 +74,8 @@ func (s *serial) view(r cell.Ref) schedule.View {
 	return codegen.Whole(&s.Sequence, s.grad, r)
 }
 
-// held reports whether r stays in a register from step to step: what is carried, and what is the
-// same in all steps.
+// held reports whether r stays in a register over all steps: carried values, and values that are
+// the same at all steps.
 func (s *serial) held(r cell.Ref) bool {
 	if r.Kind == cell.Prev && s.grad == nil {
 		return slices.Contains(s.Cell.Recurrence.Carried, r.Index)
@@ -86,7 +86,7 @@ func (s *serial) held(r cell.Ref) bool {
 // chunk is how many steps ahead a thread loads.
 const chunk = 8
 
-// source is the kernel's text.
+// source returns the kernel's text.
 func (s *serial) source(groups []codegen.Group) codegen.Source {
 	reads, writes := s.program.Vectors()
 	row := func(r cell.Ref) string {
@@ -118,7 +118,7 @@ func (s *serial) source(groups []codegen.Group) codegen.Source {
 	b.WriteString("  const long long channel = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n  if (channel >= (long long)batch * hidden) return;\n")
 	b.WriteString("  const int n = (int)(channel / hidden), u = (int)(channel % hidden);\n")
 	b.WriteString(codegen.Declare("  ", held, row))
-	// Loads are a chunk of steps ahead: nothing that a step writes is read by another.
+	// Loads run a chunk of steps ahead, since no step reads what another writes.
 	for _, r := range stepped {
 		fmt.Fprintf(&b, "  float now_%v[%d], next_%v[%d];\n", r, chunk, r, chunk)
 	}

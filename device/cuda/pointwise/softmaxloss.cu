@@ -1,8 +1,7 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/softmaxloss.cuh"
 #endif
-// across combines one value of each of the block's 256 threads, always in the
-// same order.
+// across combines one value of each of the block's 256 threads, always in the same order.
 template <class F> __device__ float across(float v, float* shared, F f) {
 #pragma unroll
   for (int i = 16; i > 0; i /= 2) v = f(v, __shfl_xor_sync(0xffffffff, v, i));
@@ -15,7 +14,7 @@ template <class F> __device__ float across(float v, float* shared, F f) {
   return v;
 }
 
-// every calls f for each of this thread's columns of a row, with its place in v.
+// every calls f for each of this thread's columns of a row, with a reference to its value.
 template <class F> __device__ __forceinline__ void every(int cols, float* v, const LOGITS* from, F f) {
   if (EACH > 0) {
 #pragma unroll
@@ -28,11 +27,10 @@ template <class F> __device__ __forceinline__ void every(int cols, float* v, con
     }
 }
 
-// softmaxloss: loss[i] = -log softmax(logits[i])[target[i]]; prob[i] is the
-// softmax, or with grad set the gradient of scale·loss. Each of groups parts of the columns
-// has a softmax of its own. With WEIGHTED set, the loss of a row counts weight[i] times.
-// One block per row and part, whose values it has in registers if there are EACH for each
-// thread at most; 0: they are read again.
+// softmaxloss: loss[i] = -log softmax(logits[i])[target[i]]. prob[i] is the softmax or, with grad,
+// the gradient of scale·loss. Each of groups parts of the columns has a softmax of its own. With
+// WEIGHTED, the loss of row i counts weight[i] times. There is one block per row and part. Each
+// thread keeps EACH values in registers; EACH = 0: values are read again.
 extern "C" __global__ void __launch_bounds__(256)
 softmaxloss(int rows, int groups, int cols, const LOGITS* logits, int ldlogits, const TARGET* target, int ldtarget, LOSS* loss, int ldloss, PROB* prob,
             int ldprob, const WEIGHT* weight, int ldweight, int grad, float all, unsigned* status) {

@@ -8,19 +8,19 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// SoftmaxLoss computes probabilities, the loss and, where it is asked for, its gradient.
+// SoftmaxLoss computes probabilities and the loss or, with op.Grad, the loss and its gradient.
 func SoftmaxLoss(t *launch.Target, op schedule.SoftmaxLoss) launch.Command {
 	grad := uint64(0)
 	if op.Grad {
 		grad = 1
 	}
 	groups, weight := max(1, op.Groups), op.Weight
-	if weight.Empty() { // passed as the target, and not touched
+	if weight.Empty() { // never read; the target stands in
 		weight = op.Target
 	}
 	cols := op.Logits.Cols / groups
 	each := ints.CeilDiv(cols, launch.BlockSize)
-	if each > 16 { // of as many a thread has no registers
+	if each > 16 { // too many for a thread's registers
 		each = 0
 	}
 	l := launch.New(t.File(file, "softmaxloss", "EACH", each, "WEIGHTED", ints.FromBool(!op.Weight.Empty()), "LOGITS", t.Element(op.Logits), "TARGET", t.Element(op.Target),

@@ -1,9 +1,9 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/squares.cuh"
 #endif
-// A summand is a matrix whose squares are summed, in so many bands, to as many elements of out.
-// Blocks from first on do it, each a band. If a column of named numbers comes with it, all rows
-// that this column does not name are zero, and are not read.
+// A summand is a matrix whose squares are summed in bands, one element of out per band. Blocks from
+// first on do so, one per band. If named > 0, index has that many row numbers. All other rows are
+// zero and are not read.
 struct summand {
   const FROM* from;
   OUT* out;
@@ -13,7 +13,8 @@ struct summand {
 };
 struct summands { summand of[SEGMENTS]; };
 
-// add_squares adds the squares of count values side by side: of every stride-th V, from the at-th on.
+// add_squares adds the squares of count contiguous values: of every stride-th group of V, from
+// group at on.
 __device__ __forceinline__ float add_squares(float sum, const FROM* from, long long count, int at, int stride) {
 #pragma unroll 8
   for (long long j = V * at; j + V <= count; j += V * stride) {
@@ -29,7 +30,7 @@ __device__ __forceinline__ float add_squares(float sum, const FROM* from, long l
   return sum;
 }
 
-// add_named adds the squares of named rows, of rows first … first + rows - 1. A warp reads a row.
+// add_named adds the squares of named rows among rows first … first + rows - 1. A warp reads a row.
 __device__ __forceinline__ float add_named(const summand& s, int first, int rows) {
   __shared__ int named[256];
   float sum = 0;
@@ -49,8 +50,8 @@ __device__ __forceinline__ float add_named(const summand& s, int first, int rows
   return sum;
 }
 
-// squares: out[i] = the sum of squares of rows rows·i/bands … of a matrix, always added in the same
-// order.
+// squares: out[i] = the sum of squares of the rows from rows·i/bands up to rows·(i+1)/bands, always
+// added in the same order.
 extern "C" __global__ void __launch_bounds__(256) squares(int n, const __grid_constant__ summands all) {
   __shared__ float part[8];
   begin_next();
@@ -67,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(256) squares(int n, const __grid_co
   float sum = 0;
   if (s.named > 0)
     sum = add_named(s, first, rows);
-  else if (s.ld == s.cols)  // as one row
+  else if (s.ld == s.cols)  // contiguous: as one row
     sum = add_squares(0, from, rows * s.cols, threadIdx.x, 256);
   else
     for (long long i = 0; i < rows; i++) sum = add_squares(sum, from + i * s.ld, s.cols, threadIdx.x, 256);

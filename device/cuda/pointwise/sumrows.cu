@@ -1,11 +1,10 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/sumrows.cuh"
 #endif
-// sumrows: out[part][j] = the sum of rows part·share … of from[·][j]; with
-// accumulate set the sum is added to what is there. Each block sums 32·V columns
-// with 8 rows of threads, always in the same order. Sums of all rows go to copy, too,
-// unless it is out. A factor of products has a tail (scales.cu), in which its LARGEST
-// values are left as well.
+// sumrows: out[part][j] = the sum of from[i][j] over the share rows from part·share on; accumulate:
+// added to the old value. Each block sums 32·V columns with 8 rows of threads, always in the same
+// order. If copy is not out, the sums also go to copy. With LARGEST, the largest values go to the
+// factor's tail (scales.cu).
 extern "C" __global__ void __launch_bounds__(256, RESIDENT) sumrows(int rows, int cols, int share, const FROM* from, int ldfrom, TO* out, int ldout, int accumulate, TO* copy, float* tail) {
   __shared__ pack<float, V> part[8][32];
   const int x = threadIdx.x, y = threadIdx.y, left = blockIdx.x * (32 * V), col = left + x * V;

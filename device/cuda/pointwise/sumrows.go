@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// sumWidth is how many adjacent columns a thread sums: four where every lane of a
-// warp has as many.
+// sumWidth returns how many adjacent columns a thread sums: four if that occupies every lane of a
+// warp, else one.
 func sumWidth(v schedule.View) int {
 	if v.Cols >= 4*32 && (v.Cols|v.M.Cols|v.Col)%4 == 0 {
 		return 4
@@ -17,20 +17,20 @@ func sumWidth(v schedule.View) int {
 	return 1
 }
 
-// SumBlocks is the number of blocks across the columns of v, 32 threads each.
+// SumBlocks returns the number of blocks across the columns of v, at 32 threads each.
 func SumBlocks(v schedule.View) int { return ints.CeilDiv(v.Cols, 32*sumWidth(v)) }
 
-// sumsTogether is how many blocks of a width a multiprocessor is to have at a time.
+// sumsTogether is how many blocks, by sumWidth, should run on a multiprocessor at the same time.
 var sumsTogether = map[int]int{1: 7, 4: 4}
 
-// SumParts is the number of parts that the rows of op are cut into: enough for all
-// multiprocessors, with at least 128 rows each.
+// SumParts returns the number of parts that the rows of op are divided into: enough for all
+// multiprocessors, but with at least 128 rows each.
 func SumParts(op schedule.SumRows, p driver.Properties) int {
 	return max(1, min(sumsTogether[sumWidth(op.A)]*p.SMs/SumBlocks(op.A), op.A.Rows/128))
 }
 
-// SumRows adds up rows, in parts by way of scratch memory where that pays. It leaves the sums
-// in copy, too, unless that is 0.
+// SumRows adds up rows, if it pays in parts, whose sums go through scratch memory. Unless copy is
+// 0, it also writes the sums there.
 func SumRows(t *launch.Target, op schedule.SumRows, scratch, copy driver.Pointer) []launch.Command {
 	if SumParts(op, t.Properties) == 1 {
 		return []launch.Command{sum{
@@ -42,9 +42,8 @@ func SumRows(t *launch.Target, op schedule.SumRows, scratch, copy driver.Pointer
 	return []launch.Command{PartSums(t, op, scratch, 0, ""), SumOfParts(t, op, scratch, copy)}
 }
 
-// PartSums writes the sums of parts of the rows to memory; SumOfParts adds those up.
-// Where scales, the text that knows of an absmax cache, is not empty, the largest
-// values are left there.
+// PartSums writes the sums of parts of the rows to memory; SumOfParts adds those up. If scales, the
+// kernel text for absmax caches, is not empty, it also writes the largest values to absmax.
 func PartSums(t *launch.Target, op schedule.SumRows, to, absmax driver.Pointer, scales string) launch.Command {
 	return sum{
 		from: t.At(op.A), fromElement: t.Element(op.A), fromStride: op.A.M.Cols,
@@ -53,7 +52,8 @@ func PartSums(t *launch.Target, op schedule.SumRows, to, absmax driver.Pointer, 
 	}.command(t)
 }
 
-// SumOfParts adds up what PartSums has left, and leaves it in copy, too, unless that is 0.
+// SumOfParts adds up the sums that PartSums wrote. Unless copy is 0, it also writes the result
+// there.
 func SumOfParts(t *launch.Target, op schedule.SumRows, from, copy driver.Pointer) launch.Command {
 	return sum{
 		from: from, fromElement: driver.Single, fromStride: op.A.Cols,
@@ -69,8 +69,8 @@ type sum struct {
 	fromStride, toStride     int
 	width, rows, cols, parts int
 	accumulate               bool
-	copy                     driver.Pointer // where the sums go, too; 0: nowhere
-	absmax                   driver.Pointer // for the largest values, where there are scales
+	copy                     driver.Pointer // where the sums are also written; 0: nowhere
+	absmax                   driver.Pointer // for the largest values, if scales is not empty
 	scales                   string
 }
 

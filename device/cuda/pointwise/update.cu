@@ -1,9 +1,9 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/update.cuh"
 #endif
-// A segment is count elements in a row, of a parameter and of what belongs to it. Blocks from
-// first on change it, each a chunk. The largest element is kept in an absmax cache (scales.cu), so many
-// times TAIL bytes into the program's memory, unless that is 0.
+// A segment is count contiguous elements of a parameter and of its copy, gradient and moments.
+// Blocks from first on change it, one chunk each. Unless tail is 0, the largest element goes to an
+// absmax cache (scales.cu), tail·TAIL bytes into the program's memory.
 struct segment {
   PARAM* param;
   COPY* copy;
@@ -15,9 +15,9 @@ struct segment {
 };
 struct segments { segment of[SEGMENTS]; };
 
-// change: Update.Step of package schedule for N elements from place i on. There are MOMENTS of
-// them; two make it Adam. With COPIES set, copy becomes what the parameter is. With LARGEST set,
-// largest becomes that of its own and of these elements.
+// change: Update.Step of package schedule for N elements from place i on. MOMENTS is their number;
+// two make it Adam. With COPIES, copy receives the new parameter. With LARGEST, largest also covers
+// these elements.
 template <int N>
 __device__ __forceinline__ void change(float& largest, const segment& s, long long i, float scale, float rate, float root, float beta1, float beta2, float epsilon) {
   float w[N], step[N];
@@ -59,7 +59,7 @@ __device__ __forceinline__ void change(float& largest, const segment& s, long lo
 #endif
 }
 
-// update changes all segments. V elements are changed at once.
+// update changes all segments, V elements at once.
 extern "C" __global__ void __launch_bounds__(256) update(int n, int chunk, char* memory, const RATES* rates, const SQUARES* squares, int parts, float beta1, float beta2, float epsilon, const __grid_constant__ segments all) {
   begin_next();
   wait_previous();

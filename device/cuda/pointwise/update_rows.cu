@@ -1,8 +1,8 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/update_rows.cuh"
 #endif
-// update_rows: SGD of those rows of a table that a column of numbers names, each once: by the block
-// of the first number that names it. V elements are changed at once.
+// update_rows: SGD for those rows of a table that a column of numbers names. The block of the first
+// number that names a row changes it, once. V elements are changed at once.
 extern "C" __global__ void __launch_bounds__(256)
 update_rows(int rows, int cols, PARAM* param, int ldparam, const GRAD* grad, int ldgrad, const INDEX* index, int ldindex, const RATES* rates, const SQUARES* squares, int parts) {
   __shared__ int before;

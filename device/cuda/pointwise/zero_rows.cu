@@ -1,8 +1,8 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
 #include "sample/zero_rows.cuh"
 #endif
-// zero_rows: zeroes the rows of a table that are noted, each by a block. V elements are written at once.
-// What is noted is what the scatter of the run before left, or anything ahead of the first run.
+// zero_rows zeroes the noted rows of a table, a block each, V elements at once. The notes are those
+// of the previous run's scatter; before the first run they may be anything.
 extern "C" __global__ void __launch_bounds__(256) zero_rows(int rows, int cols, float* table, int ldtable, const int* noted) {
   begin_next();
   wait_previous();
