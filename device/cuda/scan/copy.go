@@ -12,31 +12,31 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// How tiles of teams come to shared memory: by the GPU's copy engine, where rows of memory begin at
-// multiples of 16 bytes, or by the threads of a warp.
+// How tiles of teams get to shared memory: by the GPU's copy engine if rows are aligned to 16
+// bytes, otherwise by the threads of a warp.
 
-// A contiguous is what is copied of a tile as one: loads side by side that are whole rows of a matrix, one
-// stretch of memory, or a load's columns, in boxes.
+// A contiguous is a piece of a tile that is copied at once. It is either loads side by side that
+// form whole rows of a matrix, in one stretch of memory, or the columns of one load, in boxes.
 type contiguous struct {
 	group  *codegen.Group
-	column int // of a load that is not whole
+	column int // the load's column; 0 if whole
 	whole  bool
-	at     int // in a tile's memory
+	at     int // offset in a tile's shared memory
 	pitch  int // bytes from row to row
-	shift  int // of the first step's row
-	more   int // rows besides those of the steps
+	shift  int // from a step's number to its row
+	more   int // rows beyond those of the steps
 	boxes  int
 	each   int  // rows of a box
-	period int  // steps of a row of the tensor, if any row of memory may begin anywhere (deal.go); else 0
-	apart  int  // bytes from the boxes of a step to those of the next one, within a period
-	lead   int  // steps from where the tensor begins to the first one
-	lane   int  // elements from a sequence to the next, where a chain has several; else 0
-	joint  bool // all loads of the group are in one, though rows are not whole
-	skewed bool // rows of a box may begin behind a multiple of 16 bytes
+	period int  // steps per row of the tensor, for unaligned rows (deal.go); else 0
+	apart  int  // bytes from a step's boxes to the next step's, within a period
+	lead   int  // steps from the beginning of the tensor to the first step
+	lane   int  // elements from one sequence of a chain to the next; 0: one sequence
+	joint  bool // one box has all loads of the group, though rows are not whole
+	skewed bool // what is wanted of a box's row may begin after a multiple of 16 bytes
 }
 
-// boxed reports whether the copy engine can copy tiles; those of several sequences have their
-// lanes in one of them, or in whole ones.
+// boxed reports whether the copy engine can copy tiles. A tile of several sequences needs its lanes
+// to lie within one sequence or to be whole sequences.
 func boxed(s *geometry, p driver.Properties) bool {
 	wide := s.lanes * s.width
 	if p.Capability < 90 || s.width < 4 || s.Batch() > 1 && s.Hidden()%wide != 0 && wide%s.Hidden() != 0 {
@@ -53,10 +53,11 @@ func boxed(s *geometry, p driver.Properties) bool {
 	return true
 }
 
-// rows are the steps of a tile.
+// rows returns the number of steps of a tile.
 func (s *geometry) rows() int { return s.threads / s.lanes * s.chunk }
 
-// pieces are those of a tile, of is the piece that each load is in, and bytes are those of all.
+// pieces returns the pieces of a tile, the piece that contains each load, and the bytes of all
+// pieces.
 func (s *geometry) pieces() (all []contiguous, of []int, bytes int) {
 	wide := s.lanes * s.width
 	for _, l := range s.loads {
@@ -84,7 +85,7 @@ func (s *geometry) pieces() (all []contiguous, of []int, bytes int) {
 			p.column, p.pitch = 0, g.View.M.Cols*size
 		} else if s.sole() {
 			p.boxes, p.each = s.parts(), s.rows()/s.parts()
-		} else if s.engine { // each box at a multiple of 128 bytes
+		} else if s.engine { // each box begins at a multiple of 128 bytes
 			aligned := max(1, 128/p.pitch)
 			for p.each = aligned * ints.CeilDiv(p.each, aligned); p.each > maxBox; p.each = aligned * ints.CeilDiv(s.rows()+l.more, aligned*p.boxes) {
 				p.boxes++
@@ -100,8 +101,8 @@ func (s *geometry) pieces() (all []contiguous, of []int, bytes int) {
 // maxBox is the most rows of a box.
 const maxBox = 256
 
-// areas are where a tile's loads and, if it keeps its place, the kept values are that it was
-// loaded for or that were computed, and the bytes of all.
+// areas returns where a tile's loads are in shared memory, and the bytes of all. If a composed tile
+// keeps its place, keep says where the values are that its steps will need.
 func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 	loads, keep = map[cell.Ref]slot{}, map[int]slot{}
 	all, of, bytes := s.pieces()
@@ -151,7 +152,7 @@ func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes in
 	return loads, keep, bytes
 }
 
-// tensors are the matrices that boxes are of.
+// tensors returns the tensors whose boxes the copy engine reads.
 func tensors(s *geometry, b *launch.Target) []*driver.Tensor {
 	var tensors []*driver.Tensor
 	wide := s.lanes * s.width
@@ -187,7 +188,7 @@ func tensors(s *geometry, b *launch.Target) []*driver.Tensor {
 	return tensors
 }
 
-// tensorParams are the parameters of tensors.
+// tensorParams declares the tensors as parameters.
 func (s *writer) tensorParams() string {
 	text := ""
 	all, _, _ := s.pieces()
@@ -202,8 +203,8 @@ func (s *writer) tensorParams() string {
 	return text
 }
 
-// under tells how many rows of a tile lie ahead of the first one in memory, where the last tile of a backward
-// pass ends. The engine copies from there, and threads without steps read what is there.
+// under spells how many rows of a backward pass's last tile lie before the first row in memory. The
+// engine copies from the first row on, and threads without steps read rows that exist.
 func (s *writer) under() string {
 	switch {
 	case s.backward && s.engine:
@@ -215,12 +216,12 @@ func (s *writer) under() string {
 	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n" + skewsOf(s, backwardLow("t"))
 }
 
-// backwardLow is the first row in memory of a tile of a backward pass.
+// backwardLow spells the first row in memory of a tile of a backward pass.
 func backwardLow(tile string) string {
 	return fmt.Sprintf("max(0, steps - (%s.time + 1) * (DEEP * K))", tile)
 }
 
-// fetch begins to copy the tile of a turn, or a part of it.
+// fetch spells the start of the copies of a turn's tile, or of a part of it.
 func (s *writer) fetch(b *strings.Builder) {
 	if !s.engine {
 		b.WriteString(`      unsigned char* const to = memory + slot * BUFFER;
@@ -230,7 +231,7 @@ func (s *writer) fetch(b *strings.Builder) {
 `)
 		s.copies(b, "who")
 		b.WriteString("        }\n      }\n")
-		if slices.ContainsFunc(s.loads, func(l load) bool { return s.bytes(l) == 2 }) { // a copy like any other, which arrive_async knows nothing of
+		if slices.ContainsFunc(s.loads, func(l load) bool { return s.bytes(l) == 2 }) { // 2 bytes are copied synchronously, so arrive_async does not cover them
 			b.WriteString("      end_async();\n      wait_async<0>();\n      bar_arrive(full + 8 * slot);\n")
 		} else {
 			b.WriteString("      arrive_async(full + 8 * slot);\n")

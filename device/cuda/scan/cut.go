@@ -11,22 +11,23 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// How rows that begin anywhere are written. A sector of memory has 32 bytes, and a line has four. Where a chain ends
-// within a sector, blocks of two chains write parts of it, at different times. There are two remedies, each a knob:
+// How unaligned rows are written. A sector of memory has 32 bytes, and a line has four sectors. If
+// a chain ends within a sector, blocks of two chains write parts of it at different times, which is
+// slow. There are two remedies, each a knob:
 //
-//   - scanlanes: chains of more channels, which end less often;
-//   - scancut: chains end where a sector begins, or a line, at a channel of its own in each row. The last channels of a
-//     chain are the next chain's first ones, too: both compute them, and at each row one writes them. Where a chain has all
-//     channels, what the copy engine writes begins and ends so.
+//	- scanlanes: chains of more channels, which have fewer ends;
+//	- scancut: chains end at the beginning of a sector or a line, at a different channel in each row. The last
+//	  channels of a chain are also the first channels of the next chain. Both chains compute them, and one
+//	  writes each row. If a chain has all channels, the stretches that the copy engine writes end so.
 
-// asked is what knobs ask for.
+// asked holds the settings of the knobs.
 type asked struct {
-	wide   int // most channels of a chain, for blocks that draw tiles; 0: engineLanes
-	sector int // bytes, at whose multiples in memory chains end; anywhere: none; 0: as is fastest
-	small  int // of the measures of small.go, all up to this one
+	wide   int // most channels of a chain, if blocks draw tiles; 0: engineLanes
+	sector int // chains end at multiples of so many bytes in memory; anywhere: at any channel; 0: chosen
+	small  int // use the measures of small.go up to this one
 }
 
-// sectorBytes are those of a sector of memory. At multiples of anywhere, chains end with any channel.
+// sectorBytes is the size of a sector of memory. For sector = anywhere, chains end at any channel.
 const (
 	sectorBytes = 32
 	anywhere    = 16
@@ -36,16 +37,16 @@ func ask(k knob.Params) asked {
 	return asked{wide: k["scanlanes"], sector: k["scancut"], small: k["scansmall"]}
 }
 
-// rowKnobs are the knobs.
+// rowKnobs returns the knobs for unaligned rows and small scans.
 func rowKnobs() []knob.Knob {
 	return []knob.Knob{
-		{Name: "scanlanes", Doc: "most channels of a chain of a scan's tiles, where rows begin anywhere: 32, 64 or 128; 256: by a team; 512: all, in tiles of whole rows; 0: as is fastest", Values: []int{0}, Max: rowsAsked},
-		{Name: "scancut", Doc: "chains of a scan end at multiples of so many bytes, where rows begin anywhere: 32, 64 or 128; 16: with any channel; 0: 32 if large and in training", Values: []int{0}, Max: scanLine},
-		{Name: "scansmall", Doc: "of a small scan; 1: the next kernel begins early; 2: a chain is one tile, too, where it fits", Values: []int{0}, Max: smallSole},
+		{Name: "scanlanes", Doc: "scans of unaligned rows: most channels of a chain, 32, 64 or 128; 256: the same, by a team; 512: all channels, by a team whose tiles are whole rows; 0: chosen", Values: []int{0}, Max: rowsAsked},
+		{Name: "scancut", Doc: "scans of unaligned rows: chains end at multiples of so many bytes, 32, 64 or 128; 16: at any channel; 0: 32 for large scans in training", Values: []int{0}, Max: scanLine},
+		{Name: "scansmall", Doc: "small scans: 1: the next kernel begins early; 2: also, each chain is one tile if it fits", Values: []int{0}, Max: smallSole},
 	}
 }
 
-// lanesAsked are the most lanes of chained tiles.
+// lanesAsked returns the most lanes of chained tiles.
 func lanesAsked(a asked) int {
 	if a.wide == 0 {
 		return engineLanes
@@ -53,20 +54,24 @@ func lanesAsked(a asked) int {
 	return min(a.wide, 4*engineLanes)
 }
 
-// large reports whether the scan moves more than stays in the L2 cache. Smaller ones take narrow chains, which are more.
+// large reports whether the scan moves more than the L2 cache keeps. Smaller scans use narrow, and
+// so more, chains.
 func large(s *Scan, p driver.Properties) bool {
 	return float64(s.moved()/s.width)*float64(s.Steps)*float64(s.Batch())*float64(s.Hidden()) >= float64(p.L2)/2
 }
 
-// single reports whether all that is written is in single precision: an end within a sector takes 7 channels more.
+// single reports whether all results are in single precision: to end at a sector takes at most 7
+// more channels then.
 func single(s *Scan) bool {
 	return !slices.ContainsFunc(s.groups, func(g codegen.Group) bool { return g.Written && g.Element != driver.Single })
 }
 
-// dealtWide is the scan with channels dealt out to chains for blocks that draw tiles. By an H100's times, chains of 128
-// channels are fastest: 92 to 94 % of a copy in inference and backward where those of 32 reach 66 to 80. What is kept for
-// a gradient is written fastest by whole sectors, too, where chains are many. Where they are few, and rows of three warps,
-// chains of 64 are faster: 17 × 147 × 5,003 reaches 74, 65 and 81 % of a copy where it reached 60, 61 and 63 (gilr).
+// dealtWide returns the scan with channels dealt out to chains (deal.go), for blocks that draw
+// tiles. On an H100, chains of 128 channels are fastest: inference and backward reach 92 to 94 % of
+// a copy's rate, and chains of 32 reach 66 to 80. Values kept for a gradient are also written
+// fastest by whole sectors, if chains are many. With few chains and rows of three warps, chains of
+// 64 are faster: 17 × 147 × 5,003 (gilr) reaches 74, 65 and 81 % of a copy instead of 60, 61 and
+// 63.
 func dealtWide(s *Scan, p driver.Properties) (best Scan, ok bool) {
 	if s.wide != 0 || !large(s, p) {
 		return dealtTo(s, p, lanesAsked(s.asked))
@@ -89,16 +94,17 @@ func dealtWide(s *Scan, p driver.Properties) (best Scan, ok bool) {
 	return dealtTo(s, p, engineLanes)
 }
 
-// cutTeam is the scan with chains that end at sectors, for a team. Passes that write much are 2 to 14 points nearer to a
-// copy with that, by an H100's times, but those of fewer channels than two chains', and those that store 16 bits, lose as much.
+// cutTeam returns the scan with chains that end at sectors, for a team. On an H100, passes that
+// write much then come 2 to 14 points nearer to a copy's rate. Those with fewer channels than two
+// chains, and those that store 16 bits, lose as much.
 func cutTeam(s *Scan, p driver.Properties) (t Scan, ok bool) {
 	t = *s
 	t.sector = sectorBytes
 	return t, s.sector == 0 && !s.inference() && s.Hidden() > 2*engineLanes && single(s) && large(s, p)
 }
 
-// overlap is how many channels a chain has besides its own, so that it can end at multiples of the bytes that are asked for.
-// It is 0 where so few lanes have no room for those.
+// overlap returns how many channels a chain of so many lanes shares with the next one, so that it
+// can end at the multiples of bytes that are asked for. It is 0 if the lanes have no room for them.
 func overlap(s *geometry, lanes int) (over int) {
 	if s.sector <= anywhere || inPlace(s) {
 		return 0
@@ -114,7 +120,8 @@ func overlap(s *geometry, lanes int) (over int) {
 	return over
 }
 
-// inPlace reports whether a matrix is read and written step by step: then nobody may read what another chain writes.
+// inPlace reports whether a matrix is both read and written: then no chain may read what another
+// writes.
 func inPlace(s *geometry) bool {
 	return slices.ContainsFunc(s.loads, func(l load) bool {
 		m := s.holderOf(l).View.M
@@ -127,7 +134,7 @@ func inPlace(s *geometry) bool {
 	})
 }
 
-// decline is why s does not do what knobs ask for, nil if it does.
+// decline returns why s cannot do what knobs ask for; nil: it can.
 func decline(s *Scan, k knob.Params) error {
 	reject := func(name, format string, args ...any) error {
 		return fmt.Errorf("cuda: %s=%d: %w: %s", name, k[name], schedule.ErrKnob, fmt.Sprintf(format, args...))
@@ -140,11 +147,11 @@ func decline(s *Scan, k knob.Params) error {
 	}
 	for _, name := range []string{"scanlanes", "scancut"} {
 		if k[name] != 0 && s.units == 0 {
-			return reject(name, "it is for scans whose rows begin anywhere, on a GPU of compute capability 9.0 or later")
+			return reject(name, "it is for scans whose rows are not aligned to 16 bytes, on a GPU of compute capability 9.0 or later")
 		}
 	}
 	if k["scanlanes"] == rowsAsked && !walked(&s.geometry) {
-		return reject("scanlanes", "it is for 33 to %d channels of all sequences that the copy engine brings in one stretch", rowsAsked)
+		return reject("scanlanes", "it is for 33 to %d channels in all sequences together, of matrices that are read as a whole", rowsAsked)
 	}
 	if k["scanlanes"] == splitAsked && !walked(&s.geometry) {
 		return reject("scanlanes", "it is for sequences of more than %d channels, and fewer chains than multiprocessors", splitAsked)
@@ -154,17 +161,17 @@ func decline(s *Scan, k knob.Params) error {
 	}
 	if k["scancut"] > anywhere && s.over == 0 {
 		switch most := lanesAsked(s.asked); {
-		case s.members > 0 && s.chains == 1: // stretches that leave by the copy engine begin at such multiples
+		case s.members > 0 && s.chains == 1: // the stretches that the copy engine writes begin at such multiples
 			if s.staged() == 0 {
-				return reject("scancut", "rows of the chain are longer than a line")
+				return reject("scancut", "rows of the chain are longer than a line of memory")
 			}
 			return nil
 		case inPlace(&s.geometry):
-			return reject("scancut", "the scan writes where it reads")
+			return reject("scancut", "the scan overwrites what it reads")
 		case s.units == s.Hidden():
 			return reject("scancut", "a chain has all channels of its sequences")
 		default:
-			return reject("scancut", "chains of %d channels have no room for such an end", most)
+			return reject("scancut", "chains of %d channels have no room for the channels that this would share", most)
 		}
 	}
 	if k["scansmall"] == smallSole && (s.members > 0 || s.tiles > 1) {
@@ -173,7 +180,7 @@ func decline(s *Scan, k knob.Params) error {
 	return nil
 }
 
-// ownText is a condition for writing r, besides that there is a step.
+// ownText spells when a thread writes r, besides having a step.
 func ownText(s *writer, r cell.Ref) string {
 	if s.over == 0 {
 		return ""
@@ -181,8 +188,8 @@ func ownText(s *writer, r cell.Ref) string {
 	return fmt.Sprintf(" && owns<%d>(to_%v, g.x(), t.u)", s.sector/s.element(argument(r)).Bytes(), r)
 }
 
-// takenText has a backward pass say that a thread has read the gradients of the last states of channels that are the
-// next chain's. That chain leaves those of the first states in their place.
+// takenText spells that a thread of a backward pass has read the last states' gradients of channels
+// that the next chain also has. That chain overwrites them with the first states' gradients.
 func takenText(s *writer, chain, run string) string {
 	if s.over == 0 || !s.backward {
 		return ""
@@ -190,7 +197,7 @@ func takenText(s *writer, chain, run string) string {
 	return fmt.Sprintf("        if (g.x() >= UNITS) take(g.taken(%s, g.x()), %s);\n", chain, run)
 }
 
-// untakenText has a thread that is to leave gradients there wait for that.
+// untakenText spells the wait for that before a thread overwrites them.
 func untakenText(s *writer) string {
 	if s.over == 0 || !s.backward {
 		return ""

@@ -10,15 +10,18 @@ import (
 	"rnnbench/device/cuda/ints"
 )
 
-// The copy engine reads boxes of a tensor. A tensor begins at a multiple of 16 bytes, and so does each of its rows, and
-// each box. Rows of a matrix may begin anywhere. Rows some steps apart begin at the same place of 16 bytes, so the engine
-// takes so many steps as one row of a tensor. A tile is as many boxes: of every step whose number leaves the same
-// remainder. A box begins at the multiple of 16 bytes ahead of what is wanted.
+// The copy engine reads boxes of a tensor. A tensor must begin at a multiple of 16 bytes, and so
+// must each of its rows and each box. Unaligned rows of a matrix begin anywhere. But rows period
+// steps apart begin at the same offset modulo 16 bytes, so period steps together form one row of
+// the tensor. A tile is read as period boxes: each has the steps of one remainder modulo the
+// period. A box begins at the last multiple of 16 bytes before the wanted elements.
 
-// engineLanes is the number of channels that such a tile has side by side: a line of memory in single precision.
+// engineLanes is the number of channels side by side in such a tile: a line of memory in single
+// precision.
 const engineLanes = scanLine / 4
 
-// repeats is the number of steps after which rows of g begin at the same place of 16 bytes again.
+// repeats returns the period of g: the steps after which rows begin at the same offset modulo 16
+// bytes again.
 func (s *operands) repeats(g *codegen.Group) int {
 	bytes, n := s.Batch()*g.View.M.Cols*g.Element.Bytes(), 1
 	for ; n*bytes%16 != 0; n *= 2 {
@@ -26,8 +29,8 @@ func (s *operands) repeats(g *codegen.Group) int {
 	return n
 }
 
-// lead is how many steps ahead of the first one of g its tensor begins: at a multiple of 16 bytes, where g begins at any
-// step of its matrix. It reports whether there is such a step.
+// lead returns how many steps before g's first one its tensor begins, at a multiple of 16 bytes. ok
+// reports whether g begins with a whole step of its matrix, which this needs.
 func lead(s *operands, g *codegen.Group) (steps int, ok bool) {
 	steps = g.View.Row / s.Batch() % s.repeats(g)
 	return steps, g.View.Row%s.Batch() == 0
@@ -36,8 +39,8 @@ func lead(s *operands, g *codegen.Group) (steps int, ok bool) {
 // aligned reports whether the first row of g begins at a multiple of 16 bytes.
 func aligned(g *codegen.Group) bool { return g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0 }
 
-// dealOut gives each chain channels of one sequence, or all channels of several sequences, so that few boxes
-// hold what it reads of a step. It has at most so many lanes.
+// dealOut gives each chain either some channels of one sequence or all channels of several
+// sequences, so that few boxes hold what it reads of a step. A chain has at most so many lanes.
 func dealOut(s *geometry, lanes int) {
 	if n := s.Hidden(); n > lanes {
 		s.over = overlap(s, lanes)
@@ -49,7 +52,7 @@ func dealOut(s *geometry, lanes int) {
 		if s.units, s.seqs = most, 1; n%8 != 0 || s.over > 0 {
 			s.units = ints.CeilDiv(n, sides)
 		}
-		if n%4 == 0 { // as few pieces as can be begin behind a multiple of 16 bytes
+		if n%4 == 0 { // so that more pieces begin at multiples of 16 bytes
 			s.units = ints.RoundUp(s.units, 4)
 		}
 		s.lanes, s.chains = lanesFor(s.units+s.over), s.Batch()*sides
@@ -60,7 +63,8 @@ func dealOut(s *geometry, lanes int) {
 	s.lanes = lanesFor(s.seqs * s.units)
 }
 
-// lanesFor is the fewest lanes for so many channels: warps share no row, and up to two warps a row has a power of two.
+// lanesFor returns the fewest lanes for so many channels. Warps share no row; a row of up to two
+// warps has a power of two.
 func lanesFor(channels int) int {
 	if n := ints.PowerOfTwo(channels); n <= 64 {
 		return n
@@ -68,7 +72,8 @@ func lanesFor(channels int) int {
 	return ints.RoundUp(channels, 32)
 }
 
-// dealtTo is the scan with channels dealt out to chains. It reports whether the copy engine can bring such tiles.
+// dealtTo returns the scan with channels dealt out to chains. ok reports whether the copy engine
+// can copy its tiles.
 func dealtTo(s *Scan, p driver.Properties, lanes int) (d Scan, ok bool) {
 	d = *s
 	d.width, d.engine = 1, true
@@ -85,16 +90,17 @@ func dealtTo(s *Scan, p driver.Properties, lanes int) (d Scan, ok bool) {
 	return d, true
 }
 
-// maxColumns is the most columns of a tensor: beyond it, some would have no number.
+// maxColumns is the most columns of a tensor, so that coordinates fit their type.
 const maxColumns = 1 << 30
 
-// holderOf is the group that a load is in.
+// holderOf returns the group of a load.
 func (s *operands) holderOf(l load) *codegen.Group {
 	return &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
 }
 
-// joint reports whether one box has all that is read of g: where a chain has several sequences or, of one, all channels,
-// so that columns side by side are one piece of a row.
+// joint reports whether one box has all that a chain reads of g. That is so if the chain has
+// several sequences. It is also so if the chain has all channels of one sequence, and the columns
+// form one piece of a row.
 func joint(s *geometry, g *codegen.Group) bool {
 	first, last := s.columns(g)
 	n, columns := s.Hidden(), 0
@@ -106,8 +112,8 @@ func joint(s *geometry, g *codegen.Group) bool {
 	return s.seqs > 1 || s.units == n && columns > 1 && columns == last-first+1 && columns*n+16/g.Element.Bytes() <= maxBox
 }
 
-// spanOf is the number of elements that a box of g has of a step: a chain's channels or, where boxes are joint, all from
-// the first column that is read to the last.
+// spanOf returns the number of elements per step of a box of g. These are the chain's channels or,
+// if joint, all from the first column that is read to the last.
 func spanOf(s *geometry, g *codegen.Group) int {
 	first, last := s.columns(g)
 	n, each := s.units+s.over, 16/g.Element.Bytes()
@@ -120,15 +126,15 @@ func spanOf(s *geometry, g *codegen.Group) int {
 	return ints.RoundUp(n, each)
 }
 
-// skewed reports whether what a chain has of a step may begin behind a multiple of 16 bytes.
+// skewed reports whether a chain's elements of a step may begin after a multiple of 16 bytes.
 func skewed(s *geometry, g *codegen.Group) bool {
 	return (g.View.M.Cols|g.View.Col|s.Hidden()|s.units)%(16/g.Element.Bytes()) != 0
 }
 
-// elements are those of 16 bytes.
+// elements returns the number of elements in 16 bytes.
 func (p *contiguous) elements() int { return 16 / p.group.Element.Bytes() }
 
-// columns are the first column of g that is read, and the last.
+// columns returns the first and last columns of g that are read.
 func (s *operands) columns(g *codegen.Group) (first, last int) {
 	first = g.View.M.Cols
 	for _, l := range s.loads {
@@ -139,7 +145,8 @@ func (s *operands) columns(g *codegen.Group) (first, last int) {
 	return first, last
 }
 
-// slackOf is how many bytes behind a matrix the engine may read: in the last row of a tensor, or to the next multiple of 16.
+// slackOf returns how many bytes the engine may read beyond a matrix: to the end of the tensor's
+// last row, or to the next multiple of 16.
 func slackOf(s *geometry) (bytes int64) {
 	if s.units == 0 {
 		return 0
@@ -151,7 +158,7 @@ func slackOf(s *geometry) (bytes int64) {
 	return bytes
 }
 
-// periodic are the sizes of the tensor of a piece whose rows are period steps, for boxes of so many rows.
+// periodic describes the tensor of a piece with period steps per row, for boxes of so many rows.
 func periodic(s *geometry, p *contiguous, at driver.Pointer, rows int) *driver.Tensor {
 	size, long := p.group.Element.Bytes(), p.period*s.Batch()*p.group.View.M.Cols
 	return &driver.Tensor{
@@ -162,7 +169,8 @@ func periodic(s *geometry, p *contiguous, at driver.Pointer, rows int) *driver.T
 	}
 }
 
-// place lays a piece out in shared memory, and returns its bytes: in one stretch if a chain has all that is in a row.
+// place lays out a piece in shared memory and returns its bytes. stretch: a chain has all that is
+// in a row, so the piece is one stretch of memory.
 func (s *geometry) place(p *contiguous, stretch bool) int {
 	size, ld := p.group.Element.Bytes(), p.group.View.M.Cols
 	p.lead, _ = lead(&s.operands, p.group)
@@ -180,7 +188,7 @@ func (s *geometry) place(p *contiguous, stretch bool) int {
 	return s.lines(p)
 }
 
-// lines lays out a piece in periodic boxes, and returns its bytes.
+// lines lays out a piece in periodic boxes and returns its bytes.
 func (s *geometry) lines(p *contiguous) int {
 	p.period = s.repeats(p.group)
 	rows := s.rows() + p.more
@@ -209,7 +217,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// tailRowsOf are the rows of a part's box in tiles of the last turn.
+// tailRowsOf returns the rows of a part's box in tiles of the last turn.
 func tailRowsOf(s *geometry, p *contiguous) int {
 	lines := s.threads / s.lanes * s.tail / s.parts()
 	if p.period > 0 {
@@ -218,8 +226,9 @@ func tailRowsOf(s *geometry, p *contiguous) int {
 	return lines
 }
 
-// linePlace is step i's element of a slot whose rows are in boxes. Steps whose numbers leave the same remainder are in
-// the same box, one row after the other: where the first one of each box is, a thread finds out once for all steps.
+// linePlace spells the address of step i's element in a slot that consists of boxes. Steps with the
+// same remainder modulo the period lie in the same box, one row after another. So a thread finds
+// the first row in each box once for all steps.
 func linePlace(s *writer, p slot, from, who string) string {
 	each, size := "t.each", p.element.Bytes()
 	if s.members == 0 {
@@ -255,10 +264,10 @@ func linePlace(s *writer, p slot, from, who string) string {
 	return fmt.Sprintf("(%v*)(%s + line%s[i %% %d] + %s)", p.element, from, name, p.period, next)
 }
 
-// bytesDealt adds up the bytes of piece i of a tile or, without groups, of a part of one.
+// bytesDealt spells the bytes of piece i of a tile, or of a part of one without groups.
 func bytesDealt(s *writer, b *strings.Builder, i int, p *contiguous) string {
 	switch {
-	case p.whole && s.sole(): // a part ends, and the next begins, with 16 bytes that both have
+	case p.whole && s.sole(): // neighbouring parts share the 16 bytes where they meet
 		fmt.Fprintf(b, "      const int lines%[1]d = max(0, min(lines, steps - low)), skip%[1]d = part * lines * %[2]d / 16 * 16;\n", i, p.pitch)
 		fmt.Fprintf(b, "      const int bytes%[1]d = lines%[1]d > 0 ? ((part * lines + lines%[1]d) * %[2]d + 15) / 16 * 16 - skip%[1]d : 0;\n", i, p.pitch)
 		return fmt.Sprintf(" + bytes%d", i)
@@ -275,7 +284,7 @@ func bytesDealt(s *writer, b *strings.Builder, i int, p *contiguous) string {
 	return fmt.Sprintf(" + %d", p.period*p.boxes*p.each*p.pitch)
 }
 
-// copyDealt begins to copy piece i, in one stretch or in periodic boxes.
+// copyDealt spells the copy of piece i, as one stretch or as periodic boxes.
 func copyDealt(s *writer, b *strings.Builder, i int, p *contiguous) {
 	switch name := p.group.Name; {
 	case p.whole && s.sole():
@@ -293,7 +302,7 @@ func copyDealt(s *writer, b *strings.Builder, i int, p *contiguous) {
 	copyLines(s, b, i, p)
 }
 
-// copyLines begins to copy piece i in periodic boxes.
+// copyLines spells the copy of piece i as periodic boxes.
 func copyLines(s *writer, b *strings.Builder, i int, p *contiguous) {
 	box, part := fmt.Sprintf("box%d", i), ""
 	if s.sole() {
@@ -310,7 +319,7 @@ func copyLines(s *writer, b *strings.Builder, i int, p *contiguous) {
 	b.WriteString("      }\n")
 }
 
-// offsetsOf tell how many elements row 0 of a tile's boxes begins behind a multiple of 16 bytes.
+// offsetsOf spells how many elements after a multiple of 16 bytes row 0 of a tile's boxes begins.
 func offsetsOf(s *writer, chain string) string {
 	low := "g.low(t.time)"
 	switch {
@@ -333,7 +342,7 @@ func offsetsOf(s *writer, chain string) string {
 	return fmt.Sprintf("      const int sides = (hidden + UNITS - 1) / UNITS, at_n = %[1]s / sides * SEQS, at_u = %[1]s %% sides * UNITS;\n", chain) + text
 }
 
-// skewsOf tell how many bytes behind their places stretches begin.
+// skewsOf spells how many bytes after a multiple of 16 stretches begin.
 func skewsOf(s *writer, low string) string {
 	text := ""
 	all, _, _ := s.pieces()
@@ -345,7 +354,7 @@ func skewsOf(s *writer, low string) string {
 	return text
 }
 
-// dealingOf tells apart kernels whose channels are dealt out in different ways.
+// dealingOf returns words that distinguish kernels whose channels are dealt out differently.
 func dealingOf(s *geometry) string {
 	if s.units == 0 {
 		return ""

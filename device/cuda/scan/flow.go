@@ -9,17 +9,17 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A flow is one or more programs as a graph: what several of them compute is one
-// value, and values are in an order in which they can be computed.
+// A flow is a graph of one or more programs. What several of them compute is one value. Values are
+// ordered so that each follows its operands.
 type flow struct {
 	values []value
 	known  map[value]int
 }
 
-// A value is a vector that programs read, or an operation on earlier values.
+// A value is a vector that programs read (a leaf), or an operation on earlier values.
 type value struct {
 	leaf bool
-	ref  cell.Ref // of a leaf
+	ref  cell.Ref // the leaf's vector
 	op   cell.Op
 	args [2]int
 }
@@ -35,7 +35,7 @@ func (f *flow) value(v value) int {
 	return len(f.values) - 1
 }
 
-// add computes p and returns the values that its vectors have in the end.
+// add adds the operations of p and returns the final value of each vector.
 func (f *flow) add(p cell.Program) map[cell.Ref]int {
 	now := map[cell.Ref]int{}
 	for _, in := range p {
@@ -56,7 +56,7 @@ func (f *flow) add(p cell.Program) map[cell.Ref]int {
 	return now
 }
 
-// operands are the values that v is computed from.
+// operands returns the values that v is computed from.
 func (f *flow) operands(v int) []int {
 	if f.values[v].leaf {
 		return nil
@@ -64,8 +64,7 @@ func (f *flow) operands(v int) []int {
 	return f.values[v].args[:f.values[v].op.Operands()]
 }
 
-// after reports, per value, whether it depends on a leaf for which the function
-// holds.
+// after reports, per value, whether it depends on a leaf for which the function returns true.
 func (f *flow) after(leaf func(cell.Ref) bool) []bool {
 	out := make([]bool, len(f.values))
 	for i, v := range f.values {
@@ -74,8 +73,8 @@ func (f *flow) after(leaf func(cell.Ref) bool) []bool {
 	return out
 }
 
-// behind reports, per value, whether one of the targets needs it, given those
-// that are there already.
+// behind reports, per value, whether it is needed to compute the targets, given values that are
+// there already.
 func (f *flow) behind(targets []int, there func(int) bool) []bool {
 	need := make([]bool, len(f.values))
 	for _, t := range targets {
@@ -91,9 +90,9 @@ func (f *flow) behind(targets []int, there func(int) bool) []bool {
 	return need
 }
 
-// frontier lists the early values that late ones are computed from, as few as
-// do: one whose operands are listed too, or constant, is computed again, unless
-// that takes an activation. Early targets count as what late ones are computed from.
+// frontier lists the early values from which late ones can be computed, as few as possible. A value
+// is not listed if it can be computed again from listed and constant ones without an activation.
+// Early targets count as needed by late ones.
 func (f *flow) frontier(targets []int, late []bool, constant func(cell.Ref) bool) []int {
 	listed := make([]bool, len(f.values))
 	for _, t := range targets {
@@ -125,7 +124,7 @@ func (f *flow) frontier(targets []int, late []bool, constant func(cell.Ref) bool
 
 func slow(op cell.Op) bool { return op == cell.Sigmoid || op == cell.Tanh }
 
-// name is what a value is called in a kernel.
+// name returns the variable of a value in a kernel.
 func (f *flow) name(v int) string {
 	if f.values[v].leaf {
 		return f.values[v].ref.String()
@@ -133,8 +132,8 @@ func (f *flow) name(v int) string {
 	return fmt.Sprintf("v%d", v)
 }
 
-// text computes the targets from values that are there under their names, activations that
-// do not depend on each other in pairs if it is told so.
+// text spells the computation of the targets from values that are in variables already. paired:
+// independent activations are computed in pairs.
 func (f *flow) text(indent string, targets []int, paired bool, there func(int) bool) string {
 	var b strings.Builder
 	var left []int
@@ -168,7 +167,7 @@ func (f *flow) text(indent string, targets []int, paired bool, there func(int) b
 	return b.String()
 }
 
-// compute computes a value.
+// compute spells the computation of a value.
 func (f *flow) compute(b *strings.Builder, indent string, v int) {
 	var args [2]string
 	for k, a := range f.operands(v) {
@@ -182,7 +181,7 @@ func (f *flow) compute(b *strings.Builder, indent string, v int) {
 	fmt.Fprintf(b, "%sconst float %s = %s;\n", indent, f.name(v), spelled)
 }
 
-// activate computes two activations.
+// activate spells the computation of two activations.
 func (f *flow) activate(b *strings.Builder, indent string, v, w int) {
 	a, c := f.values[v], f.values[w]
 	fmt.Fprintf(b, "%sfloat %s = %s, %s = %s;\n", indent, f.name(v), f.name(a.args[0]), f.name(w), f.name(c.args[0]))

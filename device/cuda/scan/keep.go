@@ -11,14 +11,15 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Where sequences begin anew at some steps, a scan multiplies what it has of the state before a step by a
-// column of ones and zeros: see schedule.Cell. The column has a value for each step and sequence, which threads read
-// as they go: it is no vector of units.
+// If sequences begin anew at some steps (resets), a scan multiplies the state before each step by a
+// column of ones and zeros: see schedule.Cell. The column has one value per step and sequence, for
+// all units, which threads read at each step.
 
-// Values of the column for a step, and for the one after.
+// The column's values for a step and for the next step.
 var keepNow, keepNext = cell.Ref{Kind: cell.Keep, Index: 0}, cell.Ref{Kind: cell.Keep, Index: 1}
 
-// anew is p, a program of a step or one that composes steps, with vectors multiplied by the column.
+// anew returns p, a program of a step or one that composes steps, with states multiplied by the
+// column.
 func anew(p cell.Program, backward bool) cell.Program {
 	var head, out cell.Program
 	now := map[cell.Ref]cell.Ref{}
@@ -54,7 +55,7 @@ func anew(p cell.Program, backward bool) cell.Program {
 	return slices.Concat(head, out)
 }
 
-// programs are those of a step and of what composes steps.
+// programs returns the programs of a step and of composing steps, with resets if there are any.
 func programs(s *schedule.Sequence, step, compose cell.Program, backward bool) (cell.Program, cell.Program) {
 	if s.Keep.Empty() {
 		return step, compose
@@ -62,7 +63,7 @@ func programs(s *schedule.Sequence, step, compose cell.Program, backward bool) (
 	return anew(step, backward), anew(compose, backward)
 }
 
-// keepParams declares the column, and keepArguments is where it is.
+// keepParams declares the column as a parameter; keepArguments returns its address.
 func (s *operands) keepParams() string {
 	if s.Keep.Empty() {
 		return ""
@@ -77,7 +78,7 @@ func (s *operands) keepArguments(t *launch.Target) []uint64 {
 	return t.Arguments([]codegen.Group{{View: s.Keep}})
 }
 
-// keepText reads what a step needs of the column, given the values that are needed.
+// keepText spells the reads of the column that a step needs for the needed values.
 func (s *writer) keepText(b *strings.Builder, needed []bool) {
 	for i, v := range s.flow.values {
 		if !needed[i] || !v.leaf || v.ref.Kind != cell.Keep {

@@ -8,10 +8,9 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// What a block does with a tile: it computes what needs no state, and its steps once it has one.
+// What a block does with a tile: first all that needs no state, and later its steps from a state.
 
-// early computes from what was loaded all that no state is needed for, and
-// composes the steps.
+// early spells the computation of all that needs no state, and the composition of the steps.
 func (s *writer) early(b *strings.Builder) {
 	loads, keep := s.arrivals()
 	d := body{wait: draw, read: map[string]string{}, write: map[string]string{}, outputs: s.written(false), there: func(v int) bool { return s.late[v] }}
@@ -59,14 +58,14 @@ func (s *writer) early(b *strings.Builder) {
 	s.loop(b, d)
 }
 
-// draw gets the tile after the next one, not before this one's inputs have come: so
-// blocks that begin first do not take tiles that others could begin with.
+// draw draws the block's next tile once this tile's inputs have come. So blocks that begin first do
+// not take tiles that other blocks could begin with.
 const draw = "      wait_async<0>();\n      if (threadIdx.x == 0) ticket = g.draw(g.all());\n"
 
-// drawEngine does so where the copy engine brings tiles.
+// drawEngine is the same if the copy engine copies tiles.
 const drawEngine = "      while (!bar_try(full, turn)) pause();\n      if (threadIdx.x == 0) ticket = g.draw(g.all());\n"
 
-// take has a tile that kept its place in registers.
+// take moves a tile that kept its place in shared memory to registers.
 func (s *writer) take(b *strings.Builder) {
 	_, keep, _ := s.areas()
 	d := body{read: map[string]string{}, keep: s.kept(), young: "[0]", targets: s.kept(), there: func(v int) bool { return slices.Contains(s.kept(), v) }}
@@ -76,7 +75,7 @@ func (s *writer) take(b *strings.Builder) {
 	s.loop(b, d)
 }
 
-// steps does the steps from the state that was found, and leaves the last one.
+// steps spells the steps from the state that was found, and the writing of the last state.
 func (s *writer) steps(b *strings.Builder) {
 	d := body{kept: s.kept(), outputs: s.written(true), targets: s.goals(true), there: func(v int) bool {
 		return slices.Contains(s.kept(), v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
@@ -106,7 +105,8 @@ func (s *writer) steps(b *strings.Builder) {
 	s.loop(b, d)
 }
 
-// whoText is the thread whose place in shared memory a thread reads: where some idle, their last neighbour's.
+// whoText spells the number of the thread whose data a thread reads: with idle threads, at most the
+// last one that is not idle.
 func whoText(s *writer) string {
 	if walked(&s.geometry) {
 		return "g.who()"

@@ -6,22 +6,24 @@ import (
 	"rnnbench/device/cuda/driver"
 )
 
-// What a scan is expected to take, in seconds, behind other kernels. The constants were read off one H200's times
-// (docs/notebook/performance.md), the last two shares off an H100's (docs/notebook/scan.md). They stand for 132 multiprocessors; memory's rate is taken to grow with those.
+// The predicted time of a scan after other kernels, in seconds. The constants come from runs on one
+// H200 (docs/notebook/performance.md), and the last two shares from an H100
+// (docs/notebook/scan.md). They hold for 132 multiprocessors; memory's rate is assumed to grow with
+// that number.
 const (
-	tileStart   = 3.0e-6 // of a chained tile: from the start of the kernel to the end of a chain's first tile
-	tileHop     = 0.4e-6 // that a state takes from tile to tile
-	aloneStart  = 4.3e-6 // of a team without groups
-	groupsStart = 6.3e-6 // of a team with groups
-	memoryRate  = 3.9e12 // bytes a second of memory
-	cacheRate   = 6e12   // and of what stays in the L2 cache
-	copiedShare = 0.6    // of memory's rate that threads reach whose copies are of single values,
-	dealtShare  = 0.68   // and scans whose rows begin anywhere,
-	teamShare   = 0.82   // teams of such,
-	wideShare   = 0.92   // and chains of more than engineLanes channels of such
+	tileStart   = 3.0e-6 // chained tiles: from the start of the kernel to the end of a chain's first tile
+	tileHop     = 0.4e-6 // for a state to pass from tile to tile
+	aloneStart  = 4.3e-6 // a team without groups
+	groupsStart = 6.3e-6 // a team with groups
+	memoryRate  = 3.9e12 // bytes a second, for data in memory
+	cacheRate   = 6e12   // bytes a second, for data in the L2 cache
+	copiedShare = 0.6    // share of memory's rate if threads copy single values,
+	dealtShare  = 0.68   // for unaligned rows,
+	teamShare   = 0.82   // for teams with unaligned rows,
+	wideShare   = 0.92   // for unaligned rows in chains of more than engineLanes channels
 )
 
-// secondsOf is what the scan is expected to take.
+// secondsOf predicts the time of the scan.
 func secondsOf(s *Scan, p driver.Properties) float64 {
 	bytes := float64(s.moved()/s.width) * float64(s.Steps) * float64(s.Batch()) * float64(s.Hidden())
 	rate := memoryRate
@@ -44,7 +46,7 @@ func secondsOf(s *Scan, p driver.Properties) float64 {
 		return aloneStart + moving
 	case s.members > 0:
 		return groupsStart + moving
-	case s.carriers > 0: // warps carry states past many tiles at a time
+	case s.carriers > 0: // walkers pass states over many tiles at a time
 		return tileStart + tileHop + moving
 	}
 	return tileStart + math.Max(tileHop*float64(s.tiles-1), moving)

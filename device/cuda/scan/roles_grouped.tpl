@@ -1,6 +1,6 @@
 // The warps of a team's block, with groups: one copies a tile at a time, one composes group
-// aggregates, and the others find exclusive prefixes. The compute threads go on behind
-// this text. team_source.go fills in words in capitals that are not constants.
+// aggregates, and the others find exclusive prefixes. The code of the compute threads follows this
+// text. team_source.go fills in words in capitals that are not constants.
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
 NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* statusMATRICES) {
   DYNAMIC_SHARED(memory);

@@ -1,6 +1,6 @@
-// The blocks of a team whose tiles are whole rows. The first ones walk (walk.cu). In the others one warp
-// copies a tile at a time, and three wait for states. The compute threads go on behind
-// this text. team_source.go fills in words in capitals that are not constants.
+// The blocks of a team whose tiles are whole rows. The first blocks are walkers (walk.cu). In the
+// others, one warp copies a tile at a time, and three wait for states. The code of the compute
+// threads follows this text. team_source.go fills in words in capitals that are not constants.
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
 NAME(int steps, int batch, int hidden, int chains, int tiles, int walkers, int period, word* ticket, word* sums, word* states, unsigned* statusMATRICES) {
   DYNAMIC_SHARED(memory);

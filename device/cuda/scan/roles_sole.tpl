@@ -1,7 +1,7 @@
-// The warps of a team's block, without groups: one copies tiles in parts, and the others
-// share each look-back. The copy of the first tile begins before anything else. Quotients
-// are arguments of the kernel, where they take no register. team_source.go fills in words in
-// capitals that are not constants.
+// The warps of a team's block, without groups: one copies tiles in parts, and the others share each
+// look-back. The copy of the first tile begins before anything else. Quotients are kernel
+// arguments, which take no registers. team_source.go fills in words in capitals that are not
+// constants.
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
 NAME(int steps, int batch, int hidden, int chains, int tiles, int regular, int apart, int period, int times, int over, word* ticket, word* sums, unsigned* statusMATRICES) {
   DYNAMIC_SHARED(memory);

@@ -8,30 +8,34 @@ import (
 	"rnnbench/device/cuda/ints"
 )
 
-// A scan whose rows begin anywhere, of more channels than a line of memory has and fewer than a block has threads, is a
-// team's whose tiles are whole rows (roles_rows.tpl). What all sequences have of some steps is one stretch of memory. One
-// block writes it, so no sector but the first and the last is shared with another block. A thread has a channel, of few
-// threads behind one another in time or of one alone.
+// A scan of unaligned rows may run on a team whose tiles are whole rows (roles_rows.tpl), if it has
+// more channels than a line of memory and fewer than a block's threads. The rows of some steps, of
+// all sequences, are one stretch of memory. One block writes it, so only its first and last sectors
+// are shared with other blocks. Each thread has one channel; few threads, or one alone, share its
+// steps.
 //
-// A look-back would be too much: all tiles are of one chain, and each has hundreds of values. So a few blocks walk
-// (walk.cu): they read what tiles publish in the order of time, and give each tile its prefix.
+// A look-back would cost too much, since all tiles belong to one chain and each has hundreds of
+// values. So a few blocks are walkers (walk.cu). They read the tiles' aggregates in the order of
+// time, and give each tile its prefix.
 //
-// More channels may be split into chains of one sequence's, which end at sectors where a pass writes much.
+// More channels may be split into chains of one sequence. They end at sectors if a pass writes
+// much.
 const (
-	rowsAsked   = 512     // channels of such a team at most, and the knob's value for it
-	splitAsked  = 256     // the same, of a chain where there are several
-	rowRound    = 128     // threads that change their number of registers together
+	rowsAsked   = 512     // most channels of such a team, and the knob's value for it
+	splitAsked  = 256     // most channels of a chain if there are several, and the knob's value for it
+	rowRound    = 128     // threads that change their number of registers together: a warpgroup
 	rowHelping  = 56      // registers of a helper thread
 	mostHeld    = 240     // most registers of a compute thread
 	allHeld     = 1 << 16 // registers of a multiprocessor
 	walkerLooks = 16      // aggregates that a walker reads at a time, a power of two
-	walkers     = 4       // warps that have so many tiles each under way of a value, if there is one chain
+	walkers     = 4       // warps per 32 values if there is one chain, with walkerLooks tiles each in flight
 )
 
-// walked reports whether blocks of a team walk.
+// walked reports whether some blocks of a team are walkers.
 func walked(s *geometry) bool { return s.members > 0 && s.carriers > 0 }
 
-// rowTeam is the scan by such a team. It reports whether there is one, and no better way.
+// rowTeam returns the scan on such a team. ok reports whether that is possible, and asked for or
+// predicted to be fastest.
 func rowTeam(s *Scan, p driver.Properties) (t Scan, ok bool) {
 	t = *s
 	form := s.wide
@@ -70,15 +74,16 @@ func rowTeam(s *Scan, p driver.Properties) (t Scan, ok bool) {
 	return t, t.members >= t.chains
 }
 
-// keptSplit reports whether a scan is split so by default. By an H100's times, passes that keep values for a gradient then
-// reach 74 to 84 % of a copy where they reached 64 to 78, as long as chains of 128 channels are few. Other passes do not gain.
+// keptSplit reports whether a scan is split into chains for a team by default. On an H100, passes
+// that keep values for a gradient then reach 74 to 84 % of a copy's rate instead of 64 to 78, if
+// they have few chains of 128 channels. Other passes do not gain.
 func keptSplit(s *Scan, p driver.Properties) bool {
 	narrow := s.Batch() * ints.CeilDiv(s.Hidden(), 4*engineLanes)
 	return s.asked == asked{} && s.Train && !s.backward && s.Hidden() > splitAsked && 4*narrow < p.SMs && single(s) && large(s, p)
 }
 
-// brings reports whether the copy engine can bring what a tile has of g: in one stretch of whole rows or, of one
-// sequence, in boxes.
+// brings reports whether the copy engine can copy a tile's part of g: as one stretch of whole rows
+// or, for one sequence, in boxes.
 func brings(s *geometry, g *codegen.Group) bool {
 	if _, ok := lead(&s.operands, g); !ok {
 		return false
@@ -93,7 +98,7 @@ func brings(s *geometry, g *codegen.Group) bool {
 	return whole || s.seqs == 1 && spanOf(s, g) <= maxBox && s.repeats(g)*s.Batch()*g.View.M.Cols <= maxColumns
 }
 
-// rowThreads is the number of compute threads whose registers, but for those that each needs besides, hold the most.
+// rowThreads returns the number of compute threads that can keep the most values in registers.
 func rowThreads(channels int) (threads int) {
 	most := 0
 	for deep := 1; deep*channels <= rowsAsked; deep++ {
@@ -105,14 +110,14 @@ func rowThreads(channels int) (threads int) {
 	return threads
 }
 
-// rowRegisters are those of each of so many compute threads.
+// rowRegisters returns the registers of each of so many compute threads.
 func rowRegisters(threads int) int {
 	block := threads + 32*teamHelpers
 	all := allHeld / block / 8 * 8 * block
 	return min(mostHeld, (all-32*teamHelpers*rowHelping)/threads/8*8)
 }
 
-// heldOf are the registers of a compute thread and of a helper, from Hopper on.
+// heldOf returns the registers of a compute thread and of a helper, on Hopper.
 func heldOf(s *geometry) (compute, help int) {
 	if walked(s) {
 		return rowRegisters(s.threads), rowHelping
@@ -120,10 +125,10 @@ func heldOf(s *geometry) (compute, help int) {
 	return computing, helping
 }
 
-// ring is the number of a chain's tiles whose words are beside each other, a power of two. Those of the next ones take
-// their places, marked by a number of their own. A block that shows what a tile makes has done the steps of its tile
-// of behind turns and one before. So walkers have read what all tiles ahead of that show, and a turn later all have
-// found what walkers show them.
+// ring returns how many tiles of a chain have words of their own, a power of two. Later tiles reuse
+// these words, with another tag. When a block publishes a tile's aggregate, it has done the steps
+// of its tile behind+1 turns before. So walkers have read all older aggregates, and a turn later
+// all blocks have read the older prefixes.
 func ring(s *geometry) int {
 	if !walked(s) {
 		return 0
@@ -131,7 +136,8 @@ func ring(s *geometry) int {
 	return max(walkerLooks, ints.PowerOfTwo(min(s.tiles, s.apart()*(s.behind+2))))
 }
 
-// levels are the rows of threads whose compositions a block's threads show each other, of one tile.
+// levels returns the number of rows of threads in a block that exchange their compositions of a
+// tile.
 func levels(s *geometry) int {
 	if walked(s) {
 		return s.threads / s.lanes
@@ -139,5 +145,5 @@ func levels(s *geometry) int {
 	return s.threads / 32
 }
 
-// skewable reports whether a tile's stretches of memory may begin behind a multiple of 16 bytes.
+// skewable reports whether a tile's stretches of memory may begin after a multiple of 16 bytes.
 func skewable(s *geometry) bool { return s.backward || walked(s) }

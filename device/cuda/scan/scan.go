@@ -15,63 +15,61 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Scan is a linear recurrence over time, forward or backward, as one kernel
-// that reads and writes memory once (tiles.cu). What the cell computes
-// from its inputs alone is computed as they arrive, and of it only what the
-// states are combined with is kept while the tile waits for the state that it
-// begins with.
+// A Scan is a linear recurrence over time, forward or backward, as one kernel that reads and writes
+// memory once (tiles.cu). All that the cell computes from its inputs alone is computed as they
+// arrive. Of it, only the values that the steps need are kept while the tile waits for its
+// exclusive prefix.
 type Scan struct{ geometry }
 
-// The operands of a scan are what its cell computes, and the matrices that it reads
-// and writes.
+// The operands of a scan are its cell's computation and the matrices that it reads and writes.
 type operands struct {
 	*scanCell
 	schedule.Sequence
-	grad     *schedule.SequenceGrad // of a backward pass
-	products schedule.View          // the recurrent ones, known ahead
+	grad     *schedule.SequenceGrad // backward pass only
+	products schedule.View          // recurrent products, which are known beforehand
 
 	groups []codegen.Group
-	width  int // elements side by side that a thread takes at a time
+	width  int // adjacent elements that a thread handles at a time
 }
 
-// A geometry is how a scan is cut among blocks and threads, and over time.
+// A geometry says how a scan is divided among blocks and threads, and over time.
 type geometry struct {
 	operands
-	chunk    int // steps of a thread in a tile
-	lanes    int // threads side by side across channels
-	threads  int // of a block
-	blocks   int // of a multiprocessor
-	chains   int // columns of tiles, through which states go
-	tiles    int // of a chain
-	carriers int // blocks that carry states from tile to tile
+	chunk    int // steps per thread in a tile
+	lanes    int // threads side by side, across channels
+	threads  int // threads per block
+	blocks   int // blocks per multiprocessor
+	chains   int // columns of tiles, along which states pass
+	tiles    int // tiles per chain
+	carriers int // blocks that are walkers, which pass states along chains
 
-	units int // channels of a chain in each of its sequences, if tiles may begin at any byte (deal.go); else 0: chains are so many vectors side by side
-	seqs  int // sequences of such a chain
-	over  int // channels of a chain that are the next one's, too (cut.go)
-	asked     // by knobs
+	units int // unaligned rows: channels of a chain per sequence (deal.go); 0: a chain is lanes vectors side by side
+	seqs  int // sequences per chain, if units > 0
+	over  int // channels that a chain shares with the next one (cut.go)
+	asked     // settings of knobs
 
-	members        int        // blocks of a team; 0: there are none
-	tail, regular  int        // steps of a thread in tiles of the last turn, and tiles of a chain ahead of it
-	group          int        // tiles of a chain; 1: a block of the team looks at each tile
-	queue                     // of tiles in a member
-	delayed        []cell.Ref // results that no state is needed for, written with those that need one
-	engine, hopper bool       // tiles are copied by the copy engine; threads have registers as they need them
+	members        int        // blocks of a team; 0: no team
+	tail, regular  int        // steps per thread in tiles of the last turn, and tiles of a chain before it
+	group          int        // tiles of a chain per group; 1: no groups
+	queue                     // of a block's tiles
+	delayed        []cell.Ref // results that need no state, but are written together with those that do
+	engine, hopper bool       // the copy engine copies tiles; warps move registers to others
 }
 
-// A scanCell is what a scan of a cell computes, whatever the sizes.
+// A scanCell is the computation of a cell's scan, for any sizes.
 type scanCell struct {
 	cell     *cell.Cell
 	backward bool
 
 	flow    *flow
-	late    []bool // the values that depend on a state
+	late    []bool // values that depend on a state
 	results map[cell.Ref]int
 	compose map[cell.Ref]int
-	keep    []int // early values that late ones are computed from
+	keep    []int // early values from which late ones are computed
 	loads   []load
 }
 
-// Cells are those met so far.
+// Cells caches the scanCells of a program.
 type Cells map[scanKey]*scanCell
 
 type scanKey struct {
@@ -80,17 +78,17 @@ type scanKey struct {
 	anew            bool // sequences begin anew at some steps
 }
 
-// A load is a vector that has a row per step. States have one more where both
-// the state before and the one after a step are read.
+// A load is a vector with one row per step. A state has one row more if both the state before a
+// step and that after it are read.
 type load struct {
 	group  string
 	column int
-	shift  int // of the first step's row
+	shift  int // from a step's number to its row
 	more   int
 	refs   []cell.Ref
 }
 
-// before and after are what a pass has of a state on both sides of a step.
+// before and after are the kinds of a state on either side of a step, in the order of the pass.
 func (s *scanCell) before() cell.Kind {
 	if s.backward {
 		return cell.DNext
@@ -105,7 +103,7 @@ func (s *scanCell) after() cell.Kind {
 	return cell.Next
 }
 
-// Scan is the scan that op is; nil: it is none.
+// Scan returns op as a scan; nil: op is none.
 func (c Cells) Scan(op schedule.Op) *Scan {
 	switch op := op.(type) {
 	case schedule.Scan:
@@ -139,17 +137,17 @@ func (c Cells) of(key scanKey, program, compose cell.Program) *scanCell {
 	return s
 }
 
-// carried reports whether r is what a step takes over from the one before it.
+// carried reports whether a step takes r from the step before.
 func (s *scanCell) carried(r cell.Ref) bool {
 	return r.Kind == cell.Factor || r.Kind == s.before() && slices.Contains(s.cell.Recurrence.Carried, r.Index)
 }
 
-// constant reports whether r is the same in every step.
+// constant reports whether r is the same at every step, or the column of resets.
 func (s *scanCell) constant(r cell.Ref) bool {
 	return r.Kind.Broadcast() || r.Kind == cell.Keep || r.Kind == cell.DNext && !s.carried(r)
 }
 
-// view is the matrix that holds r.
+// view returns the matrix that holds r.
 func (s *operands) view(r cell.Ref) schedule.View {
 	if r.Kind == cell.R {
 		return s.products
@@ -157,7 +155,7 @@ func (s *operands) view(r cell.Ref) schedule.View {
 	return codegen.Whole(&s.Sequence, s.grad, r)
 }
 
-// argument names the matrix that holds r: the same one before and after a step.
+// argument names the kernel argument that holds r: the same one before and after a step.
 func argument(r cell.Ref) string {
 	switch r.Kind {
 	case cell.Prev, cell.Next:
@@ -168,8 +166,8 @@ func argument(r cell.Ref) string {
 	return fmt.Sprintf("all_%v", r.Kind)
 }
 
-// load adds r to what is loaded per step. A backward pass meets the state after
-// a step before the one before it, so that one row follows the other.
+// load adds r to the vectors that are loaded at each step. If a state is read both before and after
+// steps, one load with one more row serves both.
 func (s *scanCell) load(r cell.Ref) {
 	l := load{group: argument(r), column: codegen.Offset(r), refs: []cell.Ref{r}}
 	if r.Kind == cell.Next {
@@ -185,8 +183,7 @@ func (s *scanCell) load(r cell.Ref) {
 	s.loads = append(s.loads, l)
 }
 
-// outputs lists what is written step by step and does, or does not, depend on a
-// state.
+// outputs lists the results written at each step that depend on a state (late) or do not.
 func (s *scanCell) outputs(late bool) []cell.Ref {
 	var out []cell.Ref
 	for r, v := range s.results {
@@ -198,7 +195,7 @@ func (s *scanCell) outputs(late bool) []cell.Ref {
 	return out
 }
 
-// targets are the values of what is written and, late, of the states after a step.
+// targets returns the values of written results and, late, of the states after a step.
 func (s *scanCell) targets(late bool, written []cell.Ref) []int {
 	var out []int
 	for _, r := range written {
@@ -212,7 +209,7 @@ func (s *scanCell) targets(late bool, written []cell.Ref) []int {
 	return out
 }
 
-// shape settles the geometry for matrices that are stored so.
+// shape chooses the geometry for matrices as l stores them.
 func (s *Scan) shape(l *launch.Memory, p driver.Properties, k knob.Params) {
 	s.width = 4
 	refs := s.outputs(true)
@@ -255,13 +252,13 @@ func (s *operands) element(name string) driver.Element {
 	return s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == name })].Element
 }
 
-// bytes are those of a load that a thread has of a step.
+// bytes returns the bytes of a load per thread and step.
 func (s *operands) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 
-// across are the vectors of a step of all sequences.
+// across returns the number of vectors per step in all sequences.
 func (s *operands) across() int { return s.Batch() * s.Hidden() / s.width }
 
-// loaded and moved are the bytes that a thread loads, and reads and writes, of a step.
+// loaded returns the bytes per step that a thread loads; moved also counts what it writes.
 func (s *operands) loaded() (n int) {
 	for _, l := range s.loads {
 		n += s.bytes(l)
@@ -277,8 +274,8 @@ func (s *operands) moved() int {
 	return n
 }
 
-// busy reports whether a step has more than one activation to compute for each busyBytes that it moves: then
-// exponentials and reciprocals count.
+// busy reports whether a step computes more than one activation per busyBytes that it moves: then
+// the rates of exponentials and reciprocals matter.
 func (s *operands) busy() bool {
 	activations := 0
 	for _, v := range s.flow.values {
@@ -291,19 +288,18 @@ func (s *operands) busy() bool {
 
 const busyBytes = 8
 
-// values are those that a thread has of all carried states, or of one in vain
-// where no step reads any.
+// values returns the number of a thread's carried values, at least one per vector even if no step
+// reads any.
 func (s *operands) values() int { return s.width * max(1, len(s.cell.Recurrence.Carried)) }
 
-// Traffic is what a scan reads and writes per unit and step, in single precision, in
-// bytes.
+// Traffic returns the bytes that a scan reads and writes per unit and step, in single precision.
 func (s *scanCell) Traffic() int {
 	return 4 * (len(s.loads) + len(s.outputs(false)) + len(s.outputs(true)))
 }
 
-// tileAggregates and starts are the bytes of the words in which tiles show what they make,
-// if there are walkers or a team, and in which they find the states that they begin with or
-// groups of a team's tiles show what those make.
+// tileAggregates returns the bytes of the words in which tiles publish their aggregates, for
+// walkers or a team. prefixBytes returns those of the words in which tiles find their prefixes or,
+// with groups, in which a team publishes group aggregates.
 func tileAggregates(s *Scan) int64 {
 	if s.carriers == 0 && s.members == 0 {
 		return 0
@@ -314,7 +310,7 @@ func tileAggregates(s *Scan) int64 {
 	}
 	bytes := 16 * int64(s.chains*tiles) * int64(s.lanes*s.values())
 	if s.over > 0 {
-		bytes += 8 * int64(s.chains*s.lanes) // words of lanes that have been read (taken)
+		bytes += 8 * int64(s.chains*s.lanes) // words that say which lanes have been read (taken)
 	}
 	return bytes
 }
@@ -326,7 +322,7 @@ func prefixBytes(s *Scan) int64 {
 	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
-// name is that of the kernel.
+// name returns the kernel's name.
 func (s *Scan) name() string {
 	pass, way := "scan", "tiles"
 	if s.grad != nil {
@@ -341,7 +337,7 @@ func (s *Scan) name() string {
 	return codegen.KernelName(pass, way, s.Cell.Name)
 }
 
-// Launch is the kernel of op, whose blocks show each other words.
+// Launch returns the launch of op. Its blocks communicate through words.
 func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.Command {
 	s := cells.Scan(op)
 	s.shape(t.Memory, t.Properties, t.Knobs)
@@ -370,7 +366,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 		if s.units > 0 {
 			key = append(key, " ", s.lanes, " ", s.Hidden(), s.leaving())
 		}
-		power := 0 // of two: the lanes, which are a constant of the kernel where chains are dealt out
+		power := 0 // log2 of the lanes; unused if chains are dealt out, since lanes are a constant then
 		if s.units == 0 {
 			power = bits.TrailingZeros(uint(s.lanes))
 		}
@@ -391,27 +387,27 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	return st
 }
 
-// Words are the offsets, or the bytes, of what the blocks of a scan show each
-// other. Each run of a scan marks its words, so that none is mistaken for
-// another's.
+// Words are offsets, or sizes, of the words through which the blocks of a scan communicate. Each
+// run of a scan tags its words, so that none is mistaken for another run's.
 type Words struct {
 	Tickets, Aggregates, Prefixes int64
-	Slack                         int64 // bytes behind all matrices that the copy engine may read
+	Slack                         int64 // bytes after all matrices that the copy engine may read
 }
 
-// longest is the most steps of a scan: kernels number them in 32 bits, to the end of the last tile.
+// longest is the most steps of a scan: kernels count them in 32 bits, up to the end of the last
+// tile.
 const longest = math.MaxInt32 - 1<<20
 
-// Reserve makes w, the bytes that scans of a stream need, large enough for op, if that is a
-// scan. An error wraps schedule.ErrUnsupported: the GPU is older than what scans copy
-// with, or a scan has no room for the steps that a knob asks for.
+// Reserve enlarges w, the bytes of words that scans of a stream need, for op if it is a scan. The
+// error wraps schedule.ErrUnsupported if the GPU is too old for scans, or if a knob cannot be
+// followed.
 func (c Cells) Reserve(op schedule.Op, m *launch.Memory, k knob.Params, p driver.Properties, w *Words) error {
 	s := c.Scan(op)
 	if s == nil {
 		return nil
 	}
 	if p.Capability < 80 {
-		return fmt.Errorf("cuda: %s: %w: scans take a GPU of compute capability 8.0 or later, and this one's is %d.%d", op.Name(), schedule.ErrDevice, p.Capability/10, p.Capability%10)
+		return fmt.Errorf("cuda: %s: %w: scans need a GPU of compute capability 8.0 or later, and this one has %d.%d", op.Name(), schedule.ErrDevice, p.Capability/10, p.Capability%10)
 	}
 	if s.Steps > longest {
 		return fmt.Errorf("cuda: %s: %w: a scan takes at most %d steps, and this one has %d", op.Name(), schedule.ErrDevice, longest, s.Steps)
@@ -428,7 +424,7 @@ func (c Cells) Reserve(op schedule.Op, m *launch.Memory, k knob.Params, p driver
 	return nil
 }
 
-// Knobs are those of schedules with scans.
+// Knobs returns the knobs of schedules with scans.
 func Knobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
@@ -439,8 +435,8 @@ func Knobs(s *schedule.Schedule) []knob.Knob {
 	return nil
 }
 
-// KnobDocs are those knobs.
+// KnobDocs returns the knobs of scans.
 func KnobDocs() []knob.Knob {
-	steps := knob.Knob{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it moves for one, channels and time", Values: []int{0}, Max: maxTeamSteps}
+	steps := knob.Knob{Name: "scansteps", Doc: "steps per thread in a tile of a scan; 0: chosen by bytes per step, channels and time", Values: []int{0}, Max: maxTeamSteps}
 	return append([]knob.Knob{steps}, rowKnobs()...)
 }

@@ -7,12 +7,13 @@ import (
 	"rnnbench/device/cuda/ints"
 )
 
-// A scan that fits the chip takes about as long as its kernel's start and the ways to memory that wait for each other.
+// A scan that fits on chip takes about as long as its kernel's start and the memory accesses that
+// wait for each other.
 
-// Measures against that.
+// Measures against these latencies.
 const (
-	smallNext = 1 + iota // the next kernel begins ahead of this one's end, for which it waits
-	smallSole            // a chain is one tile, which waits for no other, and a block has one
+	smallNext = 1 + iota // the next kernel may begin before this one ends, and then waits for the end
+	smallSole            // also, each chain is one tile, so no tile waits, and each block has one tile
 )
 
 // Limits of such tiles.
@@ -23,7 +24,7 @@ const (
 	soleColumns = 8        // fewest channels side by side: a sector of memory
 )
 
-// oneTile makes each chain one tile. It reports whether there is room for that, in about the least time.
+// oneTile makes each chain one tile, with the least predicted time. It reports whether that fits.
 func oneTile(s *Scan, p driver.Properties) bool {
 	best, least := *s, math.Inf(1)
 	narrowest := min(ints.CeilDiv(soleColumns, s.width), ints.PowerOfTwo(s.across()))
@@ -48,13 +49,14 @@ func oneTile(s *Scan, p driver.Properties) bool {
 	return !math.IsInf(least, 1)
 }
 
-// soleTime is about what such a block takes besides the start of its kernel, in ns: for its bytes, steps one after the
-// other, and warps whose compositions a thread goes through. The numbers are reckoned from cycles, not measured.
+// soleTime predicts the time of such a block, without the start of its kernel, in ns. It depends on
+// the bytes, consecutive steps, and warps whose compositions a thread goes through. It is estimated
+// from cycles, not measured.
 func soleTime(bytes, steps, warps int) float64 {
 	return float64(bytes)/100 + 12*float64(steps) + 15*float64(warps)
 }
 
-// nextText lets the next kernel begin.
+// nextText spells begin_next, if the next kernel may begin early.
 func nextText(s *writer) string {
 	if s.small >= smallNext {
 		return "  begin_next();\n"

@@ -11,29 +11,29 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A slot is where a block has a vector of its threads' steps in shared memory.
+// A slot says where a vector of the threads' steps lies in a block's shared memory.
 type slot struct {
-	at      int // bytes, per thread but for teams, before it
+	at      int // bytes before it: per thread, or in all for teams and unaligned rows
 	element driver.Element
 	ahead   int    // steps
-	pitch   int    // of teams: bytes from row to row
-	more    int    // rows besides those of the steps
-	memory  bool   // rows are in the order of memory, which is not that of the pass
-	period  int    // steps of a row of the tensor; 0: rows are side by side
-	apart   int    // bytes from the boxes of a step to those of the next one
-	lane    int    // elements from a sequence of a chain to the next; 0: there is one
-	off     string // variable that tells how many elements row 0 of a box begins behind a multiple of 16 bytes, as far as a multiple counts; "": rows begin there
-	each    int    // elements more of each row
-	skew    string // variable that tells how many bytes behind its place a tile begins
+	pitch   int    // for teams: bytes from row to row
+	more    int    // rows beyond those of the steps
+	memory  bool   // rows are in the order of memory, the reverse of the pass's
+	period  int    // steps per row of the tensor; 0: rows follow each other
+	apart   int    // bytes from a step's boxes to the next step's
+	lane    int    // elements from one sequence of a chain to the next; 0: one sequence
+	off     string // variable: elements from a multiple of 16 bytes to row 0 of a box, modulo 16 bytes; "": 0
+	each    int    // elements by which this grows from row to row
+	skew    string // variable: bytes by which a tile begins after its place
 }
 
-// A writer spells the kernel of a scan.
+// A writer writes the text of a scan's kernel.
 type writer struct {
 	*Scan
-	lines map[string]string // of the places that are in boxes, by name: where they are, to be found out ahead of a loop over steps
+	lines map[string]string // computations of places in boxes, by name, to be spelled before a loop over steps
 }
 
-// slots are where the loads go and the bytes per thread.
+// slots returns where a thread's loads go, and the bytes per thread.
 func (s *geometry) slots() (loads map[cell.Ref]slot, bytes int) {
 	loads = map[cell.Ref]slot{}
 	for _, l := range s.loads {
@@ -51,7 +51,7 @@ func (s *geometry) slots() (loads map[cell.Ref]slot, bytes int) {
 	return loads, bytes
 }
 
-// arrivals are where loads go and, of teams, what is kept in their places.
+// arrivals returns where loads go and, for teams, where kept values are.
 func (s *writer) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
 	if s.members > 0 || s.units > 0 {
 		loads, keep, _ = s.areas()
@@ -61,7 +61,7 @@ func (s *writer) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
 	return loads, keep
 }
 
-// place is step i's vector of a slot in the buffer at from, of thread who.
+// place spells the address of step i's vector of a slot in the buffer at from, for thread who.
 func (s *writer) place(p slot, from, who string) string {
 	size := s.width * p.element.Bytes()
 	if s.members == 0 && s.units == 0 {
@@ -84,7 +84,7 @@ func (s *writer) place(p slot, from, who string) string {
 	return fmt.Sprintf("(%v*)(%s + %s * %d + %s)", p.element, base, row, p.pitch, p.laneText(who, size))
 }
 
-// laneText is how many bytes a thread's channel is behind the first one of its chain.
+// laneText spells how many bytes a thread's channel lies after the first one of its chain.
 func (p *slot) laneText(who string, size int) string {
 	if p.lane > 0 {
 		return fmt.Sprintf("(%s %% LANES / UNITS * %d + %s %% LANES %% UNITS) * %d", who, p.lane, who, size)
@@ -92,8 +92,8 @@ func (p *slot) laneText(who string, size int) string {
 	return fmt.Sprintf("%s %% LANES * %d", who, size)
 }
 
-// kept are the values that the late ones are computed from. Where a tile keeps its place in shared memory, a
-// sum of what was loaded and of a constant is computed again instead of written.
+// kept returns the values from which late ones are computed. If a tile keeps its place in shared
+// memory, an operation on one loaded value and constants is not stored but computed again.
 func (s *geometry) kept() []int {
 	keep := s.keep
 	if len(s.delayed) > 0 {
@@ -120,7 +120,7 @@ func (s *geometry) kept() []int {
 	return kept
 }
 
-// source is the kernel's text.
+// source returns the kernel's text.
 func (s *writer) source(name string) codegen.Source {
 	if s.members > 0 {
 		return s.teamSource(name)
@@ -199,8 +199,8 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 	return codegen.Source{Name: name, Text: b.String()}
 }
 
-// fetchTile defines how a block begins to copy the inputs of tile i: each thread its own, or one thread all of them by
-// the copy engine.
+// fetchTile defines how a block starts to copy the inputs of tile i: each thread copies its own, or
+// one thread starts the copy engine for all.
 func (s *writer) fetchTile(b *strings.Builder) {
 	if s.units > 0 {
 		b.WriteString(`  const shared_t full = shared_address(begin + g.span(2 * N));
@@ -227,7 +227,7 @@ func (s *writer) fetchTile(b *strings.Builder) {
 `)
 }
 
-// copies begin to copy to shared memory what a thread, who, has of the tile t.
+// copies spells the start of copies to shared memory of thread who's inputs of tile t.
 func (s *writer) copies(b *strings.Builder, who string) {
 	loads, _ := s.arrivals()
 	for _, l := range s.loads {
@@ -239,7 +239,7 @@ func (s *writer) copies(b *strings.Builder, who string) {
 	}
 }
 
-// address is where the rows of a thread's steps begin in a group of vectors.
+// address spells where the rows of a thread's steps begin in a group of vectors.
 func (s *writer) address(tile, group string, column, shift int) string {
 	row := fmt.Sprintf("(%s.first + %d)", tile, shift)
 	if s.backward {
@@ -248,7 +248,7 @@ func (s *writer) address(tile, group string, column, shift int) string {
 	return fmt.Sprintf("%s + ((long long)%s * batch + %s.n) * ld_%s + (long long)%d * hidden + %s.u", group, row, tile, group, column, tile)
 }
 
-// stride is the distance from a step to the next in the order of the pass.
+// stride spells the distance from one step to the next, in the order of the pass.
 func (s *writer) stride(group string) string {
 	if s.backward {
 		return fmt.Sprintf("-((long long)batch * ld_%s)", group)
@@ -256,8 +256,7 @@ func (s *writer) stride(group string) string {
 	return fmt.Sprintf("((long long)batch * ld_%s)", group)
 }
 
-// initial has the first row of lanes of the first group read the states at the
-// start of time.
+// initial spells how a block's first line of lanes reads the states at the start of time.
 func (s *writer) initial(b *strings.Builder) {
 	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time == 0) {\n        float first[V];\n")
 	s.first(b, "start[g.x() * N + %d * V + v]")
@@ -265,7 +264,7 @@ func (s *writer) initial(b *strings.Builder) {
 	b.WriteString("      }\n")
 }
 
-// first reads the states at the start of time, value v of state k to where.
+// first spells how the states at the start of time are read: value v of state k goes to where.
 func (s *writer) first(b *strings.Builder, where string) {
 	for k, i := range s.cell.Recurrence.Carried {
 		g := argument(cell.Ref{Kind: s.before(), Index: i})
@@ -274,25 +273,25 @@ func (s *writer) first(b *strings.Builder, where string) {
 	}
 }
 
-// A body is what is done for each step of a thread and each of its values.
+// A body is what a thread does at each step, for each of its values.
 type body struct {
-	wait    string            // for what is read
-	read    map[string]string // vectors of V in shared memory, by name, and where they are
-	kept    []int             // values in registers
-	old     string            // of these: which of several tiles'
-	text    string            // for one value
-	keep    []int             // values for registers
-	young   string            // as old
-	write   map[string]string // as read
+	wait    string            // code that waits for the vectors to read
+	read    map[string]string // addresses of vectors in shared memory, by name
+	kept    []int             // values to read from registers
+	old     string            // index of the tile whose kept values are read
+	text    string            // code for one value
+	keep    []int             // values to leave in registers
+	young   string            // index of the tile for keep
+	write   map[string]string // addresses of vectors to write to shared memory
 	outputs []cell.Ref
-	stages  []stage // of these outputs
-	after   string  // a step
-	targets []int   // values that the text names
+	stages  []stage // stages of these outputs
+	after   string  // code after each step
+	targets []int   // values that the text computes
 	there   func(int) bool
 }
 
-// loop spells a body for all steps of t. What threads without steps, or a thread
-// behind its last step, compute is of no use and does no harm.
+// loop spells a body for all steps of t. Threads without steps, and threads after their last step,
+// compute useless values, which do no harm.
 func (s *writer) loop(b *strings.Builder, d body) {
 	constants := s.constants(b, d)
 	if len(d.stages) > 0 {
@@ -314,7 +313,7 @@ func (s *writer) loop(b *strings.Builder, d body) {
 	s.lines = nil
 	b.WriteString(d.wait)
 	steps := "      for (int i = 0; i < K; i++) {\n"
-	if s.tapers() { // those of every tile, and then the rest: one comparison for all, not one for each
+	if s.tapers() { // first the steps that every tile has, and then the rest: one comparison for all steps
 		steps = `      for (int rest = 0; rest < 2; rest++) {
         if (rest && t.each == TAIL) break;
 #pragma unroll
@@ -336,7 +335,7 @@ func (s *writer) loop(b *strings.Builder, d body) {
 	b.WriteString("          }\n")
 	for _, name := range slices.Sorted(maps.Keys(d.write)) {
 		only := ""
-		if s.units > 0 { // other lanes' places are elsewhere
+		if s.units > 0 { // idle lanes have no place here
 			only = "if (t.inside) "
 		}
 		fmt.Fprintf(b, "          %sstore<V>(%s, keep_%s);\n", only, d.write[name], name)
@@ -358,7 +357,8 @@ func (s *writer) loop(b *strings.Builder, d body) {
 	}
 }
 
-// constants reads what is the same in every step and the body names, and lists its names.
+// constants spells the reads of the values that the body needs and that are the same at every step.
+// It returns their names.
 func (s *writer) constants(b *strings.Builder, d body) (constants []string) {
 	needed := s.flow.behind(d.targets, d.there)
 	for i, v := range s.flow.values {

@@ -10,34 +10,37 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// How results of teams leave. Mostly threads write them, a line of memory for eight of them. Where a tile's channels
-// are all there are, its rows are one stretch of memory, and threads can leave them in shared memory, from where the
-// copy engine writes them, a stretch for each warp: where a vector is less than a line, and
-// threads would write it piece by piece, and ahead of a tile's composition, which what they write themselves would delay.
+// How results of teams are written. Mostly threads write them directly, eight threads a line of
+// memory. If a tile has all channels, its rows are one stretch of memory. Then threads can leave
+// results in shared memory, and the copy engine writes them, one stretch per warp. That pays if a
+// vector is less than a line, which threads would write in small pieces, and before a tile's
+// composition, which direct writes would delay.
 
-// A stage is a matrix whose rows a tile leaves in shared memory.
+// A stage is a matrix whose rows a tile leaves in shared memory for the copy engine.
 type stage struct {
 	group *codegen.Group
-	at    int  // in what the tile leaves
+	at    int  // offset in the staged memory
 	pitch int  // bytes from row to row
-	shift int  // of the first step's row
-	lead  int  // steps from a multiple of 16 bytes to the first one
-	own   int  // bytes of a warp's part, where rows may begin anywhere (deal.go); else 0
-	lane  int  // elements from a sequence to the next, if there are several; else 0
-	rows  bool // threads write row by row what is left: of few channels of several sequences, all columns
+	shift int  // from a step's number to its row
+	lead  int  // steps from a multiple of 16 bytes to the first step
+	own   int  // bytes of a warp's part, for unaligned rows (deal.go); else 0
+	lane  int  // elements from one sequence to the next; 0: one sequence
+	rows  bool // threads, not the engine, write the staged rows: all columns of few channels of several sequences
 }
 
-// stagedLanes are the most lanes for which a forward pass stages rows that begin anywhere: of 2 × 5 × 2,097,151 the states
-// took 1.7 times as long staged, where the engine's stretches begin between sectors of memory.
+// stagedLanes is the most lanes for which a forward pass stages unaligned rows. The states of 2 × 5
+// × 2,097,151 took 1.7 times as long staged, since the engine's stretches began between sectors of
+// memory.
 const stagedLanes = 8
 
-// stretch reports whether rows of g are one stretch of memory and vectors a line at most, short whether they are less.
+// stretch reports whether a tile's rows of g can be staged: they are contiguous, and vectors are a
+// line at most. short reports whether vectors are less than a line.
 func (s *geometry) stretch(g *codegen.Group) bool {
 	if walked(s) {
 		return false
 	}
 	if s.units > 0 && s.chains > 1 {
-		return s.seqs > 1 && s.lanes <= 32 // a warp writes whole rows
+		return s.seqs > 1 && s.lanes <= 32 // a warp writes whole rows: see rows
 	}
 	if s.units > 0 {
 		_, ok := lead(&s.operands, g)
@@ -51,12 +54,13 @@ func (s *geometry) short(g *codegen.Group) bool {
 	return s.stretch(g) && max(1, s.seqs)*s.Hidden()*g.Element.Bytes() < scanLine
 }
 
-// holder is the group that r is in.
+// holder returns the group of r.
 func (s *operands) holder(r cell.Ref) *codegen.Group {
 	return &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == argument(r) })]
 }
 
-// mixed are results that no state is needed for, in matrices of short vectors that have others besides.
+// mixed returns results that need no state but share a matrix of short vectors with results that
+// do.
 func (s *geometry) mixed() (out []cell.Ref) {
 	late := s.outputs(true)
 	for _, r := range s.outputs(false) {
@@ -67,7 +71,8 @@ func (s *geometry) mixed() (out []cell.Ref) {
 	return out
 }
 
-// written are the results of a tile that are written ahead of its composition or, late, once it has its state.
+// written returns the results that a tile writes before its composition or, late, after its prefix
+// is known.
 func (s *geometry) written(late bool) []cell.Ref {
 	if late {
 		return append(s.outputs(true), s.delayed...)
@@ -75,10 +80,11 @@ func (s *geometry) written(late bool) []cell.Ref {
 	return slices.DeleteFunc(s.outputs(false), func(r cell.Ref) bool { return slices.Contains(s.delayed, r) })
 }
 
-// goals are the values of what is written, and of the states after a step.
+// goals returns the values of written results and, late, of the states after a step.
 func (s *geometry) goals(late bool) []int { return s.targets(late, s.written(late)) }
 
-// stages are those of what is written at a time, bytes those of a tile with the earlier ones.
+// stages returns the stages of the results that are written at once, and the bytes of a tile's
+// stages so far.
 func (s *geometry) stages(late bool) (all []stage, bytes int) {
 	if s.members == 0 && (s.units == 0 || s.chains == 1) {
 		return nil, 0
@@ -101,7 +107,7 @@ func (s *geometry) stages(late bool) (all []stage, bytes int) {
 		}
 		if s.units > 0 && s.chains > 1 {
 			if columns[g] == 1 {
-				continue // which lies side by side as it is
+				continue // its rows are contiguous anyway
 			}
 			st.rows, st.lane, st.pitch = true, g.View.M.Cols, st.pitch*s.seqs
 			st.own = s.chunk * st.pitch
@@ -126,13 +132,13 @@ func (s *geometry) stages(late bool) (all []stage, bytes int) {
 	return all, bytes
 }
 
-// staged are the bytes of all stages.
+// staged returns the bytes of all stages.
 func (s *geometry) staged() int {
 	_, bytes := s.stages(true)
 	return bytes
 }
 
-// leaving names the results that are delayed and the matrices that are staged: their bytes are alike where others are.
+// leaving names the delayed results and the staged matrices, to distinguish kernels.
 func (s *geometry) leaving() string {
 	text := fmt.Sprint(s.delayed)
 	for _, late := range []bool{false, true} {
@@ -144,7 +150,7 @@ func (s *geometry) leaving() string {
 	return text
 }
 
-// staging is the stage that r is left in, nil if it is written by its thread.
+// staging returns the stage of r; nil: its thread writes it directly.
 func staging(all []stage, r cell.Ref) *stage {
 	if i := slices.IndexFunc(all, func(st stage) bool { return st.group.Name == argument(r) }); i >= 0 {
 		return &all[i]
@@ -152,15 +158,15 @@ func staging(all []stage, r cell.Ref) *stage {
 	return nil
 }
 
-// stageWarps has the threads of a warp find out how many rows they leave in stages, in a part of their own whatever the
-// steps of the tile, and wait until what they left there before has been read.
+// stageWarps spells how many rows a warp stages, and its part of the stage, which is the same for
+// any number of steps. It also waits until the engine has read what the warp staged before.
 const stageWarps = `      const int part = threadIdx.x / 32 * (32 / LANES * t.each), lines = max(0, min(32 / LANES * t.each, steps - g.low(t.time) - part));
       const int line = threadIdx.x % 32 / LANES * t.each, own = threadIdx.x / 32 * (32 / LANES * K);
       if (threadIdx.x % 32 == 0) engine_read();
       __syncwarp();
 `
 
-// stageBegin has the threads of a warp wait until what they left in stages before has been read.
+// stageBegin spells the wait of a warp until what it staged before has been read.
 func stageBegin(all []stage) string {
 	if all[0].rows {
 		return "      __syncwarp();\n"
@@ -168,7 +174,7 @@ func stageBegin(all []stage) string {
 	return stageWarps
 }
 
-// place is where a thread leaves step i of r.
+// place spells where a thread stages step i of r.
 func (st *stage) place(s *Scan, r cell.Ref) string {
 	line, size := "line + i", st.group.Element.Bytes()
 	if s.backward {
@@ -187,7 +193,7 @@ func (st *stage) place(s *Scan, r cell.Ref) string {
 	return fmt.Sprintf("(%v*)(staged + %d + (own + %s) * %d + g.x() * %d)", st.group.Element, st.at+codegen.Offset(r)*s.Hidden()*size, line, st.pitch, s.width*size)
 }
 
-// first is the first row that a warp leaves.
+// first spells the first row that a warp stages.
 func (st *stage) first(s *Scan) string {
 	if s.backward {
 		return fmt.Sprintf("(steps - g.low(t.time) - part - lines + %d)", st.shift)
@@ -195,12 +201,13 @@ func (st *stage) first(s *Scan) string {
 	return fmt.Sprintf("(g.low(t.time) + part + %d)", st.shift)
 }
 
-// skew is how many bytes a warp's stretch of memory begins behind a multiple of 16; its part begins with as many.
+// skew spells how many bytes after a multiple of 16 a warp's stretch of memory begins. Its part of
+// the stage begins alike.
 func (st *stage) skew(s *Scan) string {
 	return fmt.Sprintf("(%s + %d) %% %d * %d %% 16", st.first(s), st.lead, s.repeats(st.group), st.pitch)
 }
 
-// stageEnd begins to write what the threads of a warp have left in stages.
+// stageEnd spells the start of the writes of what a warp has staged.
 func (s *writer) stageEnd(b *strings.Builder, all []stage) {
 	if all[0].rows {
 		s.stageRows(b, all)
@@ -229,7 +236,7 @@ func (s *writer) stageEnd(b *strings.Builder, all []stage) {
 	b.WriteString("      }\n")
 }
 
-// stageRows writes, row by row, what the threads of a warp have left.
+// stageRows spells how a warp writes its staged rows, row by row.
 func (s *writer) stageRows(b *strings.Builder, all []stage) {
 	each := "t.each"
 	if s.members == 0 {

@@ -4,10 +4,10 @@
 #endif
 // A linear recurrence of few channels, in one pass over memory, by a team of blocks.
 //
-// Channels form chains of LANES lanes, with V channels side by side in a lane. The time of a
-// chain is cut into tiles. The blocks take the tiles in turns, in the order of time, and at
-// each time those of all chains. The compute threads of a block lie in lanes, too, and
-// behind one another in time. A thread has K steps of a tile, or TAIL in the last turn.
+// Channels form chains of LANES lanes, with V adjacent channels per lane. A chain's time is cut
+// into tiles. Blocks take the tiles in turns, in the order of time, and for each time the tiles of
+// all chains. A block's compute threads form lanes, too; threads of the same lane have consecutive
+// steps. A thread has K steps of a tile, or TAIL in the last turn.
 //
 // A block has these roles, and others where its tiles are whole rows (roles_rows.tpl):
 //
@@ -20,26 +20,26 @@
 //   seek      carry-propagation warps find the exclusive prefix of each tile by look-back:
 //             over group aggregates, then over the tile aggregates within the group.
 //
-// Look-back goes in the order of time, so results do not depend on which block came first.
-// Where few tiles lie between a block's tile of a chain and its next one, there are no groups.
+// Look-back follows the order of time, so results do not depend on which block came first. There
+// are no groups if few tiles lie between a block's tile of a chain and its next one.
 
 enum {
-  DEEP = THREADS / LANES,  // threads behind one another
-  VALUES = LANES * N,      // of a chain: N of each lane
-  ROWS = THREADS / 32,     // warps that compute
+  DEEP = THREADS / LANES,  // threads per lane
+  VALUES = LANES * N,      // values of a chain: N per lane
+  ROWS = THREADS / 32,     // compute warps
   SIDES = VALUES < 32 && 32 % VALUES == 0 ? 32 / VALUES : 1, // threads of a seeker that share a value's look-back
   SHARES = SEEKERS * SIDES,                                  // shares of a look-back without groups
-  ROUND = RING > 0 ? RING : 1 << 30,                         // tiles of a chain that have words of their own: those of later ones are in their places
+  ROUND = RING > 0 ? RING : 1 << 30,                         // tiles of a chain that have words of their own; later tiles reuse them
 };
 
-// Named barriers: COMPOSED is of the compute threads. STARTED and SHOWN have one for each of
-// STATES tiles. PARTED is of the seekers that share a look-back.
+// Named barriers: COMPOSED is for the compute threads. STARTED and SHOWN have one for each of
+// STATES tiles. PARTED is for the seekers that share a look-back.
 enum { COMPOSED = 1, STARTED, SHOWN = STARTED + STATES, PARTED = SHOWN + STATES };
 
 // A turn names a tile of a block: its chain and its place in time.
 struct turn { int chain, time; };
 
-// A tile has the place of a thread in it.
+// A tile has a thread's place in it.
 struct tile {
   int time;
   bool inside;      // the thread has channels
@@ -48,8 +48,8 @@ struct tile {
   int each;         // steps of a thread that does not idle
 };
 
-// A grid says how a scan is cut, and where blocks publish: tile aggregates in sums, group
-// aggregates in totals. A block has tiles of period chains, one after the other.
+// A grid says how a scan is divided, and where blocks publish: tile aggregates in sums, group
+// aggregates in totals. A block has tiles of period chains, in turn.
 struct grid {
   int steps, batch, hidden, chains, tiles, regular, group, period; // regular: tiles of a chain ahead of the last turn
   word *sums, *totals;
@@ -68,7 +68,7 @@ struct grid {
     groups = (tiles + group - 1) / group;
   }
 
-  // who is this thread or, where some idle, at most the last one with a lane.
+  // who returns this thread's number; idle threads act as the last thread with a lane.
   __device__ __forceinline__ unsigned who() const { return DEEP * LANES < THREADS ? min((int)threadIdx.x, (int)(DEEP * LANES) - 1) : threadIdx.x; }
   __device__ __forceinline__ int x() const { return who() % LANES; }
   __device__ __forceinline__ bool last() const { return threadIdx.x >= (DEEP - 1) * LANES && (DEEP * LANES == THREADS || threadIdx.x < DEEP * LANES); }
@@ -99,16 +99,16 @@ struct grid {
     return t;
   }
 
-  // taken says that a chain's first tile has read the state of a lane.
+  // taken returns the word that says that a chain's first tile has read the state of a lane.
   __device__ __forceinline__ word* taken(int chain, int lane) const { return sums + (long long)chains * (RING > 0 ? RING : tiles) * (2 * VALUES) + chain * LANES + lane; }
 
   // sum is where a tile of a turn's chain publishes its aggregate; total is where a group does.
   __device__ __forceinline__ word* sum(const turn& t, int time) const { return sums + ((long long)t.chain * tiles + time) * (2 * VALUES); }
   __device__ __forceinline__ word* total(const turn& t, int i) const { return totals + ((long long)t.chain * groups + i) * (2 * VALUES); }
 
-  // What walkers ask for: the values of a chain and which of them belong to channels, where a tile publishes its aggregate
-  // of one, where it finds its exclusive prefix, the place of
-  // that so many tiles behind it, and the number that marks both.
+  // For walkers: values counts a chain's values, and has tells whether one belongs to a channel.
+  // sum and start are where a tile publishes its aggregate and finds its prefix. further is the
+  // start of the tile i after a time. tag marks the words of a run and round.
   __device__ __forceinline__ int values() const { return VALUES; }
   __device__ __forceinline__ bool has(int chain, int v) const {
     int n, u;
@@ -121,9 +121,9 @@ struct grid {
   __device__ __forceinline__ unsigned tag(unsigned run, int time) const { return run + time / (unsigned)ROUND; }
 };
 
-// count_block counts this block once all of its threads have read the number of the run. The
-// last block counted writes the next run's number. Doing so at the end of the kernel would
-// cost one more access to memory. A run may take so many numbers.
+// count_block counts this block once all of its threads have read the number of the run. The last
+// block counted writes the next run's number. Doing so at the end of the kernel would cost one more
+// access to memory. A run uses so many numbers (runs).
 __device__ __forceinline__ void count_block(word* ticket, int runs = 1) {
   if (threadIdx.x == blockDim.x - 1 && (unsigned)atomicAdd(ticket, (word)1) == gridDim.x - 1) atomicAdd(ticket, ((word)runs << 32) - gridDim.x);
 }
@@ -133,15 +133,16 @@ __device__ __forceinline__ void await(shared_t bar, int phase) {
   while (!bar_try(bar, phase & 1)) pause();
 }
 
-// await_all has a warp do so, whose threads go on together by a vote. Where they leave a wait one by one, nothing else
-// brings them together ahead of arrive_at, which would count the warp once for each part of it.
+// await_all is await for a whole warp, whose threads leave together by a vote. If they left one by
+// one, nothing would bring them together before arrive_at, which would count the warp several
+// times.
 __device__ __forceinline__ void await_all(shared_t bar, int phase) {
   while (!__all_sync(0xffffffff, bar_try(bar, phase & 1))) pause();
 }
 
-// write_stretch has a warp write bytes that begin as far behind a multiple of 16 in shared memory
-// as in memory. The copy engine writes whole pieces of EACH bytes, at multiples of as many, threads
-// what is left at both ends.
+// write_stretch writes bytes, by a warp, that begin equally far after a multiple of 16 in shared
+// memory and in memory. The copy engine writes whole pieces of EACH bytes, at multiples of EACH.
+// Threads write the rest at both ends.
 template <int EACH, class T> __device__ __forceinline__ void write_stretch(T* to, const unsigned char* from, int bytes) {
   const int head = min(bytes, (int)(-(unsigned)(size_t)to & (EACH - 1))), whole = (bytes - head) / EACH * EACH;
   if (threadIdx.x % 32 == 0 && whole > 0) write_bulk((char*)to + head, shared_address(from + head), whole);
@@ -182,7 +183,7 @@ __device__ __forceinline__ several before(several& p, several* rows) {
   return earlier;
 }
 
-// before_rows does the same where lanes are more than a warp's threads.
+// before_rows is the same if there are more lanes than threads in a warp.
 __device__ __forceinline__ several before_rows(several& p, several* rows) {
   several earlier = identity();
   if (DEEP == 1) return earlier;
@@ -197,8 +198,8 @@ __device__ __forceinline__ several before_rows(several& p, several* rows) {
   return earlier;
 }
 
-// follow passes one value of count aggregates to step, in their order, as they are published.
-// It calls ready ahead of each LOOKS of them. It reports whether all were published.
+// follow passes one value of count aggregates to step, in order, as they are published. It calls
+// ready before each batch of LOOKS aggregates. It returns whether all were published.
 template <class R, class F> __device__ __forceinline__ bool follow(const word* from, int count, const grid& g, R ready, F step) {
 #pragma unroll 1
   for (; count > 0; count -= LOOKS, from += LOOKS * 2 * VALUES) {
@@ -330,8 +331,8 @@ __device__ __forceinline__ void seek_together(const grid& g, int which, float* s
   }
 }
 
-// seek_given waits for the prefixes of this block's tiles that walkers find. Its warps have 32 of a tile's values
-// each, and the next ones that no other has.
+// seek_given waits for the prefixes of this block's tiles, which walkers find. Each warp has 32 of
+// a tile's values, then every SEEKERS-th 32 after them.
 __device__ __forceinline__ void seek_given(const grid& g, int which, float* starts) {
   enum { EACH = (VALUES + 32 * SEEKERS - 1) / (32 * SEEKERS) };
   const int first = which * 32 + threadIdx.x % 32;

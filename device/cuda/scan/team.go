@@ -24,18 +24,18 @@ const (
 	teamThreads   = 256       // compute threads of a block
 	teamHelpers   = 4         // helper warps of a block
 	teamParts     = 2         // parts in which a tile is copied, without groups
-	scanTeam      = 24        // blocks a chain, beyond which more tiles wait
+	scanTeam      = 24        // blocks per chain, beyond which more tiles wait
 	computing     = 208       // registers of a compute thread, from Hopper on
 	helping       = 88        // registers of a helper thread, from Hopper on
 	anyRegisters  = 160       // registers of every thread, before Hopper
 	fewRegisters  = 40        // registers of a compute thread besides the values it keeps
 	backRegisters = 32        // the same, in a backward pass
-	maxTeamSteps  = 64        // most steps of a thread in a tile that the copy engine brings
+	maxTeamSteps  = 64        // most steps per thread in a tile that the copy engine copies
 	soleBytes     = 99 << 10  // bytes that a tile should read and write: several chains, no groups, inference
 	soleMore      = 112 << 10 // the same, when a block's next tile of a chain is more than 8 tiles later
 	soleTrain     = 160 << 10 // the same, when values are kept for a gradient
 	groupsBytes   = 3 << 20   // bytes of a block's whole scan from which groups are faster, in training
-	chainBytes    = 2 << 20   // bytes of a block's whole scan from which chained tiles are faster than a chain a block, in inference
+	chainBytes    = 2 << 20   // bytes of a block's whole scan from which chained tiles are faster than a chain per block, in inference
 	chainTrain    = 1 << 20   // the same, in training
 	soleSteps     = 64        // fewest steps of a scan for teams without groups
 	groupsSteps   = 512       // fewest steps for teams with groups
@@ -45,8 +45,8 @@ const (
 	teamStates    = 4         // tiles of a block that may be composed and not done
 )
 
-// gather divides the scan among a team of blocks. It reports whether the chains are few
-// enough, and the steps many enough, for that.
+// gather divides the scan among a team of blocks. It reports whether chains are few enough and
+// steps many enough for that.
 func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
 	if t, ok := rowTeam(s, p); ok && t.cut(p, k) {
 		*s = t
@@ -59,13 +59,13 @@ func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
 	return gatherAs(s, p, k)
 }
 
-// gatherAs is gather with chains that end where s says.
+// gatherAs is gather with the ends of chains as in s.
 func gatherAs(s *Scan, p driver.Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Hopper
 	t.lanes, t.members = min(scanLine/4/s.width, ints.PowerOfTwo(s.across())), p.SMs
 	t.chains = ints.CeilDiv(s.across(), t.lanes)
-	if t.engine = boxed(&t.geometry, p); t.engine { // a thread's values need not be side by side in memory
+	if t.engine = boxed(&t.geometry, p); t.engine { // the engine lets a thread have single values instead of vectors
 		t.lanes, t.width = t.lanes*t.width, 1
 	} else if d, ok := dealtTo(&t, p, engineLanes); ok {
 		t = d

@@ -7,7 +7,7 @@ import (
 	"rnnbench/device/cuda/codegen"
 )
 
-// teamSource is the text of the kernel of a team's blocks.
+// teamSource returns the text of the kernel of a team's blocks.
 func (s *writer) teamSource(name string) codegen.Source {
 	_, _, bytes := s.areas()
 	copiers := 32
@@ -164,7 +164,7 @@ const (
 `
 )
 
-// beforeText composes what threads behind one another have of a tile.
+// beforeText spells the composition over threads that have the same channel of a tile.
 func beforeText(s *writer) string {
 	if walked(&s.geometry) {
 		return "      __syncwarp();\n      past[0] = before_rows(row, rows + i % 2 * (DEEP * LANES));\n      __syncwarp();\n"
@@ -172,8 +172,8 @@ func beforeText(s *writer) string {
 	return "      past[0] = before(row, rows + i % 2 * (ROWS * LANES));\n"
 }
 
-// inputsText waits for what a tile reads. Where no other thread has steps of its lanes, nothing stands between that and
-// the arrival that shows the tile composed, so warps leave the wait together.
+// inputsText spells the wait for a tile's inputs. With walkers, no barrier may follow before the
+// arrival that shows the tile composed, so warps leave this wait together.
 func inputsText(s *writer) string {
 	if walked(&s.geometry) {
 		return strings.Replace(waitInputs, "await(", "await_all(", 1)
@@ -181,7 +181,8 @@ func inputsText(s *writer) string {
 	return waitInputs
 }
 
-// waitText waits for the state of a tile whose steps are next. All warps that seek arrive where each has some values.
+// waitText spells the wait for the state before a tile. With walkers, all seeking warps arrive,
+// since each finds some values.
 func waitText(s *writer) string {
 	if walked(&s.geometry) {
 		return "      __syncwarp();\n" + strings.Replace(waitState, "THREADS + 32)", "THREADS + 32 * SEEKERS)", 1)

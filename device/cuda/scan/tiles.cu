@@ -2,19 +2,17 @@
 #define SAMPLE_TILES
 #include "sample/tiles.cuh"
 #endif
-// A linear recurrence in one pass over memory. A tile is some channels over a stretch of
-// time; blocks draw tiles in the order of time. The threads of a block lie in lanes, with V
-// channels side by side in a lane, and behind one another in time. A thread has K steps. A
-// block composes the steps of its tile to the tile aggregate, waits for the tile's exclusive
-// prefix, and computes the steps from there.
+// A linear recurrence in one pass over memory. A tile is some channels over some steps. Blocks draw
+// tiles in the order of time. A block's threads form lanes of V adjacent channels; threads of the
+// same lane have consecutive steps, K each. A block composes the steps of its tile to the tile
+// aggregate, waits for the tile's exclusive prefix, and computes the steps from there.
 //
-// With many chains of tiles, a block passes the state behind its tile to the next tile of the
-// chain. With few chains, tiles would wait long for each other. Then blocks publish tile
-// aggregates, and some blocks are walkers: their carry-propagation warps go over the
-// aggregates in the order of time and give each tile its prefix. Either way results do not
-// depend on which block came first.
+// With many chains of tiles, a block passes the state after its tile to the next tile of the chain.
+// With few chains, tiles would wait long for each other. Then blocks publish tile aggregates, and
+// some blocks are walkers: their carry-propagation warps go over the aggregates in the order of
+// time and give each tile its prefix. Either way results do not depend on which block came first.
 
-// A tile has the place of this thread in it.
+// A tile has this thread's place in it.
 struct tile {
   bool there = false;
   int time, chain;      // which tile
@@ -24,9 +22,9 @@ struct tile {
 
 enum { DIVISOR = UNITS > 0 ? LANES : 1 };
 
-// A grid says how a scan is cut. A block has LANES lanes where chains are dealt out, else 2^bits,
+// A grid says how a scan is divided. A block has LANES lanes if chains are dealt out, else 2^bits,
 // since shifts by bits take fewer registers than products with a number of lanes. The tiles of a
-// chain lie behind one another in time.
+// chain follow each other in time.
 struct grid {
   int steps, batch, hidden, bits, chains, tiles, walkers;
   word *tickets, *sums, *starts;
@@ -36,8 +34,8 @@ struct grid {
   __device__ __forceinline__ int x() const { return UNITS > 0 ? threadIdx.x % DIVISOR : threadIdx.x & (lanes() - 1); }
   __device__ __forceinline__ int y() const { return lines(threadIdx.x); }
   __device__ __forceinline__ int deep() const { return lines(blockDim.x); }
-  // A line is a block's lanes once. span is the number of lanes of so many lines, and lines is the
-  // number of lines of so many threads.
+  // A line is one thread of each lane. span is the number of lanes of so many lines, and lines is
+  // the number of lines of so many threads.
   __device__ __forceinline__ int span(int times) const { return UNITS > 0 ? times * LANES : times << bits; }
   __device__ __forceinline__ int lines(unsigned threads) const { return UNITS > 0 ? threads / DIVISOR : threads >> bits; }
   __device__ __forceinline__ bool last() const { return threadIdx.x >= blockDim.x - lanes(); }
@@ -55,12 +53,12 @@ struct grid {
   __device__ __forceinline__ unsigned all() const { return chains * tiles; }
   __device__ __forceinline__ int values() const { return span(N); } // of a chain
 
-  // draw takes a ticket: the number of a walker or, behind those, of the next tile of this
-  // run; all() or more means that none is left. noted resets the counter after the run's last
-  // draw.
+  // draw returns a ticket: a walker's number or, after those, the number of the run's next tile.
+  // With all() or more, none is left. noted resets the counter after the run's
+  // last draw.
   //
   // once reports that each block has one tile, which waits for no other. Such a block does not
-  // draw, since that is a way to memory ahead of all others: it takes the ticket without.
+  // draw, since that would be a memory access before all others. It uses the ticket without.
   __device__ __forceinline__ bool once() const { return tiles == 1 && walkers == 0 && chains <= gridDim.x; }
   __device__ __forceinline__ word draw(word without) const { return once() ? without : atomicAdd(tickets, (word)1); }
   __device__ __forceinline__ word noted(word ticket) const {
@@ -94,11 +92,11 @@ struct grid {
   // exclusive prefix.
   __device__ __forceinline__ word* sum(int chain, int time, int v) const { return sums + 2 * (((long long)chain * tiles + time) * values() + v); }
   __device__ __forceinline__ word* start(int chain, int time, int v) const { return starts + ((long long)chain * tiles + time) * values() + v; }
-  // further is the start so many tiles behind that of a time, and tag is the number of a tile's words in a run.
+  // further is the start of the tile i after a time, and tag marks a tile's words of a run.
   __device__ __forceinline__ word* further(word* start, int, int i) const { return start + (long long)i * values(); }
   __device__ __forceinline__ unsigned tag(unsigned run, int) const { return run; }
 
-  // taken says that a chain's first tile has read the state of a lane. Its prefix is no word.
+  // taken says that a chain's first tile has read a lane's state. Its place is an unused prefix.
   __device__ __forceinline__ word* taken(int chain, int lane) const { return start(chain, 0, lane * N); }
 };
 
@@ -107,8 +105,8 @@ __device__ __forceinline__ void stagger(int cycles) {
   for (const long long start = clock64(); clock64() - start < cycles;) {}
 }
 
-// within turns p into the composition of the threads of the lane up to this one, as far as
-// they are in its warp. It leaves the composition of each whole row in rows.
+// within turns p into the composition of the lane's threads up to this one, within its warp. It
+// leaves the composition of each whole row in rows.
 __device__ __forceinline__ void within(several& p, several* rows, const grid& g) {
   for (int d = g.lanes(); d < 32; d *= 2) {
 #pragma unroll
@@ -121,7 +119,7 @@ __device__ __forceinline__ void within(several& p, several* rows, const grid& g)
   if (g.closes()) rows[g.span(g.row()) + g.x()] = p;
 }
 
-// fold composes the first rows.
+// fold composes the first count rows.
 __device__ __forceinline__ several fold(const several* rows, int count, const grid& g) {
   several p = identity();
   const several* const end = rows + g.span(count);
@@ -130,16 +128,17 @@ __device__ __forceinline__ several fold(const several* rows, int count, const gr
   return p;
 }
 
-// until waits until there holds, on lanes that wanted it. All lanes of the warp leave together.
+// until waits until there() returns true on all lanes that wanted it. All lanes of the warp leave
+// together.
 template <class F> __device__ __forceinline__ void until(F there, bool wanted, unsigned* status) {
   for (patience left; __ballot_sync(0xffffffff, wanted);)
     if (wanted) wanted = !there() && !left.over(status);
 }
 
-// The mouth of a tile is its last lanes and the threads of their warps; they exchange the
-// tile's values. mouth reports whether this thread is one of them, and mouthful is the first
-// value of its warp. each calls f for each of the thread's values, and says whether the value
-// belongs to the chain.
+// The mouth of a tile is its last line and the other threads of these warps; they exchange the
+// tile's values. mouth reports whether this thread is one of them, and mouthful is the first value
+// of its warp. each calls f for each of the thread's values, and says whether the value belongs to
+// the chain.
 __device__ __forceinline__ bool mouth(const grid& g) { return (threadIdx.x | 31) >= blockDim.x - g.lanes(); }
 __device__ __forceinline__ int mouthful(const grid& g) { return max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N; }
 template <class F> __device__ __forceinline__ void each(const grid& g, const tile& t, F f) {
@@ -148,9 +147,9 @@ template <class F> __device__ __forceinline__ void each(const grid& g, const til
   for (int v = from + threadIdx.x % 32; v / 32 * 32 < to; v += 32) f(v, v < to && g.has(t.chain, v));
 }
 
-// tell leaves the tile aggregate in total, given the compositions of the thread's row and of
-// the rows before it, and publishes it for the walkers. A chain's first tile publishes the
-// state behind it, from its prefix in start.
+// tell leaves the tile aggregate in total, given the compositions of the thread's row and of the
+// rows before it, and publishes it for walkers. A chain's first tile publishes the state after it,
+// from its prefix in start.
 __device__ __forceinline__ void tell(const grid& g, const tile& t, const several& row, const several& earlier, linear* total, const float* start, unsigned run) {
   if (g.last())
 #pragma unroll
@@ -165,15 +164,15 @@ __device__ __forceinline__ void tell(const grid& g, const tile& t, const several
     });
 }
 
-// show gives the next tile its prefix: value v behind this tile's last step. Walkers do so
-// where there are any.
+// show gives the next tile its prefix: value v after this tile's last step. Walkers, if any, do so
+// instead.
 __device__ __forceinline__ void show(const grid& g, const tile& t, int v, const linear* total, const float* start, unsigned run) {
   if (!g.walkers && t.time < g.tiles - 1) put_staying(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
 }
 
-// glance passes on the states behind a chain's first tile, which knows its prefix. For other
-// tiles it begins to read the prefix; that read is under way while the block begins to copy
-// its next tile.
+// glance passes on the states after a chain's first tile, which knows its prefix. For other tiles
+// it starts to read the prefix. That read is in flight while the block starts to copy its next
+// tile.
 __device__ __forceinline__ word glance(const grid& g, const tile& t, const linear* total, const float* start, unsigned run) {
   if (t.time == 0) {
     each(g, t, [&](int v, bool has) {
@@ -185,8 +184,8 @@ __device__ __forceinline__ word glance(const grid& g, const tile& t, const linea
   return v < g.values() && g.has(t.chain, v) ? get_staying(g.start(t.chain, t.time, v)) : 0;
 }
 
-// find leaves the tile's exclusive prefix in start, and passes the states behind the tile on
-// to the next one. seen is what glance has read.
+// find leaves the tile's exclusive prefix in start, and passes the states after the tile on to the
+// next one. seen is what glance has read.
 __device__ __forceinline__ void find(const grid& g, const tile& t, const linear* total, float* start, unsigned run, word seen) {
   if (t.time == 0) return;
   each(g, t, [&](int v, bool has) {

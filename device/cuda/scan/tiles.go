@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A scan of many channels, or of few steps, is cut into chained tiles, which blocks draw
-// from a counter (tiles.cu).
+// A scan of many channels or few steps is divided into chained tiles, which blocks draw from a
+// counter (tiles.cu).
 const (
 	scanLine    = 128 // bytes of memory that a row of lanes reads side by side
 	scanThreads = 128 // most threads of a block
@@ -84,9 +84,9 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 			break
 		}
 	}
-	if s.units > 0 { // a row of lanes is no wider where time is short, so blocks are smaller, and more
+	if s.units > 0 { // lanes stay as they are for short scans, so blocks are smaller and more of them run
 		threads := b.blocks * scanThreads
-		if !s.Train || s.backward { // of rows of three warps rather one more: what is kept for a gradient is 12 points slower so
+		if !s.Train || s.backward { // one more block of rows of three warps; for kept values that is 12 points slower
 			threads += s.threads / 2
 		}
 		s.blocks = max(1, min(threads/s.threads, p.Shared/(s.shared()+scanReserved)))
@@ -96,7 +96,7 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 	}
 }
 
-// chainsOf is the number of chains.
+// chainsOf returns the number of chains.
 func (s *Scan) chainsOf() int {
 	if s.units > 0 {
 		return s.chains
@@ -104,41 +104,42 @@ func (s *Scan) chainsOf() int {
 	return ints.CeilDiv(s.across(), s.lanes)
 }
 
-// Tiles that the copy engine brings from anywhere are for so many steps. The GPU reserves some shared memory of each block.
+// Limits of tiles of unaligned rows, which the copy engine copies. The GPU reserves some shared
+// memory of each block.
 const (
-	dealtSteps   = 32
-	dealtBytes   = 512 // that a thread reads and writes for a tile, with many chains
+	dealtSteps   = 32  // fewest steps of such a scan
+	dealtBytes   = 512 // bytes that a thread reads and writes for a tile, with many chains
 	scanReserved = 1 << 10
 )
 
-// leastThreads is the fewest threads of a block: two warps. With one warp, qrnn's inference
-// hung on an H200, as if lanes had gone on with the tile drawn before. A guess at the cause
-// is that the compiler drops the block's barrier for a single warp.
+// leastThreads is the fewest threads of a block: two warps. With one warp, qrnn's inference hung on
+// an H200, as if some lanes had gone on with the previous tile. The guess is that the compiler
+// drops the block's barrier for a single warp.
 const leastThreads = 64
 
 // scanWork is about how many bytes of shared memory a block needs besides its inputs.
 const scanWork = 5 << 10
 
-// deep is the number of threads of a block behind one another in time, each with so many
+// deep returns the number of a block's threads that share a channel's steps, each with so many
 // steps.
 func (s *Scan) deep(steps int) int {
 	return min(s.threads/s.lanes, ints.PowerOfTwo(ints.CeilDiv(s.Steps, steps)))
 }
 
-// tilesOf is the number of tiles of a chain, with so many steps of a thread.
+// tilesOf returns the number of tiles of a chain, with so many steps per thread.
 func (s *Scan) tilesOf(steps int) int { return ints.CeilDiv(s.Steps, s.deep(steps)*steps) }
 
-// suits is the number of steps of a thread that makes up a burden, as far as there is room.
+// suits returns the steps per thread that make up a burden, if there is room.
 func (s *Scan) suits(b burden, p driver.Properties) int {
 	return max(2, min(b.bytes/s.moved(), s.room(b, p)))
 }
 
-// room is the most steps for which the blocks of a burden have registers and shared memory.
+// room returns the most steps for which the blocks of a burden have registers and shared memory.
 func (s *Scan) room(b burden, p driver.Properties) int {
 	return min(b.values/max(1, s.width*len(s.kept())), s.mostSteps(), s.fits(b.blocks, p))
 }
 
-// mostSteps is the most steps of a thread in a tile.
+// mostSteps returns the most steps per thread in a tile.
 func (s *Scan) mostSteps() int {
 	if s.units > 0 {
 		return maxTeamSteps
@@ -146,13 +147,13 @@ func (s *Scan) mostSteps() int {
 	return maxSteps
 }
 
-// fits is the most steps for which so many blocks have shared memory.
+// fits returns the most steps for which so many blocks have shared memory.
 func (s *Scan) fits(blocks int, p driver.Properties) int {
 	return (p.Shared/blocks-scanWork)/(scanThreads*s.loaded()) - 1
 }
 
-// fullest picks the steps of a thread, near those that suit, that leave the last tile of a
-// chain nearly full: blocks with little to do leave memory idle. Ties go to more steps.
+// fullest returns the steps per thread, near those that suit, that leave the last tile of a chain
+// nearly full: blocks with little work leave memory idle. Ties go to more steps.
 func (s *Scan) fullest(suits, room int) int {
 	best, least := suits, math.Inf(1)
 	near := max(1, suits/3)

@@ -2,12 +2,12 @@
 #define SAMPLE_WALK
 #include "sample/walk.cuh"
 #endif
-// How states go through chains of tiles: blocks that walk read what tiles publish, in the order
-// of time, and give each tile the state that it begins with.
+// How states pass along chains of tiles: walker blocks read what tiles publish, in the order of
+// time, and give each tile its prefix.
 
-// walk is the work of walker number first. The chains' values are dealt out to walkers, 32
-// side by side. A warp takes LOOKS tiles of such values, in the order of time, and passes the
-// state on to the warp that has the tiles behind them. Their words are of the same round.
+// walk is the work of walker number first. Walkers divide the chains' values among them, 32
+// adjacent ones at a time. A warp handles LOOKS tiles of such values, in the order of time, and
+// passes the state to the warp that has the next tiles. The words of these tiles have the same tag.
 template <int LOOKS, class G> __device__ __forceinline__ void walk(const G& g, int first, unsigned char* memory, unsigned run) {
   const int pieces = (g.values() + 31) / 32, mine = (g.chains * pieces - first + g.walkers - 1) / g.walkers;
   const int lane = threadIdx.x % 32, batches = (g.tiles - 2 + LOOKS) / LOOKS;

@@ -1,7 +1,7 @@
 // What Go puts behind team.cu for the kernel of sample/team.cuh.
 // The warps of a team's block, with groups: one copies a tile at a time, one composes group
-// aggregates, and the others find exclusive prefixes. The compute threads go on behind
-// this text. team_source.go fills in words in capitals that are not constants.
+// aggregates, and the others find exclusive prefixes. The code of the compute threads follows this
+// text. team_source.go fills in words in capitals that are not constants.
 extern "C" __global__ void __launch_bounds__(384, 1)
 scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* status, const float* all_bx, int ld_all_bx, const float* all_x, int ld_all_x, float* state0, int ld_state0, const __grid_constant__ tensor_map box0, const __grid_constant__ tensor_map box1) {
   DYNAMIC_SHARED(memory);
