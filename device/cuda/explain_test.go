@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 	if o := variant(t, c, "wholerow"); o.Cycles != 0 || !strings.Contains(o.Why, "more registers than there are") {
 		t.Errorf("wholerow: %+v", o)
 	}
-	if o := variant(t, c, "mma-stream"); !strings.Contains(o.Why, "stay on chip") {
+	if o := variant(t, c, "mma-stream"); !strings.Contains(o.Why, "keep all weights on chip") {
 		t.Errorf("mma-stream: %+v", o)
 	}
 	if o := variant(t, c, "barrier"); !strings.Contains(o.Why, "resident=3") {
@@ -89,11 +89,11 @@ func TestExplainWhy(t *testing.T) {
 		runs, of, why string
 	}{
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16, Backward: true}, nil, "backward-mma", "backward-bulk", ""},
-		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.FP32}, nil, "simt", "mma", "halves do not hold the states of rnn-relu"},
+		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.FP32}, nil, "simt", "mma", "states of rnn-relu may grow beyond what fp16 halves can hold"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 256, Batch: 64, Steps: 9, Precision: schedule.BF16}, nil, "mma", "wholerow", "others were measured to be faster"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"resident": 5}, "mma-poll", "mma", "resident=5 (mma-poll) rules it out"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"tensor": 2}, "simt", "mma", "tensor=2 rules it out"},
-		{devicetest.Layer{Cell: cell.GRU, Hidden: 256, Batch: 64, Steps: 9, Precision: schedule.BF16, Backward: true}, knob.Params{"samples": 64}, "backward-bulk", "backward-simt", "no groups of blocks as knobs ask for"},
+		{devicetest.Layer{Cell: cell.GRU, Hidden: 256, Batch: 64, Steps: 9, Precision: schedule.BF16, Backward: true}, knob.Params{"samples": 64}, "backward-bulk", "backward-simt", "the knobs leave no way to form groups of blocks"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Layers: 2, Precision: schedule.BF16}, nil, "stack", "one kernel per layer", "stack=2"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 2560, Batch: 16, Steps: 9, Precision: schedule.FP32}, nil, "mma-stream", "mma", "shared memory"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 8192, Batch: 16, Steps: 9, Precision: schedule.FP32}, nil, "barrier", "mma-stream", "more registers than there are"},

@@ -57,7 +57,7 @@ func TestProgramKernels(t *testing.T) {
 	if k.Variant != "mma" || !strings.Contains(k.Name, "mma") || !strings.Contains(k.Name, "512") || k.Launches != 1 {
 		t.Errorf("the kernel is %+v", k)
 	}
-	if k.Grid[0]%k.Cluster != 0 || k.Block[0]%32 != 0 || !strings.Contains(k.Config, "units of a block: ") {
+	if k.Grid[0]%k.Cluster != 0 || k.Block[0]%32 != 0 || !strings.Contains(k.Config, "units per block: ") {
 		t.Errorf("its geometry is %+v", k)
 	}
 	if k.Registers != 168 || k.Spills != 8 || k.Shared <= 16 {

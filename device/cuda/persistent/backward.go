@@ -14,14 +14,14 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// unitRegisters is about how many registers the gradient of a unit takes.
+// unitRegisters estimates the registers that a thread needs for the gradient of a unit.
 func unitRegisters(c *cell.Cell) int {
 	reads, writes := c.Backward.Vectors()
 	return 2*len(reads) + 2*len(c.States) + len(writes) - 2
 }
 
-// backwardConfigs lists the configurations of a layer's gradient that fit and that knobs
-// allow, the cheapest first, or says why there are none.
+// backwardConfigs lists the configurations of a layer's gradient that fit and that knobs allow, the
+// cheapest first, or says why there are none.
 func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	if c.Knobs[widebackKnob] == 1 {
 		all, why := backwardWides(c, l, len(carried(of)))
@@ -39,7 +39,7 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	if beyond || r == byStreaming {
 		all = append(all, backwardStreams(c, l, unitRegisters(of), len(carried(of)))...)
 	}
-	if (r == asExpected || r == inWideProducts) && (beyond || l.gates > 1) { // nobody timed one gate on the chip
+	if (r == asExpected || r == inWideProducts) && (beyond || l.gates > 1) { // cells of one gate with all weights on chip were not timed
 		wides, _ := backwardWides(c, l, len(carried(of)))
 		all = append(all, wides...)
 	}
@@ -47,7 +47,7 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	return all, why
 }
 
-// gradient is what configurations of op are chosen for.
+// gradient describes op's gradient, for which configurations are chosen.
 func (c *Chooser) gradient(op schedule.PersistentBackward) Layer {
 	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R), exact: c.Precision == schedule.FP32, within: 0, inputs: 0, resets: !op.Keep.Empty()}
 }
@@ -61,7 +61,7 @@ func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err
 	list := func(c *Chooser) ([]Config, string) { return c.backwardConfigs(op.Cell, l) }
 	of := choice{cell: op.Cell, layer: l, backward: true}
 	all, err := c.choiceOf(of, list)
-	if err != nil && c.Knobs["samples"] != 0 { // which may be of the forward pass alone
+	if err != nil && c.Knobs["samples"] != 0 { // samples may suit only the forward pass
 		free, same := *c, *c.Target
 		same.Knobs = maps.Clone(c.Knobs)
 		free.Target = &same
@@ -80,7 +80,7 @@ func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err
 	}
 }
 
-// LaunchBackward is the kernel of op in groups of blocks.
+// LaunchBackward launches the grouped kernel of op's gradient.
 func LaunchBackward(t *launch.Target, op schedule.PersistentBackward, form Config, control uint64, urgent bool) launch.Command {
 	groups := carriedGroups(t, op)
 	words := []any{form.variant.Name, " ", op.Cell.Name, functions(t), op.Hidden(), form.sizes, t.Element(op.R)}
@@ -99,8 +99,8 @@ func LaunchBackward(t *launch.Target, op schedule.PersistentBackward, form Confi
 	return form.launch(op.Steps, op.Batch(), urgent, t.Source(write, words...), append(args, uint64(t.At(op.R))))
 }
 
-// carried lists what a thread keeps from step to step: the gradients of states, then
-// those of peepholes.
+// carried lists the values that a thread keeps from step to step: gradients of states, then those
+// of peepholes.
 func carried(c *cell.Cell) []cell.Ref {
 	var all []cell.Ref
 	for s := range c.States {
@@ -112,9 +112,9 @@ func carried(c *cell.Cell) []cell.Ref {
 	return all
 }
 
-// carriedGroups are the arguments of a kernel that keeps what is carried on chip.
+// carriedGroups returns the arguments of a kernel that keeps carried values on chip.
 func carriedGroups(t *launch.Target, op schedule.PersistentBackward) []codegen.Group {
-	var p cell.Program // that has the vectors
+	var p cell.Program // only its vectors count
 	for _, r := range carried(op.Cell) {
 		p = append(p, cell.Instr{Op: cell.Copy, Out: r, A: r})
 	}
@@ -123,8 +123,8 @@ func carriedGroups(t *launch.Target, op schedule.PersistentBackward) []codegen.G
 	return append(groups, keepGroup(t, &op.Sequence)...)
 }
 
-// backText is the struct Cell of backward.cu, with functions of that name. ahead: it can
-// have what a step reads come to the L2 cache.
+// backText spells the struct Cell of backward.cu, derived from the struct functions. ahead: it can
+// prefetch a step's inputs to the L2 cache.
 func backText(op schedule.PersistentBackward, groups []codegen.Group, weights driver.Element, functions string, ahead bool) string {
 	c := op.Cell
 	kept := carried(c)
@@ -132,7 +132,7 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 	isKept := func(r cell.Ref) bool { return r.Kind == cell.DNext || r.Kind == cell.DPeep || r.Kind == cell.DPrev }
 	reads, writes = slices.DeleteFunc(reads, isKept), slices.DeleteFunc(writes, isKept)
 	early, rest, ready := cutBackward(c.Backward, isKept)
-	more := ints.FromBool(!op.Keep.Empty()) // of the step after, behind all others
+	more := ints.FromBool(!op.Keep.Empty()) // one more input, after all others: the resets of the next step
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("typedef %v W;\nstruct Cell : %s {", weights, functions)
@@ -189,7 +189,7 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 	return b.String()
 }
 
-// resultsBack leaves what a step has computed: results, what is sent, and states.
+// resultsBack spells what a step has computed: results, values to send, and states.
 func resultsBack(p func(format string, args ...any), c *cell.Cell, writes, kept []cell.Ref) {
 	for i, w := range writes {
 		p("    kept[%d] = %v;", i, w)
@@ -213,8 +213,8 @@ func resultsBack(p func(format string, args ...any), c *cell.Cell, writes, kept 
 	}
 }
 
-// cutBackward cuts a cell's gradient in two. early depends on the forward pass alone; rest
-// takes from it what ready lists.
+// cutBackward divides a cell's gradient in two. early depends only on the forward pass; rest reads
+// the values ready of it.
 func cutBackward(p cell.Program, kept func(cell.Ref) bool) (early, rest cell.Program, ready []cell.Ref) {
 	late := map[cell.Ref]bool{}
 	waits := func(r cell.Ref) bool { return late[r] || kept(r) }

@@ -10,12 +10,12 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A backwardBlock is how backward_block.cu divides a layer: into blocks that each run the
+// A backwardBlock says how backward_block.cu divides a layer: into blocks that each run the
 // gradient of some sequences and hold all weights in registers.
 type backwardBlock struct {
 	Layer
-	samples int // sequences of a block
-	ahead   int // steps by which inputs are read ahead
+	samples int // sequences per block
+	ahead   int // steps that inputs are read ahead
 }
 
 // blockTile is how many units a warp multiplies for.
@@ -23,15 +23,15 @@ const blockTile = 16
 
 func (b backwardBlock) threads() int { return 32 * ints.CeilDiv(b.hidden, blockTile) }
 
-// chunks is the number of pieces of 64 bytes of the gradients of a sequence's gates.
+// chunks returns the number of 64-byte pieces of the gradients of a sequence's gates.
 func (b backwardBlock) chunks() int {
 	return ints.CeilDiv(b.gates*ints.RoundUp(b.hidden, blockTile)*b.weights.Bytes(), 64)
 }
 
-// each is how many values a thread has.
+// each returns how many values a thread has.
 func (b backwardBlock) each() int { return b.samples / 2 }
 
-// shared is what a block needs of shared memory: two buffers of gradients.
+// shared returns the bytes of shared memory of a block: two buffers of gradients.
 func (b backwardBlock) shared() int {
 	row := 64 * b.chunks()
 	if row%128 == 0 {
@@ -43,13 +43,13 @@ func (b backwardBlock) shared() int {
 // blockColumns is how many sequences a tile has columns for.
 const blockColumns = 8
 
-// registers is about how many a thread needs, of a cell that takes so many of each value: as
-// NVRTC 12.4 compiled 120 configurations.
+// registers estimates the registers of a thread, given those carried per value, as NVRTC 12.4
+// compiled 120 configurations.
 func (b backwardBlock) registers(carried int) int {
 	return 8*b.chunks() + 46 + b.each()*carried*(15+11*(b.ahead-2)/2)/10
 }
 
-// shaped says why b does not fit, if it does not.
+// shaped says why b does not fit; "": it fits.
 func (b backwardBlock) shaped(carried int) string {
 	room := min(maxRegisters, registersOfSM/ints.RoundUp(b.threads(), 128)/8*8)
 	switch {
@@ -63,13 +63,13 @@ func (b backwardBlock) shaped(carried int) string {
 	return ""
 }
 
-// perSM is how many blocks fit on a multiprocessor.
+// perSM returns how many blocks fit on a multiprocessor.
 func (b backwardBlock) perSM(carried int, p driver.Properties) int {
 	registers := min(maxRegisters, ints.RoundUp(b.registers(carried), 8))
 	return max(1, min(registersOfSM/(registers*b.threads()), p.Shared/b.shared()))
 }
 
-// config is how b runs.
+// config returns b as a Config.
 func (b backwardBlock) config(carried int, p driver.Properties) Config {
 	return Config{
 		blocks: 1, samples: b.samples, threads: b.threads(), shared: b.shared(), together: p.SMs * b.perSM(carried, p), cycles: b.cycles(carried, p),
@@ -78,18 +78,18 @@ func (b backwardBlock) config(carried int, p driver.Properties) Config {
 	}
 }
 
-// The gradient by backward-block: fitted to 17 measurements on a Hopper GPU, to 16 %.
+// The gradient by backward-block, in cycles: fitted to 17 measurements on a Hopper GPU, to 16 %.
 const (
-	blockBackStep   = 200  // the barrier, and what waits for it
-	blockBackPiece  = 20   // of a piece of 64 bytes that a warp multiplies
-	blockBackValue  = 6    // of what the cell of a value reads and keeps
-	blockBackLate   = 8    // and of that where it is read two steps ahead, not four
-	blockBackSecond = 0.35 // of the first block's time that another takes, whose waits it fills
+	blockBackStep   = 200  // the barrier and its latency
+	blockBackPiece  = 20   // a 64-byte piece that a warp multiplies
+	blockBackValue  = 6    // each register that a value's cell carries
+	blockBackLate   = 8    // added if it is read two steps ahead, not four
+	blockBackSecond = 0.35 // time of a second block, which fills the first one's waits, as a share of the first one's
 )
 
-// cycles is about what a step of all sequences takes.
+// cycles predicts a step of all sequences.
 func (b backwardBlock) cycles(carried int, p driver.Properties) float64 {
-	quarter := float64(ints.CeilDiv(b.threads(), 128)) // warps of a quarter of a multiprocessor
+	quarter := float64(ints.CeilDiv(b.threads(), 128)) // warps per quarter of a multiprocessor
 	values := float64(b.each() * carried)
 	step := blockBackStep + quarter*(blockBackPiece*float64(b.chunks())+blockBackValue*values)
 	if b.ahead == 2 {
@@ -100,8 +100,8 @@ func (b backwardBlock) cycles(carried int, p driver.Properties) float64 {
 	return float64(ints.CeilDiv(blocks, p.SMs*beside)) * step * (1 + blockBackSecond*float64(beside-1))
 }
 
-// backwardBlocks lists how the gradient of a layer can run in single blocks, as knobs allow,
-// or says why it cannot. carried is about how many registers a thread needs for each unit.
+// backwardBlocks lists how the gradient of a layer can run in single blocks, as knobs allow, or
+// says why it cannot. carried estimates the registers per unit and thread.
 func backwardBlocks(c *Chooser, l Layer, carried int) (all []Config, why string) {
 	if r := c.Knobs["resident"]; c.Knobs["tensor"] == 2 || r != asExpected && r != inOneBlock {
 		return nil, "other settings rule it out"

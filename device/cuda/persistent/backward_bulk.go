@@ -10,27 +10,27 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A backwardBulk is how backward_bulk.cu divides a layer.
+// A backwardBulk says how backward_bulk.cu divides a layer.
 type backwardBulk struct {
 	Layer
-	clusters int  // of a group
-	cluster  int  // blocks of a cluster
-	units    int  // of a block, a multiple of band
-	band     int  // units whose gradients a warp has
-	samples  int  // sequences of a turn
-	height   int  // tiles of 16 units of a warp
+	clusters int  // per group
+	cluster  int  // blocks per cluster
+	units    int  // per block, a multiple of band
+	band     int  // units whose gradients lie side by side
+	samples  int  // sequences per turn
+	height   int  // tiles of 16 units per warp
 	split    int  // warps that share a tile's columns
-	chunks   int  // pieces of a warp's columns, 64 bytes each
-	resident int  // of them in registers
-	streamed int  // of them, those that come from memory in each turn
-	portion  int  // pieces of a copy
-	depth    int  // copies of a warp that there is room for; 0: no weights are streamed
-	near     int  // pieces that stay in registers then; 0: as many as there is room for
-	far      int  // and in shared memory, at most
-	l2       int  // copies that the L2 cache is to keep; 0: chosen
-	passes   int  // turns of a step
-	slots    int  // images of gradients that are there at the same time
-	each     int  // values of a thread
+	chunks   int  // 64-byte pieces of a warp's columns
+	resident int  // pieces in registers
+	streamed int  // pieces that come from memory in each turn
+	portion  int  // pieces per copy
+	depth    int  // places for a warp's copies; 0: no weights are streamed
+	near     int  // most pieces in registers if weights are streamed; 0: as many as fit
+	far      int  // and in shared memory
+	l2       int  // copies that the L2 cache is asked to keep; 0: chosen
+	passes   int  // turns per step
+	slots    int  // images of gradients held at the same time
+	each     int  // values per thread
 	words    bool // gradients travel as words
 }
 
@@ -38,7 +38,7 @@ func (g backwardBulk) warps() int   { return g.cluster * g.units / 16 / g.height
 func (g backwardBulk) threads() int { return 32 * g.warps() }
 func (g backwardBulk) blocks() int  { return g.clusters * g.cluster }
 
-// piece is the bytes of a band's gradients of a sequence.
+// piece returns the bytes of a band's gradients of one sequence.
 func (g backwardBulk) piece() int {
 	n := g.gates * g.band * g.weights.Bytes()
 	if g.exact {
@@ -47,7 +47,7 @@ func (g backwardBulk) piece() int {
 	return n
 }
 
-// image is the bytes of the gradients that a block gathers in a turn.
+// image returns the bytes of the gradients that a block gathers in a turn.
 func (g backwardBulk) image() int {
 	row := 64 * g.split * g.chunks
 	if row%128 == 0 {
@@ -60,30 +60,30 @@ func (g backwardBulk) image() int {
 	return n
 }
 
-// record is how many words a block gathers of a sequence.
+// record returns how many words a block gathers for one sequence.
 func (g backwardBulk) record() int {
 	bytes := g.gates * g.band * g.weights.Bytes()
 	return g.clusters * g.units / g.band * (bytes/4 + ints.FromBool(g.exact))
 }
 
-// ring is how many buffers of sums there are.
+// ring is the number of buffers for sums.
 const ring = 4
 
-// shared is what a block needs of shared memory: barriers, images, sums that
-// come, weights beyond registers and what is carried from step to step.
+// shared returns the bytes of shared memory of a block: barriers, images, incoming sums, weights
+// that do not fit registers, and carried values.
 func (g backwardBulk) shared(carried int) int {
 	return 128 + max(g.chunk(), g.slots*g.image()+g.sums()+g.chunk()*(g.chunks-g.resident-g.streamed+g.depth*g.portion)+
 		ints.CeilDiv(g.warps()*g.depth, 2)*16+4*g.threads()*g.passes*g.each*carried)
 }
 
-// chunk is the bytes of a piece of all warps, and sums those of the sums that come.
+// chunk returns the bytes of one piece of all warps; sums returns those of the incoming sums.
 func (g backwardBulk) chunk() int { return 4 * g.threads() * 8 * g.height }
 func (g backwardBulk) sums() int  { return ring * 4 * g.cluster * g.split * g.units * g.samples }
 
-// weightBytes is the memory of streamed weights.
+// weightBytes returns the bytes of streamed weights in memory.
 func (g backwardBulk) weightBytes() int64 { return int64(g.blocks()) * int64(g.streamed*g.chunk()) }
 
-// kept is how many of a warp's copies the L2 cache is to keep.
+// kept returns how many of a warp's copies the L2 cache is asked to keep.
 func (g backwardBulk) kept(p driver.Properties) int {
 	if g.depth == 0 {
 		return 0
@@ -91,8 +91,8 @@ func (g backwardBulk) kept(p driver.Properties) int {
 	return keptInL2(g.streamed/g.portion, int64(g.blocks())*int64(g.portion*g.chunk()), g.l2, p)
 }
 
-// memory is what groups leave for each other: counters, and two images for each
-// rank of a cluster.
+// memory returns the bytes through which groups exchange gradients: counters, and two images for
+// each rank of a cluster.
 func (g backwardBulk) memory() int64 {
 	all := int64(ints.CeilDiv(g.batch, g.samples) * g.cluster)
 	if g.words {
@@ -101,12 +101,11 @@ func (g backwardBulk) memory() int64 {
 	return launch.Alignment + all*(128+2*int64(g.image()))
 }
 
-// together is how many groups run at the same time.
+// together returns how many groups run at the same time.
 func (g backwardBulk) together(p driver.Properties) int { return p.Together(g.cluster) / g.clusters }
 
-// shaped fills in how g, of so many clusters at most, divides the units, or says
-// why it does not fit. A thread needs registers for each of its values, besides
-// those that are carried.
+// shaped fills in how g, of so many clusters at most, divides the units, or says why it does not
+// fit. A thread needs registers for each of its values, besides carried ones in shared memory.
 func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backwardBulk, string) {
 	g.units = ints.RoundUp(ints.CeilDiv(g.hidden, g.clusters*g.cluster), 8)
 	if g.band = 16; g.units%16 != 0 {
@@ -120,12 +119,12 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	case g.threads() > 512:
 		return g, fmt.Sprintf("%d tiles of units, each shared by %d warps, are %d threads", tiles, g.split, g.threads())
 	case g.clusters < 2:
-		return g, "there is one cluster"
+		return g, "it needs at least two clusters"
 	case g.together(p) < 1:
 		return g, fmt.Sprintf("no %d clusters of %d blocks run at the same time", g.clusters, g.cluster)
 	}
 	if g.passes = ints.CeilDiv(ints.CeilDiv(g.batch, g.samples), g.together(p)); g.words && g.passes > 1 {
-		return g, "groups with others to take turns with exchange no words"
+		return g, "groups that take turns cannot exchange words"
 	}
 	runs := g.clusters * g.units / g.band
 	if g.exact {
@@ -139,7 +138,7 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	if g.exact {
 		overhead += 2*sums + 8
 	}
-	if g.depth > 0 { // the ring's
+	if g.depth > 0 { // for the ring
 		overhead += 2*g.samples - 4
 	}
 	room := min(maxRegisters, registersOfSM/ints.RoundUp(g.threads(), 128)/8*8) - overhead
@@ -152,7 +151,7 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	}
 	if g.depth > 0 {
 		if g.chunks < g.portion {
-			return g, "there are too few columns"
+			return g, "there are fewer columns than one copy has"
 		}
 		g = g.tiered(carried, p)
 	}
@@ -166,10 +165,10 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	return g, ""
 }
 
-// tiered leaves as many pieces in shared memory as there is room for. Others, whole
-// copies of them, come from memory.
+// tiered keeps as many pieces in shared memory as fit. The others come from memory, in whole
+// copies.
 func (g backwardBulk) tiered(carried int, p driver.Properties) backwardBulk {
-	if g.slots*g.image()+g.sums() < g.chunk() { // through which registers are filled
+	if g.slots*g.image()+g.sums() < g.chunk() { // registers are filled through this memory
 		g.resident = 0
 	}
 	if g.near > 0 {
@@ -187,7 +186,7 @@ func (g backwardBulk) tiered(carried int, p driver.Properties) backwardBulk {
 	return g
 }
 
-// config is how g runs.
+// config returns g as a Config.
 func (g backwardBulk) config(carried int, p driver.Properties) Config {
 	variant, strategy := backwardBulkVariant, inBulk
 	if g.depth > 0 {
@@ -205,7 +204,8 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 	}
 }
 
-// backwardBulks lists how the gradient of a layer can take turns that knobs allow.
+// backwardBulks lists the configurations of backward-bulk that knobs allow, or says why there are
+// none.
 func (c *Chooser) backwardBulks(l Layer, registers, carried int) ([]Config, string) {
 	var all []Config
 	why := noGroups(c)

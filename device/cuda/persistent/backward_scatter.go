@@ -9,28 +9,28 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A backwardScatter is how backward.cu divides a layer.
+// A backwardScatter says how backward.cu divides a layer.
 type backwardScatter struct {
 	Layer
-	clusters int  // of a group; more than one, of one block or of more, are spread over the GPU
-	cluster  int  // blocks of a cluster
-	units    int  // of a block
-	samples  int  // sequences of a group
-	warps    int  // of a block
+	clusters int  // per group; if more than one, they are spread over the GPU
+	cluster  int  // blocks per cluster
+	units    int  // per block
+	samples  int  // sequences per group
+	warps    int  // per block
 	tensor   bool // products on tensor cores
-	out      int  // else units of the layer of a thread
-	lanes    int  // and threads that share them
-	resident int  // of a thread's pieces of weights, in registers
+	out      int  // else: units that a thread multiplies for
+	lanes    int  // else: threads that share those units
+	resident int  // a thread's pieces of weights in registers
 }
 
 func (s backwardScatter) spread() bool { return s.clusters > 1 }
 func (s backwardScatter) blocks() int  { return s.clusters * s.cluster }
 func (s backwardScatter) threads() int { return 32 * s.warps }
 
-// step is how many columns a thread has side by side where not on tensor cores.
+// step returns how many adjacent columns a thread has without tensor cores.
 func (s backwardScatter) step() int { return max(1, 4/s.samples) }
 
-// chunks is the number of pieces of a block's columns.
+// chunks returns the number of pieces of a block's columns.
 func (s backwardScatter) chunks() int {
 	if s.tensor {
 		return ints.CeilDiv(s.gates*s.units*s.weights.Bytes(), 64)
@@ -38,7 +38,7 @@ func (s backwardScatter) chunks() int {
 	return ints.CeilDiv(s.gates*s.units, s.lanes*s.step())
 }
 
-// per is the number of registers of a thread's piece of weights.
+// per returns the number of registers of a thread's piece of weights.
 func (s backwardScatter) per() int {
 	if s.tensor {
 		return 8
@@ -46,7 +46,7 @@ func (s backwardScatter) per() int {
 	return s.out * s.step()
 }
 
-// pieces is the number of a thread's pieces of weights.
+// pieces returns the number of a thread's pieces of weights.
 func (s backwardScatter) pieces() int {
 	if s.tensor {
 		return ints.CeilDiv(ints.CeilDiv(s.blocks()*s.units, 16), s.warps) * s.chunks()
@@ -54,7 +54,7 @@ func (s backwardScatter) pieces() int {
 	return ints.CeilDiv(ints.CeilDiv(s.blocks()*s.units, s.out)*s.lanes, s.threads()) * s.chunks()
 }
 
-// grads is what a block's gradients take of shared memory.
+// grads returns the bytes of a block's gradients in shared memory.
 func (s backwardScatter) grads() int {
 	if !s.tensor {
 		return 4 * s.chunks() * s.lanes * s.step() * s.samples
@@ -69,8 +69,8 @@ func (s backwardScatter) grads() int {
 	return s.samples * row
 }
 
-// shared is what a block needs of shared memory: barriers, parts that come,
-// gradients of its gates and weights beyond registers.
+// shared returns the bytes of shared memory of a block: barriers, incoming partial sums, gradients
+// of its gates, and weights that do not fit registers.
 func (s backwardScatter) shared() int {
 	bytes := 128 + s.grads() + 4*s.per()*s.threads()*(s.pieces()-s.resident)
 	if !s.spread() && s.cluster > 1 {
@@ -85,7 +85,7 @@ func (s backwardScatter) shared() int {
 	return bytes
 }
 
-// same is how many lanes share the sum of a unit's parts.
+// same returns how many lanes share the sum of a unit's parts.
 func (s backwardScatter) same() int {
 	n := 1
 	for s.spread() && n*8 < s.clusters && n*2 <= s.threads()/(s.units*s.samples) && n < 32 {
@@ -94,17 +94,16 @@ func (s backwardScatter) same() int {
 	return n
 }
 
-// each is how many units of sequences a thread has.
+// each returns how many values, each of a unit and a sequence, a thread has.
 func (s backwardScatter) each() int { return ints.CeilDiv(s.units*s.samples*s.same(), s.threads()) }
 
-// overhead is how many registers a thread needs besides its weights; carried are
-// those of a unit.
+// overhead returns the registers of a thread besides its weights, given those carried per unit.
 func (s backwardScatter) overhead(carried int) int {
 	n := 56 + s.each()*carried
 	switch {
 	case !s.tensor:
 		n += 8 + s.out*s.samples
-		if s.pieces()*s.per() > maxRegisters-n { // some are read from shared memory, ahead of their use
+		if s.pieces()*s.per() > maxRegisters-n { // some weights are read from shared memory ahead of their use
 			n += 12
 		}
 	case s.exact:
@@ -112,19 +111,19 @@ func (s backwardScatter) overhead(carried int) int {
 	default:
 		n += s.sums() + 20 + s.samples/2
 	}
-	if s.tensor && s.spread() { // where words go
+	if s.tensor && s.spread() { // addresses of words
 		n += 8
 	}
 	return n
 }
 
-// sums is the number of a thread's on tensor cores.
+// sums returns the number of a thread's sums on tensor cores.
 func (s backwardScatter) sums() int {
 	groups := ints.CeilDiv(ints.CeilDiv(s.blocks()*s.units, 16), s.warps)
 	return s.samples * max(1, min(groups, 32/s.samples))
 }
 
-// aligned is what a block's units are a multiple of: of what is sent at a time.
+// aligned returns the number of which a block's units are a multiple: what is sent at a time.
 func (s backwardScatter) aligned() int {
 	if s.tensor {
 		return 2
@@ -132,8 +131,7 @@ func (s backwardScatter) aligned() int {
 	return max(2, s.out/s.lanes)
 }
 
-// shaped fills in how s, of so many blocks at most, divides the units, or says
-// why it does not fit.
+// shaped fills in how s, of so many blocks at most, divides the units, or says why it does not fit.
 func (s backwardScatter) shaped(blocks, carried int, p driver.Properties) (backwardScatter, string) {
 	s.units = ints.RoundUp(ints.CeilDiv(s.hidden, blocks), s.aligned())
 	if used := ints.CeilDiv(s.hidden, s.units); s.spread() {
@@ -150,7 +148,7 @@ func (s backwardScatter) shaped(blocks, carried int, p driver.Properties) (backw
 	return s, ""
 }
 
-// together is how many groups run at the same time.
+// together returns how many groups run at the same time.
 func (s backwardScatter) together(p driver.Properties) int {
 	if s.cluster == 1 {
 		return p.SMs / s.clusters
@@ -158,9 +156,8 @@ func (s backwardScatter) together(p driver.Properties) int {
 	return max(1, p.Together(s.cluster)/s.clusters)
 }
 
-// backwardScatters lists how the gradient of a layer can run in groups that knobs allow,
-// the cheapest first, or says why there are none. carried is about how many
-// registers a thread needs for each unit.
+// backwardScatters lists how the gradient of a layer can run in groups that knobs allow, or says
+// why it cannot. carried estimates the registers per unit and thread.
 func (c *Chooser) backwardScatters(l Layer, carried int) ([]Config, string) {
 	var all []Config
 	why := noGroups(c)
@@ -193,7 +190,7 @@ func (c *Chooser) backwardScatters(l Layer, carried int) ([]Config, string) {
 	return all, why
 }
 
-// scatterForms lists ways to multiply that knobs allow.
+// scatterForms lists the ways to multiply that knobs allow.
 func (c *Chooser) scatterForms(l Layer) []backwardScatter {
 	var all []backwardScatter
 	for _, warps := range []int{4, 8, 16} {
@@ -221,8 +218,8 @@ func (c *Chooser) scatterForms(l Layer) []backwardScatter {
 	return all
 }
 
-// scatterShapes yields the groups that knobs allow: clusters of one, their
-// blocks, and how many groups there are.
+// scatterShapes yields the groups that knobs allow: clusters per group, blocks per cluster, and the
+// number of groups.
 func (c *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
 	hopper := c.Properties.Capability >= 90
 	if (c.Knobs["resident"] == asExpected || c.Knobs["resident"] == inClusters) && hopper {
@@ -246,7 +243,7 @@ func (c *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
 	}
 }
 
-// config is how s runs.
+// config returns s as a Config.
 func (s backwardScatter) config(p driver.Properties) Config {
 	sizes := codegen.Constants(
 		"SPREAD", ints.FromBool(s.spread()), "CLUSTERS", s.clusters, "CLUSTER", s.cluster, "UNITS", s.units,
@@ -265,12 +262,12 @@ func (s backwardScatter) config(p driver.Properties) Config {
 	}
 }
 
-// maxSpread bounds the sequences of a group that is spread over the GPU: blocks
-// leave parts for each other in memory.
+// maxSpread bounds the sequences of a group that is spread over the GPU, whose blocks exchange
+// partial sums in memory.
 const maxSpread = 16
 
-// BackwardExchangeBytes bounds what groups leave there: two buffers of words, one from each
-// block for each unit of each sequence; or two images of all gradients.
+// BackwardExchangeBytes bounds the memory of these exchanges: two buffers with a word of each block
+// for each unit and sequence, or two images of all gradients.
 func BackwardExchangeBytes(hidden, batch int, p driver.Properties) int64 {
 	line := hidden + ints.RoundUp(ints.CeilDiv(hidden, max(1, p.SMs/maxGroups)), 16)
 	words := 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, ints.RoundUp(batch, 8)))

@@ -2,8 +2,8 @@ package persistent
 
 import "rnnbench/device/cuda/ints"
 
-// backwardStreams lists how the gradient of a layer can run in one group of clusters
-// whose weights come from memory in part, as knobs allow.
+// backwardStreams lists how the gradient of a layer can run in one group of clusters that streams
+// some weights from memory, as knobs allow.
 func backwardStreams(c *Chooser, l Layer, registers, carried int) []Config {
 	var all []Config
 	if r := c.Knobs["resident"]; !backwardStreamVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != byStreaming {

@@ -10,38 +10,38 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A backwardWide is how backward_wide.cu divides a layer. A cluster has all columns of
-// tiles of 64 units, and each of its blocks a part of the columns.
+// A backwardWide says how backward_wide.cu divides a layer. A cluster has all columns of tiles of
+// 64 units. Each of its blocks has a part of the columns.
 type backwardWide struct {
 	Layer
-	clusters   int // of a group
-	cluster    int // blocks of a cluster
-	warpgroups int // of a block, that multiply
-	height     int // tiles of a warpgroup
-	units      int // of a block
-	samples    int // sequences of a turn
-	groups     int // at most; 0: as many as there is room for
-	passes     int // turns of a step
-	products   int // products of a tile in a turn
-	held       int // of these, those whose weights are in registers
-	streamed   int // and those whose weights come from memory in each turn
-	round      int // of the latter, those that there is room for
-	portion    int // products by what is copied at once of the gradients
-	depth      int // such copies that there is room for
-	near, most int // products whose weights stay in registers, and in shared memory, at most; 0: as many as there is room for
-	l2         int // products whose weights the L2 cache is to keep; 0: chosen
+	clusters   int // per group
+	cluster    int // blocks per cluster
+	warpgroups int // per block, that multiply
+	height     int // tiles per warpgroup
+	units      int // per block
+	samples    int // sequences per turn
+	groups     int // at most; 0: as many as fit
+	passes     int // turns per step
+	products   int // products per tile and turn
+	held       int // products whose weights are in registers
+	streamed   int // products whose weights come from memory in each turn
+	round      int // places for streamed weights, in products
+	portion    int // products per copy of gradients
+	depth      int // places for such copies
+	near, most int // most products whose weights are in registers, and in shared memory; 0: as many as fit
+	l2         int // products whose weights the L2 cache is asked to keep; 0: chosen
 }
 
 const (
-	backwardWideOverhead = 72 // registers of a thread that multiplies, besides weights, and sums or results and inputs
+	backwardWideOverhead = 72 // registers of a multiplying thread besides weights and sums, or results and inputs
 	backwardWideInputs   = 8
-	backwardWideMost     = 128 // sequences of a turn, where no knob says more: compilers take minutes for kernels of twice as many
+	backwardWideMost     = 128 // most sequences per turn, unless a knob asks for more: twice as many take compilers minutes
 	backwardWideRing     = 48 << 10
-	backwardWideFew      = 6 << 10 // bytes of a copy of gradients where weights are copied, too
+	backwardWideFew      = 6 << 10 // bytes per copy of gradients if weights are copied, too
 )
 
-// backwardWideRegisters are those of a thread, by the warpgroups that multiply: what a
-// launch gives to all, which another warpgroup hands on.
+// backwardWideRegisters gives the registers per thread, by the number of multiplying warpgroups. A
+// launch gives all threads the same number, and another warpgroup hands some of its registers on.
 var backwardWideRegisters = map[int]struct{ more, fewer int }{1: {0, 0}, 2: {wideMore, wideFewer}, 3: {152, 56}}
 
 func (g backwardWide) tiles() int   { return g.warpgroups * g.height }
@@ -49,37 +49,38 @@ func (g backwardWide) line() int    { return 64 * g.tiles() } // units of a clus
 func (g backwardWide) threads() int { return 128 * (g.warpgroups + 1) }
 func (g backwardWide) blocks() int  { return g.clusters * g.cluster }
 
-// tile is the bytes of 16 columns of gradients, and weightsOf those of a product's weights.
+// tile returns the bytes of 16 columns of gradients; weightsOf returns those of a product's
+// weights.
 func (g backwardWide) tile() int      { return 32 * g.samples }
 func (g backwardWide) weightsOf() int { return 2048 * g.tiles() }
 
-// per is the products by a cluster's columns in the part of a rank.
+// per returns the products by a cluster's columns in the part of one rank.
 func (g backwardWide) per() int { return ints.CeilDiv(g.gates*g.units, 16) }
 
-// each is how many pairs of sequences of a unit a thread has.
+// each returns how many pairs of sequences of a unit a thread has.
 func (g backwardWide) each() int { return ints.CeilDiv(g.units*g.samples/2, 128*g.warpgroups) }
 
-// far is the products whose weights are in shared memory.
+// far returns the products whose weights are in shared memory.
 func (g backwardWide) far() int { return g.products - g.held - g.streamed }
 
-// shared is what a block needs of shared memory: barriers, rings, weights beyond
-// registers, sums that come, and what is carried from step to step.
+// shared returns the bytes of shared memory of a block: barriers, rings, weights that do not fit
+// registers, incoming sums, and carried values.
 func (g backwardWide) shared(carried int) int {
 	return ints.RoundUp((2*g.depth+2*g.round+2)*8, 128) + g.depth*g.portion*g.tile() + (g.round+g.far())*g.weightsOf() +
 		4*g.line()*g.samples + 4*g.passes*g.each()*2*carried*128*g.warpgroups
 }
 
-// weightBytes is the memory of streamed weights.
+// weightBytes returns the bytes of streamed weights in memory.
 func (g backwardWide) weightBytes() int64 { return int64(g.blocks()) * int64(g.streamed*g.weightsOf()) }
 
-// memory is what groups leave for each other: counters of all clusters, and two images,
-// for each rank of a cluster.
+// memory returns the bytes through which groups exchange gradients: counters of all clusters, and
+// two images for each rank of a cluster.
 func (g backwardWide) memory() int64 {
 	all := int64(ints.CeilDiv(g.batch, g.samples) * g.cluster)
 	return launch.Alignment + all*(128*int64(g.clusters)+2*int64(g.products*g.tile()))
 }
 
-// together is how many groups run at the same time.
+// together returns how many groups run at the same time.
 func (g backwardWide) together(p driver.Properties) int {
 	n := p.Together(g.cluster) / g.clusters
 	if g.groups > 0 {
@@ -98,7 +99,7 @@ func (g backwardWide) shaped(carried int, p driver.Properties) (backwardWide, st
 	}
 	g.units = g.line() / g.cluster
 	if g.units%8 != 0 {
-		return g, fmt.Sprintf("%d blocks do not share %d units in eights", g.cluster, g.line())
+		return g, fmt.Sprintf("%d blocks cannot share %d units in multiples of 8", g.cluster, g.line())
 	}
 	g.clusters = ints.CeilDiv(g.hidden, g.line())
 	if n := g.together(p); n < 1 || g.clusters > 32 {
@@ -135,8 +136,8 @@ func (g backwardWide) shaped(carried int, p driver.Properties) (backwardWide, st
 	return g, ""
 }
 
-// portions is how many products one copy is for, of so many bytes at most: those of a
-// part of a cluster's columns, or of several clusters'.
+// portions returns how many products one copy of at most so many bytes serves: a divisor of the
+// products of a cluster's columns, or a multiple of them.
 func (g backwardWide) portions(bytes int) int {
 	best, per := 1, g.per()
 	for n := 1; n <= g.products && n*g.tile() <= bytes; n++ {
@@ -147,8 +148,8 @@ func (g backwardWide) portions(bytes int) int {
 	return best
 }
 
-// tiered leaves as many weights in shared memory as there is room for. Others come from
-// memory through a ring, if there are any.
+// tiered keeps as many weights in shared memory as fit. The others, if any, come from memory
+// through a ring.
 func (g backwardWide) tiered(carried int, p driver.Properties) backwardWide {
 	g.streamed = g.products - g.held
 	rest := max(0, p.Shared-g.shared(carried)) / g.weightsOf()
@@ -157,7 +158,7 @@ func (g backwardWide) tiered(carried int, p driver.Properties) backwardWide {
 		return g
 	}
 	g.round = max(2*g.portion, backwardWideRing/g.weightsOf())
-	rest = max(0, rest-g.round-1) // without what barriers take
+	rest = max(0, rest-g.round-1) // one less, for the barriers
 	if g.most > 0 {
 		rest = min(rest, g.most)
 	}
@@ -165,7 +166,7 @@ func (g backwardWide) tiered(carried int, p driver.Properties) backwardWide {
 	return g
 }
 
-// kept is how many products' weights of a block the L2 cache is to keep.
+// kept returns how many products' weights of a block the L2 cache is asked to keep.
 func (g backwardWide) kept(p driver.Properties) int {
 	if g.streamed == 0 {
 		return 0
@@ -173,7 +174,7 @@ func (g backwardWide) kept(p driver.Properties) int {
 	return keptInL2(g.streamed, int64(g.blocks()*g.weightsOf()), g.l2, p)
 }
 
-// config is how g runs.
+// config returns g as a Config.
 func (g backwardWide) config(carried int, p driver.Properties) Config {
 	registers := backwardWideRegisters[g.warpgroups]
 	return Config{
@@ -187,18 +188,18 @@ func (g backwardWide) config(carried int, p driver.Properties) Config {
 	}
 }
 
-// widebackKnob is the knob that asks for backward-wide where weights fit the chip, too.
+// widebackKnob asks for backward-wide also if weights fit on chip.
 const widebackKnob = "wideback"
 
-// backwardWides lists how warpgroups can multiply the gradient of a layer for many
-// sequences at once, as knobs allow, or says why they do not.
+// backwardWides lists the configurations of backward-wide, whose warpgroups multiply many sequences
+// at once, that knobs allow, or says why there are none.
 func backwardWides(c *Chooser, l Layer, carried int) ([]Config, string) {
 	var all []Config
 	switch {
 	case c.Knobs["tensor"] == 2:
-		return nil, "products of warpgroups are on tensor cores, and tensor=2 rules these out"
+		return nil, "warpgroups multiply on tensor cores, and tensor=2 rules these out"
 	case !c.Properties.Hopper:
-		return nil, "products of warpgroups are for Hopper alone"
+		return nil, "only Hopper GPUs multiply by warpgroups"
 	}
 	why := noGroups(c)
 	seen := map[string]bool{}
@@ -234,7 +235,7 @@ func backwardWides(c *Chooser, l Layer, carried int) ([]Config, string) {
 	return all, why
 }
 
-// backwardTurns lists the sequences of a turn that are tried, of so many groups.
+// backwardTurns lists the numbers of sequences per turn to try, for so many groups.
 func backwardTurns(batch, groups int) (all []int) {
 	each := ints.CeilDiv(batch, groups)
 	for turns := 1; turns <= 8; turns++ {

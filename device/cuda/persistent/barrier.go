@@ -14,11 +14,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// The kernels of this file keep recurrent weights in shared memory over all steps of
-// time (Diamos et al. 2016, section 3). Each block owns a band of units and holds their
-// weights. At each step it reads the states of all units from memory, forms the products
-// of its own units, and runs their cell. Between steps all blocks meet at a barrier, so
-// all of them must be resident at once.
+// The kernels of this file keep recurrent weights in shared memory over all steps (Diamos et al.
+// 2016, section 3). Each block owns a band of units and holds their weights. At each step it reads
+// the states of all units from memory, forms the products of its own units, and runs their cell.
+// All blocks wait at a barrier between steps, so all of them must be resident at once.
 
 // tileRows is how many rows of weights a warp multiplies at a time.
 const tileRows = 4
@@ -32,18 +31,18 @@ func bands(t *launch.Target, hidden int) (units, blocks int) {
 	return units, ints.CeilDiv(hidden, units)
 }
 
-// samples is how many sequences a warp multiplies at a time.
+// samples returns how many sequences a warp multiplies at a time.
 func samples(batch int) int { return min(8, ints.PowerOfTwo(batch)) }
 
-// sharedBytes is the shared memory of a block: the weights of its units, the products of
-// a chunk of sequences and the barrier's word.
+// sharedBytes returns the shared memory of a block: the weights of its units, the products of a
+// chunk of sequences, and the barrier's word.
 func sharedBytes(rows, length int, weights driver.Element, chunk int) int {
 	rows = ints.RoundUp(rows, tileRows)
 	return ints.RoundUp(rows*length*weights.Bytes(), 16) + 4*rows*chunk + 16
 }
 
-// BarrierFits declines op, a persistent layer or its gradient, where the kernel with a
-// barrier would need more shared memory than there is.
+// BarrierFits declines op, a persistent layer or its gradient, if the barrier kernel would need
+// more shared memory than the GPU has.
 func BarrierFits(t *launch.Target, op schedule.Op) error {
 	need := 0
 	switch op := op.(type) {
@@ -69,7 +68,8 @@ func backwardShared(t *launch.Target, op schedule.PersistentBackward) int {
 	return sharedBytes(units, op.Cell.Recurrent*op.Hidden(), t.Element(op.R), min(op.Batch(), chunkBatch))
 }
 
-// sequenceGroups are the arguments of a kernel of op. Products are none: they stay on chip.
+// sequenceGroups returns the arguments of op's kernel. Products are no arguments, since they stay
+// on chip.
 func sequenceGroups(t *launch.Target, op schedule.Persistent) []codegen.Group {
 	p := op.Step(0, schedule.View{}).Program()
 	groups := t.Groups(p, func(r cell.Ref) schedule.View {
@@ -78,7 +78,7 @@ func sequenceGroups(t *launch.Target, op schedule.Persistent) []codegen.Group {
 		}
 		return codegen.Whole(&op.Sequence, nil, r)
 	})
-	for i, v := range op.State { // the first states are read even where the program does not
+	for i, v := range op.State { // the kernel reads all first states, even if the program does not
 		name := codegen.GroupName(cell.Ref{Kind: cell.Prev, Index: i})
 		if !slices.ContainsFunc(groups, func(g codegen.Group) bool { return g.Name == name }) {
 			groups = append(groups, codegen.Group{Name: name, Element: t.Element(v), View: v})
@@ -126,12 +126,12 @@ func LaunchBarrierForward(t *launch.Target, op schedule.Persistent, control uint
 	return s
 }
 
-// barrierAbout is what there is to tell of one group with a barrier.
+// barrierAbout describes one group with a barrier.
 func barrierAbout(variant string, blocks, batch, steps int) launch.About {
 	return launch.About{Variant: variant, Config: Config{}.Words(), Group: device.Group{Blocks: blocks, Samples: batch, Spread: true, Steps: steps}}
 }
 
-// barrierCell spells a step of a cell on the sums of its gates.
+// barrierCell spells a step of a cell, given the sums of its gates.
 func barrierCell(c *cell.Cell, p cell.Program, reads, writes []cell.Ref, row func(cell.Ref) string) string {
 	var b strings.Builder
 	for g := range c.Recurrent {
@@ -149,7 +149,7 @@ func barrierCell(c *cell.Cell, p cell.Program, reads, writes []cell.Ref, row fun
 	return b.String()
 }
 
-// rowBack is the row of a vector, of step t and sequence n, in a backward pass.
+// rowBack spells the row of a vector at step t, sequence n, in a backward pass.
 func rowBack(r cell.Ref) string {
 	switch r.Kind {
 	case cell.Peep:

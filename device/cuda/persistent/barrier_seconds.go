@@ -6,17 +6,17 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// What the kernels with a barrier take, in cycles at cycleRate. These are estimates from
-// their loops, not measurements: they rank the kernels behind those of groups.
+// Costs of the barrier kernels, in cycles at cycleRate. They are estimated from the loops, not
+// measured, and only rank these kernels behind grouped ones.
 const (
-	barrierRead   = 500  // of a warp, for four pieces of 32 columns: their states come from the L2 cache
-	barrierReduce = 300  // of a warp, to add up its sums
-	barrierCells  = 600  // of a block, for the cells of 256 threads
-	barrierMeets  = 2890 // of the barrier: an arrival and a release, each as long as gridTo
+	barrierRead   = 500  // per warp, for four pieces of 32 columns: their states come from the L2 cache
+	barrierReduce = 300  // per warp, to add up its sums
+	barrierCells  = 600  // per block, for the cells of 256 threads
+	barrierMeets  = 2890 // per barrier: an arrival and a release, each as long as gridTo
 )
 
-// BarrierSeconds is how long the kernel with a barrier is expected to take for op, a
-// persistent layer or its gradient, on so many multiprocessors. It is 0 for others.
+// BarrierSeconds predicts the barrier kernel's time for op, a persistent layer or its gradient, on
+// sms multiprocessors. It is 0 for other operations.
 func BarrierSeconds(op schedule.Op, sms int) float64 {
 	var hidden, batch, steps, rows, length int // rows and length of one unit's weights
 	switch op := op.(type) {

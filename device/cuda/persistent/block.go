@@ -10,11 +10,11 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A block is how block.cu divides a layer: into blocks that each run some of the sequences
-// and hold all weights in registers.
+// A block says how block.cu divides a layer: into blocks that each run some of the sequences and
+// hold all weights in registers.
 type block struct {
 	Layer
-	samples int // sequences of a block
+	samples int // sequences per block
 }
 
 // blockBand is how many units a warp has.
@@ -22,16 +22,17 @@ const blockBand = 8
 
 func (b block) threads() int { return 32 * ints.CeilDiv(b.hidden, blockBand) }
 
-// tiles is the number of tiles of a warp's rows, of two gates each.
+// tiles returns the number of a warp's tiles of rows, of two gates each.
 func (b block) tiles() int { return ints.CeilDiv(b.gates, 2) }
 
-// chunks is the number of pieces of 64 bytes of a sequence's states.
+// chunks returns the number of 64-byte pieces of a sequence's states.
 func (b block) chunks() int { return ints.CeilDiv(b.hidden*b.weights.Bytes(), 64) }
 
-// each is how many values a thread has.
+// each returns how many values a thread has.
 func (b block) each() int { return b.samples / 4 }
 
-// shared is what a block needs of shared memory: two buffers of states, and inputs on the way.
+// shared returns the bytes of shared memory of a block: two buffers of states, and inputs in
+// flight.
 func (b block) shared() int {
 	row := 64 * b.chunks()
 	if row%128 == 0 {
@@ -40,19 +41,19 @@ func (b block) shared() int {
 	return 2*(blockColumns*row+128) + 4*streamDepth*b.threads()*b.inputs*b.each()
 }
 
-// registers is about how many a thread needs, as NVRTC 12.4 compiled 40 configurations.
+// registers estimates the registers of a thread, as NVRTC 12.4 compiled 40 configurations.
 func (b block) registers() int {
 	return 8*b.tiles()*b.chunks() + 44 + b.each()*(3+7*b.inputs-2*b.gates)
 }
 
-// shaped says why b does not fit, if it does not.
+// shaped says why b does not fit; "": it fits.
 func (b block) shaped(p driver.Properties) string {
 	room := min(maxRegisters, registersOfSM/ints.RoundUp(b.threads(), 128)/8*8)
 	switch {
 	case b.weights == driver.Single:
 		return "one block multiplies in 16 bits"
 	case b.inputs == 0:
-		return "inputs that are read steps ahead are of single precision"
+		return "inputs that are read ahead must be in single precision"
 	case b.samples != 4 && b.samples != blockColumns:
 		return fmt.Sprintf("a block multiplies 4 or 8 sequences, not %d", b.samples)
 	case b.threads() > 1024 || b.registers() > room:
@@ -63,13 +64,13 @@ func (b block) shaped(p driver.Properties) string {
 	return ""
 }
 
-// perSM is how many blocks fit on a multiprocessor.
+// perSM returns how many blocks fit on a multiprocessor.
 func (b block) perSM(p driver.Properties) int {
 	registers := min(maxRegisters, ints.RoundUp(b.registers(), 8))
 	return max(1, min(registersOfSM/(registers*b.threads()), p.Shared/b.shared()))
 }
 
-// config is how b runs.
+// config returns b as a Config.
 func (b block) config(p driver.Properties) Config {
 	return Config{
 		Order: ByUnit, blocks: 1, samples: b.samples, threads: b.threads(), shared: b.shared(), together: p.SMs * b.perSM(p), cycles: b.cycles(p),
@@ -78,18 +79,18 @@ func (b block) config(p driver.Properties) Config {
 	}
 }
 
-// block: fitted to 11 measurements on a Hopper GPU, to 10 %.
+// block, in cycles: fitted to 11 measurements on a Hopper GPU, to 10 %.
 const (
-	blockStep    = 180  // the barrier, and what waits for it
-	blockPiece   = 4    // of a product's two halves, of a warp
-	blockGate    = 70   // of a gate of a value
-	blockSecond  = 0.7  // of the first block's time that another takes, whose waits it fills
-	blockCaution = 1.07 // simt was faster for rnn-tanh 96 at batch 28, though expected to be slower
+	blockStep    = 180  // the barrier and its latency
+	blockPiece   = 4    // a product's two halves, per warp
+	blockGate    = 70   // a gate of a value
+	blockSecond  = 0.7  // time of a second block, which fills the first one's waits, as a share of the first one's
+	blockCaution = 1.07 // factor, since simt was faster for rnn-tanh 96 at batch 28 but predicted slower
 )
 
-// cycles is about what a step of all sequences takes.
+// cycles predicts a step of all sequences.
 func (b block) cycles(p driver.Properties) float64 {
-	quarter := float64(ints.CeilDiv(b.threads(), 128)) // warps of a quarter of a multiprocessor
+	quarter := float64(ints.CeilDiv(b.threads(), 128)) // warps per quarter of a multiprocessor
 	step := blockStep + quarter*(blockPiece*float64(b.tiles()*b.chunks())+blockGate*float64(b.each()*b.gates))
 	blocks := ints.CeilDiv(b.batch, b.samples)
 	beside := min(b.perSM(p), ints.CeilDiv(blocks, p.SMs))

@@ -6,9 +6,9 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// within says whether the state of c that goes through weights stays within ±1. 0: it may
-// not. 1: always, by the last operations that form it. 2: if it was within ±1 before the
-// step, since it is a mean of that and of a value within ±1.
+// within says whether the state of c that is multiplied by weights stays within ±1. 0: not known.
+// 1: always, because of the last operations that form it. 2: if it was within ±1 before the step,
+// since it is a mean of that state and of a value within ±1.
 func within(c *cell.Cell) int {
 	switch through := (cell.Ref{Kind: cell.Next, Index: c.Through}); {
 	case limits(c, math.Inf(1))[through].most <= 1:
@@ -19,17 +19,17 @@ func within(c *cell.Cell) int {
 	return 0
 }
 
-// A limit is how large a value can be. whole and rest tell whether it is a share of a mean:
-// a factor times a sigmoid, or times 1 minus that.
+// A limit bounds a value. whole and rest say whether it is a share of a mean: a factor times a
+// sigmoid, or times 1 minus that sigmoid.
 type limit struct {
 	most   float64
-	whole  int  // a number of the sigmoid; 0: none
-	rest   bool // it is what that leaves
+	whole  int  // identifies the sigmoid; 0: none
+	rest   bool // it is 1 minus the sigmoid
 	factor float64
 }
 
-// limits bounds the values that c computes, given that the state that goes through weights
-// is within ±before.
+// limits bounds the values that c computes if the state that is multiplied by weights is within
+// ±before.
 func limits(c *cell.Cell, before float64) map[cell.Ref]limit {
 	known := map[cell.Ref]limit{{Kind: cell.Prev, Index: c.Through}: {most: before}}
 	of := func(r cell.Ref) limit {

@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Candidates lists how a layer of c can run in groups of blocks that knobs allow,
-// the fastest expected first.
+// Candidates lists how a layer of c can run in groups of blocks that knobs allow, the cheapest
+// first.
 func Candidates(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) []Config {
 	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
 	r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
@@ -17,7 +17,7 @@ func Candidates(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.
 	return all
 }
 
-// BackwardCandidates lists how the gradient of such a layer can.
+// BackwardCandidates lists the same for the gradient of such a layer.
 func BackwardCandidates(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) []Config {
 	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
 	all, _ := b.backwardConfigs(c, Layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single})

@@ -11,10 +11,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// ClusterSizes are the sizes of clusters that are tried.
+// ClusterSizes lists the sizes of clusters to try, in blocks.
 func ClusterSizes() []int { return []int{1, 2, 4, 8, 16} }
 
-// choose returns the setting of a knob, or all values where the knob is 0.
+// choose returns the setting of a knob, or all values if the knob is 0.
 func (b *Chooser) choose(name string, values ...int) []int {
 	if v := b.Knobs[name]; v != 0 {
 		return []int{v}
@@ -22,8 +22,8 @@ func (b *Chooser) choose(name string, values ...int) []int {
 	return values
 }
 
-// groupSizes lists the sizes of groups, in blocks, that knobs allow: of clusters, and of
-// groups spread over the GPU.
+// groupSizes lists the sizes of groups that knobs allow, in blocks: of groups that are clusters,
+// and of groups spread over the GPU.
 func (c *Chooser) groupSizes() (clusters, spread []int) {
 	r := c.Knobs["resident"]
 	only := strategy(r).Clusters
@@ -40,10 +40,10 @@ func (c *Chooser) groupSizes() (clusters, spread []int) {
 	return clusters, spread
 }
 
-// forwardConfigs lists the configurations of a layer that fit and that knobs allow, the
-// cheapest first, or says why there are none. Where states may be larger than halves
-// can hold, single precision uses tensor cores only if knobs say so. Weights are streamed
-// only where no other kernel on tensor cores has room for them, or if a knob says so.
+// forwardConfigs lists the configurations of a layer that fit and that knobs allow, the cheapest
+// first, or says why there are none. If states may exceed what fp16 halves can hold, fp32 uses
+// tensor cores only if a knob says so. Weights are streamed only if they fit no other kernel on
+// tensor cores, or if a knob says so.
 func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	var all []Config
 	why := ""
@@ -76,21 +76,21 @@ func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 
 func cheaper(x, y Config) int { return cmp.Compare(x.cycles, y.cycles) }
 
-// noGroups is why there are none where none was tried.
+// noGroups says why there are no configurations if none was tried.
 func noGroups(c *Chooser) string {
 	if c.Properties.Capability < 90 {
 		return "the GPU has no clusters of blocks"
 	}
-	return "it has no groups of blocks as knobs ask for"
+	return "the knobs leave no way to form groups of blocks"
 }
 
-// A Layer is what configurations are chosen for.
+// A Layer is what configurations are chosen for: a persistent layer or its gradient.
 type Layer struct {
 	hidden, gates, batch int
 	weights              driver.Element
 	exact                bool // single precision throughout
-	within               int  // of the state that goes through weights; see within
-	inputs               int  // places for those of a unit and step, where they can be read steps ahead
+	within               int  // bound of the state that is multiplied by weights; see within
+	inputs               int  // inputs per unit and step, if they can be read ahead; else 0
 	resets               bool // sequences begin anew at some steps: see resets.go
 }
 
@@ -103,7 +103,7 @@ func (c *Chooser) layer(op schedule.Persistent) Layer {
 	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R[0]), exact: c.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs, resets: !op.Keep.Empty()}
 }
 
-// overGroupSizes lists the configurations of one kind for all sizes of groups.
+// overGroupSizes lists the configurations of one kind of kernel for all sizes of groups.
 func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks int, add func(Config, string))) ([]Config, string) {
 	var all []Config
 	why := noGroups(c)
@@ -118,7 +118,7 @@ func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks
 				return
 			case spread:
 				if c.Knobs["groups"] == 0 && c.Properties.SMs/blocks > ints.CeilDiv(l.batch, t.samples) {
-					return // groups without sequences
+					return // some groups would have no sequences
 				}
 				t.Knobs["groups"] = c.choose("groups", c.Properties.SMs/blocks)[0]
 				if t.Knobs["resident"] == asExpected {
@@ -126,7 +126,7 @@ func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks
 				}
 			default:
 				if t.blocks > 1 && c.Properties.Together(t.blocks) == 0 {
-					why = fmt.Sprintf("no %d blocks share memory on this GPU", t.blocks)
+					why = fmt.Sprintf("no cluster of %d blocks fits on this GPU", t.blocks)
 					return
 				}
 				if t.Knobs["cluster"] = blocks; t.Knobs["resident"] == asExpected {
@@ -142,8 +142,8 @@ func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks
 	return all, why
 }
 
-// samples lists the numbers of sequences that a group can run at a time, such that at
-// least half of its places are used.
+// samples lists the numbers of sequences that a group may run at a time, such that at least half of
+// its places are used.
 func (c *Chooser) samples(batch int, values ...int) []int {
 	if c.Knobs["samples"] != 0 {
 		return []int{c.Knobs["samples"]}
@@ -158,8 +158,8 @@ func (c *Chooser) samples(batch int, values ...int) []int {
 // maxGroups is the most groups spread over the GPU.
 const maxGroups = 16
 
-// Forward chooses the configuration of op. If no groups of blocks fit, and no knob asks for
-// them, the layer runs in one group with a barrier, and no says why.
+// Forward chooses the configuration of op. If no groups of blocks fit, and no knob asks for them,
+// the layer runs in one group with a barrier, and no is the reason.
 func (c *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
 	if c.Knobs["resident"] == WithBarrier {
 		return barrierConfig(), nil, nil
@@ -171,7 +171,7 @@ func (c *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
 	return form, nil, err
 }
 
-// best is the best configuration of op in groups of blocks.
+// best returns the best configuration of op in groups of blocks.
 func (c *Chooser) best(op schedule.Persistent) (Config, error) {
 	all, err := c.choiceOf(choice{cell: op.Cell, layer: c.layer(op)}, func(c *Chooser) ([]Config, string) { return c.forwardConfigs(op.Cell, c.layer(op)) })
 	if err != nil {

@@ -10,32 +10,32 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Config is a kernel and how it divides a layer: among groups of blocks, each of which
-// has a copy of the weights and runs some of the sequences.
+// A Config is a kernel and its division of a layer among groups of blocks. Each group has a copy of
+// the weights and runs some of the sequences.
 type Config struct {
 	spread   bool         // over the GPU, not in clusters
-	Order    WeightLayout // that its weights are best packed in
-	few      bool         // no more than run at the same time, which take turns at the sequences
-	blocks   int          // of a group
-	cluster  int          // of a cluster, where a group that is spread has clusters
+	Order    WeightLayout // best layout of the packed weights
+	few      bool         // launch no more groups than run at the same time; they take turns with the sequences
+	blocks   int          // per group
+	cluster  int          // blocks per cluster, if a spread group consists of clusters
 	samples  int          // sequences that a group runs at a time
-	threads  int          // of a block
-	shared   int          // bytes of a block
+	threads  int          // per block
+	shared   int          // bytes of shared memory per block
 	together int          // groups that run at the same time
-	cycles   float64      // that a step is expected to take
-	memory   int64        // bytes of memory for weights that pass through the chip at each step
+	cycles   float64      // predicted for a step of all sequences
+	memory   int64        // bytes of weights that are streamed from memory at each step
 	variant  *Variant     // nil: one group with a barrier
-	sizes    string       // its constants
+	sizes    string       // the kernel's constants
 	Knobs    knob.Params
 }
 
-// Describe names the variant, its geometry and constants, and the expected time of a step.
+// Describe names the variant, its geometry and constants, and the predicted time of a step.
 func (t Config) Describe() string {
 	return fmt.Sprintf("%s %d×%d %s, %.0f cycles", t.variant.Name, t.blocks, t.threads, t.sizes, t.cycles)
 }
 
-// launch launches a kernel for so many steps and sequences. It is urgent where other
-// layers of a wave wait for it.
+// launch launches the kernel for so many steps and sequences. urgent: other layers of a wave wait
+// for it.
 func (t Config) launch(steps, batch int, urgent bool, src *codegen.Source, args []uint64) launch.Command {
 	running := ints.CeilDiv(batch, t.samples)
 	if t.few {
@@ -47,13 +47,14 @@ func (t Config) launch(steps, batch int, urgent bool, src *codegen.Source, args 
 	switch {
 	case t.cluster > 1:
 		s.Launch.Cluster = t.cluster
-	case !t.spread && t.Knobs["resident"] != inOneBlock: // which GPUs without clusters run, too
+	case !t.spread && t.Knobs["resident"] != inOneBlock: // GPUs without clusters run these as well
 		s.Launch.Cluster = t.blocks
 	}
 	return s
 }
 
-// LaunchForward is the kernel of op in groups of blocks.
+// LaunchForward launches the grouped kernel of op. ordered: the weights are packed in form's
+// layout.
 func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, control uint64, ordered, urgent bool) launch.Command {
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
@@ -86,9 +87,9 @@ func functions(t *launch.Target) string {
 	return "Quick"
 }
 
-// ExchangeBytes bounds the memory by which the blocks of groups exchange states. Each
-// sequence has two buffers of words, which are twice the size of its states in shared
-// memory, two of 16-bit states alone, and a counter.
+// ExchangeBytes bounds the memory through which groups exchange states. Each sequence has a
+// counter, two buffers of words, twice the size of its states in shared memory, and two buffers of
+// only 16-bit states.
 func ExchangeBytes(hidden, batch int) int64 {
 	return int64(batch+maxSamples-1) * (4*4*int64(hidden) + 6*maxPadding + launch.Alignment)
 }
@@ -100,18 +101,18 @@ const maxPadding = 64*8 + 64
 
 const maxRegisters, registersOfSM = 255, 65536
 
-// barrierConfig is one group with a barrier. Its cells have exact functions.
+// barrierConfig is one group with a barrier. Its cells use exact functions.
 func barrierConfig() Config {
 	return Config{Knobs: knob.Params{"resident": WithBarrier, "tensor": 2, "functions": 1}}
 }
 
-// Variant is the kernel of t; nil: one group with a barrier.
+// Variant returns the kernel of t; nil: one group with a barrier.
 func (t Config) Variant() *Variant { return t.variant }
 
-// Cycles is how long a step of all sequences is expected to take.
+// Cycles returns the predicted cycles of a step of all sequences.
 func (t Config) Cycles() float64 { return t.cycles }
 
-// Memory is the bytes of memory for weights that pass through the chip at each step.
+// Memory returns the bytes of weights that are streamed from memory at each step.
 func (t Config) Memory() int64 { return t.memory }
 
 // Grouped reports whether t divides a layer among groups of blocks.

@@ -7,152 +7,149 @@ import (
 	"rnnbench/device/cuda/ints"
 )
 
-// How long a step of time takes, in cycles of an H200, by which a Chooser picks a
-// Config. Only ratios matter. Every constant was fitted to measurements on one
-// H200 (132 multiprocessors, 1.7 GHz or so); what is known of the error stands with
-// each group. Other GPUs were not measured.
+// The cost model of a step, in cycles of an H200, by which a Chooser picks a Config. Only ratios
+// matter. Every constant was fitted to measurements on one H200 (132 multiprocessors, about 1.7
+// GHz). Each group of constants states its known error. Other GPUs were not measured.
 
-// A group of blocks that is one block exchanges nothing but a barrier of its own.
+// exchangeAlone is for a group of one block, which only has a barrier of its own.
 const exchangeAlone = 50
 
 // simt: fitted with mma and mma-bulk to 270 forward configurations, to 8 %.
 const (
-	simtMultiply     = 0.63 // of a multiply-add of a warp, and quarter of a multiprocessor
-	simtLeastGates   = 1.3  // the least of a warp alone, which waits for its own sums, with several gates
-	simtLeastSamples = 1    // and with three sequences or more
-	simtStates       = 0.73 // of 128 bytes of states from shared memory, which products hide a little
-	simtFar          = 0.93 // of 128 bytes of weights from shared memory
+	simtMultiply     = 0.63 // a multiply-add of a warp, per quarter of a multiprocessor
+	simtLeastGates   = 1.3  // least for a single warp, which waits for its own sums, with several gates
+	simtLeastSamples = 1    // and with three or more sequences
+	simtStates       = 0.73 // 128 bytes of states from shared memory, which products hide a little
+	simtFar          = 0.93 // 128 bytes of weights from shared memory
 	simtChain        = 180  // exchange and functions of one gate
-	simtChainGates   = 450  // and of several
-	simtWarp         = 40   // of each further warp of a quarter
-	simtEach         = 0.6  // of the chain, for each further value of a thread
-	simtStage        = 48   // of a stage of the sum over lanes
-	simtShuffle      = 3.6  // of a shuffle of a warp
-	simtPush         = 250  // to the blocks of a cluster
-	simtPushShared   = 410  // where several blocks share a multiprocessor, and weights are not settled
-	simtGrid         = 560  // through the L2 cache
-	simtGridRate     = 2000 // words a cycle that it takes and gives
-	simtGridThread   = 60   // of a word of a thread
+	simtChainGates   = 450  // and of several gates
+	simtWarp         = 40   // each further warp per quarter
+	simtEach         = 0.6  // share of the chain for each further value of a thread
+	simtStage        = 48   // a stage of the sum over lanes
+	simtShuffle      = 3.6  // a shuffle of a warp
+	simtPush         = 250  // exchange within a cluster
+	simtPushShared   = 410  // the same if blocks share a multiprocessor and weights are not settled
+	simtGrid         = 560  // exchange through the L2 cache
+	simtGridRate     = 2000 // words per cycle through the L2 cache
+	simtGridThread   = 60   // each word of a thread
 	simtWords        = 710  // the same with words of twice the size
 	simtWordsRate    = 1000
 	simtWordsThread  = 77
 )
 
-// mma: fitted with simt, to 8 %. What is "as recorded" came later, from single layers.
+// mma: fitted with simt, to 8 %. "As recorded" marks later corrections, from single layers.
 const (
-	mmaStep       = 650  // whatever the size
-	mmaRate       = 10.3 // of a product of a warp
-	mmaExact      = 1.5  // single precision takes three products, of which not all count
-	mmaFar        = 0.7  // of a warp's weights from shared memory
-	mmaEach       = 110  // of each further value of a thread,
-	mmaEachGate   = 100  // and of each of its gates
-	mmaWarp       = 35   // of each further warp of a quarter
-	mmaSums       = 0.32 // of a value of sums through shared memory
-	mmaPush       = 470  // to the blocks of a cluster
-	mmaGrid       = 1780 // through the L2 cache
-	mmaGridRate   = 5000 // bytes a cycle
-	mmaGridThread = 23   // of a byte of a thread
-	mmaUneven     = 1.05 // where sequences are not a multiple of 8
-	mmaStreamed   = 0.75 // where inputs are read ahead; as recorded of 512 units
+	mmaStep       = 650  // a constant
+	mmaRate       = 10.3 // a product of a warp
+	mmaExact      = 1.5  // factor in single precision: three products, partly hidden
+	mmaFar        = 0.7  // a warp's weights from shared memory
+	mmaEach       = 110  // each further value of a thread,
+	mmaEachGate   = 100  // and each of its gates
+	mmaWarp       = 35   // each further warp per quarter
+	mmaSums       = 0.32 // a sum that goes through shared memory
+	mmaPush       = 470  // exchange within a cluster
+	mmaGrid       = 1780 // exchange through the L2 cache
+	mmaGridRate   = 5000 // bytes per cycle
+	mmaGridThread = 23   // each byte of a thread
+	mmaUneven     = 1.05 // factor if sequences are not a multiple of 8
+	mmaStreamed   = 0.75 // factor if inputs are read ahead; as recorded for 512 units
 )
 
 // mma-bulk: fitted with mma, to 11 %.
 const (
-	bulkRate      = 6.5  // of a product where more sums at the same time keep tensor cores busy,
-	bulkRateFew   = 15   // and of fewer
-	bulkTurn      = 1430 // of a turn
-	bulkAlone     = 2220 // what one turn of a step waits
-	bulkAloneRate = 42   // bytes a cycle that are copied then
-	bulkFew       = 2030 // what two or three turns of a step wait
-	bulkCopyRate  = 84   // bytes a cycle
+	bulkRate      = 6.5  // a product, if many sums at the same time keep tensor cores busy
+	bulkRateFew   = 15   // added, divided by the number of sums
+	bulkTurn      = 1430 // a turn
+	bulkAlone     = 2220 // wait of a single turn per step
+	bulkAloneRate = 42   // bytes per cycle copied then
+	bulkFew       = 2030 // wait of two or three turns per step
+	bulkCopyRate  = 84   // bytes per cycle
 )
 
 // mma-poll: fitted to 30 measurements, to 7 %.
 const (
 	pollStep       = 1160
-	pollPart       = 725   // of a part of the sequences
-	pollProduct    = 8.8   // of a product of a quarter
-	pollFar        = 0.44  // of a warp's weights from shared memory
-	pollSum        = 5.3   // of a warp's sums
-	pollByte       = 0.027 // of a byte that is polled
-	pollUnphased   = 3     // bytes where a state's own bits do not tell whether it is new
-	pollCaution    = 1.15  // it is taken only where it is clearly faster
-	pollUnmeasured = 1.2   // for passes, parts and single precision, of which few were measured
-	pollSlow       = 2     // as recorded of rnn-tanh 1760 at batch 16 and gru 1024 at batch 64
+	pollPart       = 725   // a part of the sequences
+	pollProduct    = 8.8   // a product of a quarter of a multiprocessor
+	pollFar        = 0.44  // a warp's weights from shared memory
+	pollSum        = 5.3   // a warp's sums
+	pollByte       = 0.027 // a polled byte
+	pollUnphased   = 3     // factor of bytes if a state's own bits do not tell whether it is new
+	pollCaution    = 1.15  // factor: the variant is chosen only if it is clearly faster
+	pollUnmeasured = 1.2   // factor for passes, parts and single precision, of which few were measured
+	pollSlow       = 2     // factor, as recorded for rnn-tanh 1760 at batch 16 and gru 1024 at batch 64
 )
 
-// wholerow: measured of 192 and 256 units.
+// wholerow: from measurements of 192 and 256 units.
 const (
 	rowStep    = 780
-	rowProduct = 6.5  // of a product of a quarter of a multiprocessor
-	rowCaution = 1.3  // other models count so much more than their kernels take
-	rowSecond  = 0.66 // of the first block's time that another takes, whose waits it fills; in single precision another warp
+	rowProduct = 6.5  // a product of a quarter of a multiprocessor
+	rowCaution = 1.3  // factor: other models overestimate by as much
+	rowSecond  = 0.66 // time of a second block, which fills the first one's waits, as a share of the first one's; fp32: of a second warp
 )
 
 // The gradient by backward-simt and backward-mma: fitted to 168 measurements.
 const (
-	scatterStep         = 155  // whatever the size
-	scatterMultiply     = 1.45 // of a multiply-add of a warp
-	scatterPiece        = 95   // of a piece of a thread's weights
-	scatterTensor       = 1550 // whatever the size, on tensor cores
+	scatterStep         = 155  // a constant
+	scatterMultiply     = 1.45 // a multiply-add of a warp
+	scatterPiece        = 95   // a piece of a thread's weights
+	scatterTensor       = 1550 // a constant, on tensor cores
 	scatterTensorExact  = 1750 // and in single precision
-	scatterProduct      = 8    // of a product of a warp
-	scatterCell         = 300  // of the cell of each further unit of a thread, by gates
-	scatterSide         = 60   // of each further group
-	scatterPush         = 220  // to the blocks of a cluster
-	scatterPushUnit     = 0.75 // and for each value of it
-	scatterGrid         = 995  // through the L2 cache
-	scatterGridRate     = 2280 // bytes a cycle, 4 TB/s
-	scatterGridThread   = 20   // of a word of a thread
-	scatterGridPush     = 300  // to a cluster besides
-	scatterSmallCluster = 1.06 // where clusters have fewer than 16 blocks
+	scatterProduct      = 8    // a product of a warp
+	scatterCell         = 300  // the cell of each further unit of a thread, per gate
+	scatterSide         = 60   // each further group
+	scatterPush         = 220  // exchange within a cluster
+	scatterPushUnit     = 0.75 // and each value
+	scatterGrid         = 995  // exchange through the L2 cache
+	scatterGridRate     = 2280 // bytes per cycle: 4 TB/s
+	scatterGridThread   = 20   // each word of a thread
+	scatterGridPush     = 300  // added if groups also exchange within clusters
+	scatterSmallCluster = 1.06 // factor if clusters have fewer than 16 blocks
 )
 
 // The gradient by backward-bulk: fitted to 176 measurements, to 9 %.
 const (
-	gatherProduct      = 14.5 // of a product of a warp
-	gatherLatency      = 40   // of a product that a warp alone waits for
+	gatherProduct      = 14.5 // a product of a warp
+	gatherLatency      = 40   // a product that a single warp waits for
 	gatherLatencyExact = 60
-	gatherFar          = 53   // of weights from shared memory that a warp alone waits for
-	gatherSum          = 16   // of a sum of a thread
-	gatherLatencyRing  = 4100 // cycles from asking for a copy of weights to its arrival under load, of two settings of a trial
-	gatherCopyRate     = 6400 // bytes a cycle from memory to all blocks
-	gatherHidden       = 780  // of that, which hides behind products
-	gatherOne          = 4020 // what one turn of a step waits,
-	gatherTwo          = 2490 // each of two,
-	gatherMore         = 2020 // and of more
-	gatherWords        = 4000 // what words wait for; these have not been measured
-	gatherWord         = 60   // and for each word of a thread
-	gatherWordsCaution = 1.6
+	gatherFar          = 53   // weights from shared memory that a single warp waits for
+	gatherSum          = 16   // a sum of a thread
+	gatherLatencyRing  = 4100 // cycles from the request of a copy of weights to its arrival under load, from two settings of a trial
+	gatherCopyRate     = 6400 // bytes per cycle from memory to all blocks
+	gatherHidden       = 780  // cycles of that which products hide
+	gatherOne          = 4020 // wait of a single turn per step,
+	gatherTwo          = 2490 // of each of two turns,
+	gatherMore         = 2020 // and of each of more
+	gatherWords        = 4000 // wait for words; not measured
+	gatherWord         = 60   // and each word of a thread
+	gatherWordsCaution = 1.6  // factor, since words were not measured
 )
 
 // Stacked layers, in microseconds: fitted to 19 stacks, to 12 %.
 const (
 	stackStep          = 0.5
-	stackProduct       = 0.65 // of a layer of 512 units and 16 sequences,
-	stackGate          = 0.12 // and of each gate
-	stackFew           = 0.65 // fewer than 16 sequences take so much at least
-	stackExact         = 2.1  // of single precision,
-	stackExactSequence = 0.26 // and of each sequence
+	stackProduct       = 0.65 // a layer of 512 units and 16 sequences
+	stackGate          = 0.12 // and each of its gates
+	stackFew           = 0.65 // least share for fewer than 16 sequences
+	stackExact         = 2.1  // single precision,
+	stackExactSequence = 0.26 // and each sequence
 )
 
-// Stacked layers by the kernel for many sequences, in microseconds: fitted to 11
-// stacks, to 15 %.
+// Stacked layers by the kernel for many sequences, in microseconds: fitted to 11 stacks, to 15 %.
 const (
 	stackBulkStep     = 1.15
-	stackBulkLarge    = 0.75  // of 512 units
-	stackBulkSequence = 0.011 // of a sequence
-	stackBulkRate     = 0.045 // of a sequence of 512 units, at the rate of products
+	stackBulkLarge    = 0.75  // 512 units
+	stackBulkSequence = 0.011 // each sequence
+	stackBulkRate     = 0.045 // each sequence of 512 units, if products are the limit
 )
 
-// waiting is how much longer groups over the GPU take beside other work, as
-// measured: all of their blocks start together or none, and others leave room for
-// them one by one.
+// waiting is how much longer groups over the GPU take beside other work, as measured. All of their
+// blocks start together or none does, and other kernels free room block by block.
 const waiting = 1.6
 
-// cycles is about what a step of all sequences takes, fitted to measurements on
-// an H200: products, which hide little of what shared memory delivers, 128 bytes
-// per cycle, then the chain of exchanges and functions that nothing hides.
+// cycles predicts a step of all sequences. Products hide little of the reads of shared memory,
+// which delivers 128 bytes per cycle. Nothing hides the chain of exchanges and functions that
+// follows.
 func (t simt) cycles(batch int, p driver.Properties) float64 {
 	clusters := ints.CeilDiv(batch, t.samples)
 	together := t.together(p)
@@ -162,9 +159,9 @@ func (t simt) cycles(batch int, p driver.Properties) float64 {
 	}
 	waves := ints.CeilDiv(clusters, together*blocks)
 	threads := float64(t.threads() * blocks)
-	warps := math.Ceil(threads / 128) // of a quarter of a multiprocessor
+	warps := math.Ceil(threads / 128) // per quarter of a multiprocessor
 	length := float64(t.columns() / t.lanes * t.samples)
-	least := 0.0 // of a warp alone, which waits for its own sums
+	least := 0.0 // for a single warp, which waits for its own sums
 	switch {
 	case t.gates > 1:
 		least = simtLeastGates
@@ -186,7 +183,7 @@ func (t simt) cycles(batch int, p driver.Properties) float64 {
 	if t.spread {
 		words := float64(t.hidden * t.samples)
 		everywhere, thread := words*float64(t.cluster*min(clusters, together)), words/threads
-		if exchange = simtGrid + everywhere/simtGridRate + simtGridThread*thread; t.units*t.samples < 8 { // words of twice the size: see simt.cu
+		if exchange = simtGrid + everywhere/simtGridRate + simtGridThread*thread; t.units*t.samples < 8 { // few values are sent as words of twice the size: see simt.cu
 			exchange = simtWords + everywhere/simtWordsRate + simtWordsThread*thread
 		}
 	} else if t.cluster > 1 {
@@ -197,15 +194,15 @@ func (t simt) cycles(batch int, p driver.Properties) float64 {
 	return float64(waves) * (multiply + simtStates*states + far + chain + exchange)
 }
 
-// cycles is about what a step of all sequences takes; see tiling.cycles.
+// cycles predicts a step of all sequences; see simt.cycles.
 func (f mma) cycles(together int) float64 {
 	groups := ints.CeilDiv(f.batch, f.samples)
 	live := float64(min(f.batch, f.samples))
 	threads, tiles := float64(f.threads()), float64(f.tiles())
-	warps := float64(ints.CeilDiv(f.threads(), 128)) // of a quarter of a multiprocessor
+	warps := float64(ints.CeilDiv(f.threads(), 128)) // per quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.height())
 	rate := mmaRate
-	if f.bulk && f.weights != driver.Single { // more sums at the same time keep tensor cores busy
+	if f.bulk && f.weights != driver.Single { // many sums at the same time keep tensor cores busy
 		rate = min(rate, bulkRate+bulkRateFew/(float64(f.height())*tiles))
 	}
 	multiply := rate * warps * products * tiles
@@ -229,11 +226,11 @@ func (f mma) cycles(together int) float64 {
 	}
 	passes := float64(ints.CeilDiv(groups, together))
 	if f.poll {
-		cycles := pollCaution * passes * f.polled(products*warps*tiles, bytes) // only where it is clearly less
-		if passes > 1 || f.parts > 1 || f.exact {                              // of which few were measured
+		cycles := pollCaution * passes * f.polled(products*warps*tiles, bytes) // chosen only if clearly faster
+		if passes > 1 || f.parts > 1 || f.exact {                              // few of these were measured
 			cycles *= pollUnmeasured
 		}
-		if f.samples > 8 && (f.threads() < 256 || 2*f.resident < f.chunks) { // as recorded of rnn-tanh 1760 at batch 16 and gru 1024 at 64
+		if f.samples > 8 && (f.threads() < 256 || 2*f.resident < f.chunks) { // as recorded for rnn-tanh 1760 at batch 16 and gru 1024 at 64
 			cycles *= pollSlow
 		}
 		return cycles
@@ -248,15 +245,14 @@ func (f mma) cycles(together int) float64 {
 	if f.samples%8 != 0 {
 		cycles *= mmaUneven
 	}
-	if f.streamed && !f.exact && f.cluster == 16 && threads == 256 && f.hidden > 480 && f.batch > 1 { // as recorded of 512 units
+	if f.streamed && !f.exact && f.cluster == 16 && threads == 256 && f.hidden > 480 && f.batch > 1 { // as recorded for 512 units
 		cycles *= mmaStreamed
 	}
 	return cycles
 }
 
-// polled is what a step of mma_poll.cu takes, of a group's states of so many
-// bytes and, of a part of the sequences, so many products in each quarter of a
-// multiprocessor; fitted to 30 measurements, to 7 %.
+// polled predicts a step of mma_poll.cu. bytes are those of a group's states. products are those of
+// one part of the sequences in each quarter of a multiprocessor.
 func (f mma) polled(products, bytes float64) float64 {
 	if f.exact {
 		products *= mmaExact
@@ -264,24 +260,23 @@ func (f mma) polled(products, bytes float64) float64 {
 	warps := float64(f.threads() / 32)
 	far := warps * float64((f.chunks-f.resident)*f.per())
 	sums := warps * float64(f.height()*f.tiles())
-	bytes *= float64(f.units / f.band) // warps of other units read them again
+	bytes *= float64(f.units / f.band) // warps with other units read the same states
 	if !f.phased() {
 		bytes *= pollUnphased
 	}
-	if f.samples == 1 { // all look at the same few words
+	if f.samples == 1 { // all warps poll the same few words
 		bytes += 1 << 15
 	}
 	return pollStep + float64(f.parts)*(pollPart+pollProduct*products+pollFar*far+pollSum*sums) + pollByte*bytes
 }
 
-// cycles is about what a step of all sequences takes, as measured of 192 and 256
-// units: products at the rate of tensor cores or of what shared memory delivers for
-// them, what a block sends, 32 bytes a cycle, and the chain of the rest.
+// cycles predicts a step of all sequences. The limits are the rate of tensor cores or of shared
+// memory for products, the block's sends at 32 bytes per cycle, and the chain of the rest.
 func (r wholeRow) cycles(p driver.Properties) float64 {
 	clusters, together := ints.CeilDiv(r.batch, r.samples), r.together(p)
 	blocks := min(r.perSM(p), ints.CeilDiv(clusters, together))
 	warps := r.threads() / 32
-	quarter := float64(ints.CeilDiv(warps, 4)) // of a multiprocessor
+	quarter := float64(ints.CeilDiv(warps, 4)) // warps per quarter of a multiprocessor
 	if r.exact {
 		quarter = 1 + rowSecond*(quarter-1)
 	}
@@ -292,10 +287,9 @@ func (r wholeRow) cycles(p driver.Properties) float64 {
 	return float64(ints.CeilDiv(clusters, together*blocks)) * rowCaution * (rowStep + one*(1+rowSecond*float64(blocks-1)))
 }
 
-// cycles is about what a step of all sequences takes, fitted to 168 measurements on
-// an H200: products, for which shared memory delivers 128 bytes per cycle; sums and
-// the cell; and the exchange of parts. Pushes of all groups share what connects
-// multiprocessors, and words the 4 TB/s that memory takes and gives.
+// cycles predicts a step of all sequences: products, for which shared memory delivers 128 bytes per
+// cycle; sums and the cell; and the exchange of parts. Pushes of all groups share the network
+// between multiprocessors, and words share the 4 TB/s that memory delivers.
 func (s backwardScatter) cycles(p driver.Properties) float64 {
 	groups, together := ints.CeilDiv(s.batch, s.samples), s.together(p)
 	side := float64(min(groups, together))
@@ -317,7 +311,7 @@ func (s backwardScatter) cycles(p driver.Properties) float64 {
 		step = scatterStep + max(multiply, load) + min(multiply, load)/6 + scatterPiece*pieces/chunks
 		message = float64(min(4, s.out/s.lanes*s.samples))
 	}
-	step += scatterCell * float64((ints.CeilDiv(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps take turns
+	step += scatterCell * float64((ints.CeilDiv(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps run in turns
 	if s.cluster > 1 {
 		step += scatterPush + scatterPushUnit*units*live/message
 	}
@@ -336,12 +330,10 @@ func (s backwardScatter) cycles(p driver.Properties) float64 {
 	return float64(ints.CeilDiv(groups, together)) * step
 }
 
-// cycles is about what a step of all sequences takes, fitted to 176 measurements on
-// an H200, to 9 %; see scatter.cycles. A warp alone waits for its own products and
-// weights, one after the other. Of few turns each waits for the one before: gradients
-// are written, counted, seen and copied, and sums pushed. What memory gives to all
-// blocks hides behind that, but for what is more. Words have not been measured and
-// count more.
+// cycles predicts a step of all sequences; see backwardScatter.cycles. A single warp waits for its
+// own products and weights, one after the other. With few turns, each waits for the exchange of the
+// one before: gradients are written, counted, seen and copied, and sums pushed. That hides a part
+// of the copies from memory to all blocks. Words were not measured and are counted with caution.
 func (g backwardBulk) cycles(p driver.Properties) float64 {
 	products, latency := 2.0, float64(gatherLatency)
 	if g.exact {
@@ -370,8 +362,8 @@ func (g backwardBulk) cycles(p driver.Properties) float64 {
 	return float64(g.passes) * turn
 }
 
-// microseconds is about what a step takes, fitted to 19 stacks on an H200, to 12 %, and
-// to 11 of the kernel for many sequences, to 15 %.
+// microseconds predicts a step of all layers, to 12 %, and of the kernel for many sequences, to 15
+// %.
 func (st *Stack) microseconds() float64 {
 	large, sequences := float64(st.hidden)/512, float64(st.sequences())
 	if st.bulk != nil {
@@ -383,8 +375,8 @@ func (st *Stack) microseconds() float64 {
 	return stackStep + max(1, large)*max(stackFew, sequences/16)*(stackProduct+stackGate*float64(st.gates))
 }
 
-// beside is about how many cycles a step of so many layers takes, each by t in
-// one of n parts of the GPU. Clusters of a layer start where there is room.
+// beside predicts the cycles of a step of so many layers that share n parts of the GPU, each in the
+// configuration t. Clusters of a layer start one by one as there is room.
 func (t Config) beside(layers, n int) float64 {
 	turns := max(1, float64(layers)/float64(n))
 	if t.spread && layers > 1 {

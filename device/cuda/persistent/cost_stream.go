@@ -5,25 +5,25 @@ import (
 	"rnnbench/device/cuda/ints"
 )
 
-// mma-stream: what is exchanged and multiplied as fitted for mma-poll; the rates of the
-// L2 cache from the trials of streams; the rest from a few measurements of this kernel.
+// mma-stream: exchange and products as fitted for mma-poll, rates of the L2 cache from trials of
+// streams, and the rest from a few measurements of this kernel.
 const (
-	streamRate    = 39.7 // bytes a cycle of a multiprocessor from the L2 cache: 8.9 TB/s over 132 of them
-	streamFits    = 50e6 // bytes that the L2 cache of an H200 gives again and again,
+	streamRate    = 39.7 // bytes per cycle and multiprocessor from the L2 cache: 8.9 TB/s for 132 of them
+	streamFits    = 50e6 // most bytes that an H200's L2 cache keeps from step to step
 	streamL2      = 60 << 20
-	streamKept    = 44e6 // bytes of more that it is asked to keep
-	streamMemory  = 20.5 // and the rate beyond: 4.6 TB/s
-	streamLatency = 1650 // cycles from asking for a copy to its arrival under load: lstm 3072 at batch 8 with rings of two copies and of three
-	streamLooked  = 0.8  // of the rate where warps look at many pieces of states: lstm 3072 at batch 8
-	streamByte    = 0.01 // of a byte that comes while states are exchanged: rings of two copies and of four
-	streamSeen    = 200  // cycles later that states are seen where they look at fewer
-	streamOverlap = 0.5  // of the shorter of products and late copies, which the other does not hide, by clocks in the kernel
-	streamCell    = 180  // of each further eight sequences: sums, their barriers and the cell
+	streamKept    = 44e6 // bytes that it is asked to keep if there are more
+	streamMemory  = 20.5 // bytes per cycle and multiprocessor from memory: 4.6 TB/s
+	streamLatency = 1650 // cycles from the request of a copy to its arrival under load: lstm 3072 at batch 8 with rings of two and three copies
+	streamLooked  = 0.8  // share of the rate if warps poll many pieces of states: lstm 3072 at batch 8
+	streamByte    = 0.01 // each byte that comes while states are exchanged: rings of two and four copies
+	streamSeen    = 200  // cycles by which warps that poll fewer pieces see states later
+	streamOverlap = 0.5  // unhidden share of the shorter of products and late copies, by clocks in the kernel
+	streamCell    = 180  // each further eight sequences: sums, their barriers and the cell
 )
 
-// rateOfStream is the bytes a cycle that a multiprocessor takes of so many bytes, which
-// all of them read again and again. Of more than the L2 cache holds it keeps some, and the
-// rest comes from memory beside them.
+// rateOfStream returns the bytes per cycle that each multiprocessor receives if all of them
+// together read so many bytes at every step. The L2 cache keeps as many as it can, and the others
+// come from memory.
 func rateOfStream(bytes float64, p driver.Properties) float64 {
 	if size := float64(p.L2) / streamL2; bytes > streamFits*size {
 		return min(streamRate, streamMemory*bytes/(bytes-streamKept*size))
@@ -31,10 +31,10 @@ func rateOfStream(bytes float64, p driver.Properties) float64 {
 	return streamRate
 }
 
-// cycles is about what a step of all sequences takes. The ring fills up again while
-// states are exchanged. What is beyond it comes at the rate of the L2 cache, or at what
-// the copies under way let through, and products hide behind that in part. To look at more
-// states again and again takes of that rate, and sees them sooner.
+// cycles predicts a step of all sequences. The ring fills again while states are exchanged. Further
+// weights come at the rate of the L2 cache, or at what the copies in flight allow, and hide
+// products in part. Polling more pieces of states takes a share of that rate, but sees states
+// sooner.
 func (s streaming) cycles(p driver.Properties) float64 {
 	blocks, warps, tiles, eights := float64(s.cluster), float64(s.split), float64(s.tiles()), float64(s.eights())
 	halves, far, parts := float64(2*s.chunks), float64(s.far+s.streamed), float64(s.parts)
@@ -58,6 +58,6 @@ func (s streaming) cycles(p driver.Properties) float64 {
 	}
 	late := max(0, streamed-ring) / min(rate, ring/streamLatency)
 	turn := max(products, late) + streamOverlap*min(products, late) + sums
-	step := max(exchange+turn, parts*turn, (parts*streamed+states)/rate) // a part's states are on their way in the turns of others
+	step := max(exchange+turn, parts*turn, (parts*streamed+states)/rate) // a part's states are in flight during the other parts' turns
 	return pollCaution * float64(ints.CeilDiv(s.batch, s.samples)) * step
 }

@@ -2,26 +2,27 @@ package persistent
 
 import "rnnbench/device/cuda/driver"
 
-// mma-wide: by clocks in the kernel of six layers, with 1 to 7 turns a step, to 7 %; of one gate 25 % more.
+// mma-wide: from clocks in the kernel for six layers, with 1 to 7 turns per step, to 7 %; one gate
+// takes 25 % more.
 const (
-	wideProduct  = 0.5 // of a sequence in a product of 16 columns
-	wideLeast    = 30  // of such a product, however few the sequences
-	wideRate     = 44  // bytes a cycle that reach a multiprocessor, whoever copies them
+	wideProduct  = 0.5 // each sequence in a product of 16 columns
+	wideLeast    = 30  // least of such a product
+	wideRate     = 44  // bytes per cycle that reach a multiprocessor
 	wideSum      = 650 // sums through shared memory
-	wideCell     = 950 // cells and the count of what they wrote,
-	wideGate     = 160 // for each gate,
-	wideFunction = 38  // and for each gate of each cell of a thread
-	wideRest     = 65  // of a sequence beyond so many: results, and inputs that lanes gather,
+	wideCell     = 950 // cells and the count of their results,
+	wideGate     = 160 // per gate,
+	wideFunction = 38  // and per gate of each cell of a thread
+	wideRest     = 65  // each sequence beyond wideFewRest: results, and inputs that lanes gather
 	wideFewRest  = 20
-	wideRestOne  = 680  // of one gate,
-	wideRestEach = 30   // and of each sequence
+	wideRestOne  = 680  // with one gate,
+	wideRestEach = 30   // and each sequence
 	wideAlone    = 2000 // from the count to the first copy, which only another turn hides,
-	wideBlock    = 10   // and for each block that counts
-	wideCaution  = 1.47 // other models count so much more than their kernels take
+	wideBlock    = 10   // and per block that counts
+	wideCaution  = 1.47 // factor: other models overestimate by as much
 )
 
-// cycles is about what a step of all sequences takes: products, which wait for what is
-// copied, then sums, cells and results. One turn of a step waits for its own exchange.
+// cycles predicts a step of all sequences: products, which wait for copies, then sums, cells and
+// results. A single turn per step waits for its own exchange.
 func (w wide) cycles() float64 {
 	products, cells, gates := float64(2*w.products), float64(w.samples/4/w.rows()), float64(w.gates)
 	turn := products * max(wideLeast, wideProduct*float64(w.samples), float64(w.tile())/wideRate)
@@ -36,21 +37,21 @@ func (w wide) cycles() float64 {
 	return float64(w.passes) * wideCaution * (turn + rest)
 }
 
-// backward-wide: rates of products and copies as of mma-wide, whose loops it has; the rest
-// is estimated. Against backward-stream it ranks as nine layers did on an H100.
+// backward-wide: rates of products and copies as for mma-wide, which has the same loops; the rest
+// is estimated. Nine layers on an H100 rank against backward-stream as predicted.
 const (
-	backwardWideBoth  = 0.2  // of the shorter of products and copies, which the other does not hide
-	backwardWidePush  = 700  // until sums have come,
-	backwardWideSent  = 24   // at so many bytes a cycle
-	backwardWideCell  = 1300 // cells and the count of what they wrote,
-	backwardWideGate  = 160  // for each gate,
-	backwardWideEach  = 45   // and for each gate of each cell of a thread
-	backwardWideStore = 25   // of a result of a cell of a thread, which other turns hide
+	backwardWideBoth  = 0.2  // unhidden share of the shorter of products and copies
+	backwardWidePush  = 700  // until sums arrive,
+	backwardWideSent  = 24   // at so many bytes per cycle
+	backwardWideCell  = 1300 // cells and the count of their results,
+	backwardWideGate  = 160  // per gate,
+	backwardWideEach  = 45   // and per gate of each cell of a thread
+	backwardWideStore = 25   // a result of a cell of a thread, which other turns hide
 )
 
-// cycles is about what a step of all sequences takes: products, which wait for what is
-// copied, then sums of the cluster, cells and results. One turn of a step waits for its
-// own exchange, while the ring of weights fills up again.
+// cycles predicts a step of all sequences: products, which wait for copies, then sums of the
+// cluster, cells and results. A single turn per step waits for its own exchange, while the ring of
+// weights fills again.
 func (g backwardWide) cycles(p driver.Properties) float64 {
 	gates, cells := float64(g.gates), float64(2*g.each())
 	products := float64(g.tiles()*g.products) * max(wideLeast, wideProduct*float64(g.samples))

@@ -1,7 +1,7 @@
-// Package persistent runs recurrent layers, and their gradients, as one kernel
-// over all steps, whose blocks keep the recurrent weights on chip (Diamos et al.
-// 2016). A Variant is a kernel, a Config how it divides a layer, and a Chooser
-// picks the Config that is expected to be the fastest.
+// Package persistent runs recurrent layers, and their gradients, as one kernel over all steps,
+// whose blocks keep the recurrent weights on chip (Diamos et al. 2016). A Variant is a kernel. A
+// Config says how it divides a layer. A Chooser picks the Config that is predicted to be the
+// fastest.
 package persistent
 
 import (
@@ -13,13 +13,13 @@ import (
 //go:embed *.cu *.cuh *.tpl
 var kernels embed.FS
 
-// file is a kernel of this package with words defined.
+// file returns a kernel of this package with defines ahead of it.
 func file(name string, defines ...any) codegen.Source {
 	return codegen.File(kernels, name, defines...)
 }
 
-// configure is the struct of a kernel's configuration, spelled as its fields, with the
-// headers that say what these are.
+// configure spells the struct of a kernel's configuration from its fields, followed by the headers
+// that explain them.
 func configure(fields string, headers ...string) string {
 	text := "struct Config { static constexpr int " + fields + "; };\n"
 	for _, h := range headers {
@@ -28,5 +28,5 @@ func configure(fields string, headers ...string) string {
 	return text
 }
 
-// GridBarrier is the text of a barrier of all blocks of a grid.
+// GridBarrier returns the text of a barrier of all blocks of a grid.
 func GridBarrier() string { return file("grid").Text }

@@ -10,36 +10,35 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// An mma is how mma.cu, mma_poll.cu and mma_bulk.cu divides
-// a layer.
+// An mma says how mma.cu, mma_poll.cu or mma_bulk.cu divides a layer.
 type mma struct {
 	Layer
-	states   int  // of the cell
-	spread   bool // over the GPU, not in clusters
-	bulk     bool // and states are copied whole: mma_bulk.cu
-	poll     bool // and each warp reads what it multiplies: mma_poll.cu
-	passes   int  // times samples sequences of a group
-	slots    int  // states that are there at the same time, where groups take turns
+	states   int  // values of the cell that a unit keeps
+	spread   bool // groups are spread over the GPU, not clusters
+	bulk     bool // the copy engine copies all states: mma_bulk.cu
+	poll     bool // each warp polls the states that it multiplies: mma_poll.cu
+	passes   int  // turns of a group, each of samples sequences
+	slots    int  // bulk: buffers of states, each for one turn
 	cluster  int  // blocks that share the units
-	units    int  // of a block, a multiple of band
-	band     int  // units of a warp
-	samples  int  // sequences of a group
+	units    int  // per block, a multiple of band
+	band     int  // units per warp
+	samples  int  // sequences per group
 	split    int  // warps that share a band's columns
-	chunks   int  // pieces of a warp's columns, 64 bytes each
-	resident int  // of them in registers
-	parts    int  // of them, which take turns
-	streamed bool // inputs are read to shared memory, steps ahead
+	chunks   int  // 64-byte pieces of a warp's columns
+	resident int  // pieces in registers
+	parts    int  // poll: parts of the sequences, which take turns
+	streamed bool // inputs are read ahead, to shared memory
 }
 
 func (f mma) threads() int { return f.units / f.band * f.split * 32 }
 
-// tiles is the number of eights of sequences that are multiplied together.
+// tiles returns the number of 8-sequence tiles that are multiplied together.
 func (f mma) tiles() int { return ints.CeilDiv(ints.CeilDiv(f.samples, f.parts), 8) }
 
-// each is the number of sequences of a thread, once sums are formed.
+// each returns the number of sequences per thread once sums are formed.
 func (f mma) each() int { return max(1, 8*f.tiles()*f.band/(32*f.split)) }
 
-// uneven reports whether that leaves out some.
+// uneven reports whether each leaves out some sequences.
 func (f mma) uneven() bool {
 	across := 32 / f.band * f.split
 	return f.each()*across < 8*f.tiles()
@@ -48,7 +47,7 @@ func (f mma) uneven() bool {
 // phased reports whether a state's own bits tell whether it is new.
 func (f mma) phased() bool { return f.bounded() > 0 }
 
-// bounded is within, for values of 16 bits.
+// bounded is within, for 16-bit values; else 0.
 func (f mma) bounded() int {
 	if f.weights == driver.Single {
 		return 0
@@ -56,14 +55,14 @@ func (f mma) bounded() int {
 	return f.within
 }
 
-// height is the number of a warp's tiles of 16 rows.
+// height returns the number of a warp's tiles of 16 rows.
 func (f mma) height() int { return ints.CeilDiv(f.gates*f.band, 16) }
 
-// per is the number of registers of a thread's weights per chunk.
+// per returns the registers of a thread's weights per piece.
 func (f mma) per() int { return 8 * f.height() }
 
-// shared is what a block needs of shared memory: barriers, buffers of states,
-// its own, the sums of its warps and the weights beyond registers.
+// shared returns the bytes of shared memory of a block: barriers, buffers of states, its own
+// states, the sums of its warps, and weights that do not fit registers.
 func (f mma) shared() int {
 	row := 64 * f.chunks * f.split
 	sums := f.threads() / 32 * f.height() * 8 * f.tiles() * 20 * 4
@@ -88,13 +87,13 @@ func (f mma) shared() int {
 	return 128 + 8*f.tiles()*(buffers*row+f.weights.Bytes()*f.units) + sums + far + stream
 }
 
-// streamDepth is how many steps' inputs there is room for.
+// streamDepth is how many steps of inputs there are places for.
 const streamDepth = 4
 
-// overhead is how many registers a thread needs besides its weights.
+// overhead returns the registers of a thread besides its weights.
 func (f mma) overhead() int {
 	n, sums := 56, max(4, f.height()*f.tiles())
-	if f.exact { // high and low ones
+	if f.exact { // high and low sums
 		sums = max(3, 2*f.height()*f.tiles())
 	}
 	inputs := 2 * f.gates
@@ -109,7 +108,7 @@ func (f mma) overhead() int {
 		n += f.each() * (f.parts - 1) * (f.gates + f.states + 2)
 	}
 	n += 4*sums + 4*f.tiles() + f.each()*(inputs+6)
-	if f.chunks*f.per() > maxRegisters-n { // some are read from shared memory, ahead of their use
+	if f.chunks*f.per() > maxRegisters-n { // some weights are read from shared memory ahead of their use
 		n += 16
 	}
 	return n
@@ -118,8 +117,7 @@ func (f mma) overhead() int {
 // polledSamples is how many sequences mma_poll.cu multiplies at a time.
 const polledSamples = 16
 
-// shaped fills in how f, of so many blocks at most, divides the units, or says why it
-// does not fit.
+// shaped fills in how f, of so many blocks at most, divides the units, or says why it does not fit.
 func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
 	if f.parts = 1; f.poll {
 		f.parts = ints.CeilDiv(f.samples, polledSamples)
@@ -134,7 +132,7 @@ func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
 	case f.spread && !f.poll && f.samples%8 != 0:
 		return f, fmt.Sprintf("%d sequences are not a multiple of 8", f.samples)
 	case f.uneven():
-		return f, fmt.Sprintf("%d sequences are not shared evenly by the %d warps of a band", 8*f.tiles(), f.split)
+		return f, fmt.Sprintf("the %d sequences cannot be shared evenly by the %d warps of a band", 8*f.tiles(), f.split)
 	case threads > 1024:
 		return f, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", f.units, threads)
 	default:
@@ -155,7 +153,7 @@ func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
 	return f, ""
 }
 
-// together is how many groups run at the same time.
+// together returns how many groups run at the same time.
 func (f mma) together(p driver.Properties) int {
 	if f.spread {
 		return p.SMs / f.cluster
@@ -163,7 +161,7 @@ func (f mma) together(p driver.Properties) int {
 	return max(1, p.Together(f.cluster))
 }
 
-// config is how f runs so many sequences.
+// config returns f as a Config.
 func (f mma) config(p driver.Properties) Config {
 	together := f.together(p)
 	g := Config{
@@ -188,8 +186,8 @@ func (f mma) config(p driver.Properties) Config {
 	return g
 }
 
-// granule is what the units of a block are a multiple of: the blocks of a
-// cluster send 16 bytes of states in one piece, those of spread groups words.
+// granule returns the number of which a block's units are a multiple. The blocks of a cluster send
+// 16 bytes of states at once, and those of spread groups send words.
 func granule(l Layer, spread bool) int {
 	if spread {
 		return 2
@@ -197,9 +195,9 @@ func granule(l Layer, spread bool) int {
 	return 16 / l.weights.Bytes()
 }
 
-// heights lists how many units a warp may have. Half of a tile of 16 rows would
-// be empty with one gate of eight. Four are slower but in large layers that take
-// turns on more multiprocessors so.
+// heights lists how many units a warp may have. With one gate of eight units, half a tile of 16
+// rows would be empty. Four units are slower, except in large layers that take turns: there they
+// use more multiprocessors.
 func (c *Chooser) heights(l Layer, resident, samples, blocks int) []int {
 	switch units := ints.CeilDiv(l.hidden, blocks); {
 	case c.Knobs["tile"] != 0:
@@ -212,9 +210,9 @@ func (c *Chooser) heights(l Layer, resident, samples, blocks int) []int {
 	return []int{16, 8}
 }
 
-// sequences lists how many a group can run at a time: whole eights, as they are
-// multiplied, or so many that all groups that there is room for have some; where
-// they are exchanged in memory no more than there are.
+// sequences lists how many sequences a group may run at a time: multiples of eight, as they are
+// multiplied, or so many that all groups that fit have some. Polling needs no more places than
+// there are sequences.
 func (c *Chooser) sequences(batch int, spread bool, blocks int) []int {
 	all := c.samples(batch, 8, 16, 32)
 	if c.Knobs["samples"] != 0 {
@@ -233,7 +231,7 @@ func (c *Chooser) sequences(batch int, spread bool, blocks int) []int {
 // mmas adds the configurations of so many blocks on tensor cores.
 func (c *Chooser) mmas(l Layer, states int, spread bool, blocks int, add func(Config, string)) {
 	for _, samples := range c.sequences(l.batch, spread, blocks) {
-		for _, resident := range []int{overGrid, inBulk, byPolling} { // of spread groups
+		for _, resident := range []int{overGrid, inBulk, byPolling} { // more than one only for spread groups
 			switch {
 			case !spread && resident != overGrid || spread && c.Knobs["resident"] != asExpected && c.Knobs["resident"] != resident:
 				continue

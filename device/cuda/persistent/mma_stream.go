@@ -11,53 +11,53 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A streaming is how mma_stream.cu divides a layer. A warp's weights are in halves of
-// pieces of 64 bytes of its columns.
+// A streaming says how mma_stream.cu divides a layer. A warp's weights are counted in halves of
+// 64-byte pieces of its columns.
 type streaming struct {
 	Layer
-	states   int // of the cell
+	states   int // values of the cell that a unit keeps
 	cluster  int // blocks that share the units
-	units    int // of a block, an even number
-	samples  int // sequences of a group
-	parts    int // of them, which take turns
-	split    int // warps of a block
+	units    int // per block, an even number
+	samples  int // sequences per group
+	parts    int // parts of the sequences, which take turns
+	split    int // warps per block
 	chunks   int // pieces of a warp's columns
 	near     int // halves in registers
 	far      int // halves in shared memory
 	streamed int // halves that come from memory at each step
-	stage    int // halves of a copy
-	ring     int // copies of a warp that there is room for
-	kept     int // copies that the L2 cache is to keep; 0: chosen
-	look     int // pieces of states that a warp looks at until they have come
-	ahead    int // portions of so many pieces that are read at the same time
+	stage    int // halves per copy
+	ring     int // places for a warp's copies
+	kept     int // copies that the L2 cache is asked to keep; 0: chosen
+	look     int // pieces of states that a warp polls
+	ahead    int // portions of look pieces that are read at the same time
 }
 
 func (s streaming) threads() int { return 32 * s.split }
 
-// eights is the number of eights of sequences of a part.
+// eights returns the number of 8-sequence tiles of a part.
 func (s streaming) eights() int { return ints.CeilDiv(ints.CeilDiv(s.samples, s.parts), 8) }
 
-// tiles is the number of tiles of 16 rows of a block.
+// tiles returns the number of 16-row tiles of a block.
 func (s streaming) tiles() int { return ints.CeilDiv(s.gates*s.units, 16) }
 
-// half is the bytes of a half of all warps: of the last tile only the rows that there are.
+// half returns the bytes of a half for all warps. Of the last tile, only existing rows count.
 func (s streaming) half() int { return 32 * s.gates * s.units * s.split }
 
-// rounds is the number of a thread's units.
+// rounds returns the number of a thread's units.
 func (s streaming) rounds() int { return ints.CeilDiv(8*s.units, s.threads()) }
 
-// bounded is how the states are bounded, so that a word tells whether it is new. Halves
-// of single precision are so where the states are.
+// bounded says how states are bounded, so that a word tells whether it is new. The halves of fp32
+// states are bounded as the states are.
 func (s streaming) bounded() int { return s.within }
 
-// shared is what a block needs of shared memory: barriers, rings, where sums are as
-// well, and weights.
+// shared returns the bytes of shared memory of a block: barriers, rings, which also hold sums, and
+// weights.
 func (s streaming) shared() int {
 	return ints.RoundUp(8*s.split*s.ring+16, 128) + s.half()*(s.ring*s.stage+s.far)
 }
 
-// memory is the bytes that blocks have in memory for themselves: weights, and the first
-// states as words.
+// memory returns the bytes of memory of a group's blocks: streamed weights, and the first states as
+// words.
 func (s streaming) memory() int64 {
 	states := 64 * s.chunks * s.split * s.samples
 	if s.bounded() != 1 {
@@ -66,22 +66,21 @@ func (s streaming) memory() int64 {
 	return int64(s.cluster)*int64(s.half()*s.streamed+states) + launch.Alignment
 }
 
-// overhead is about how many registers a thread needs besides its weights.
+// overhead estimates the registers of a thread besides its weights.
 func (s streaming) overhead() int {
 	sums := 4 * s.tiles() * s.eights()
-	if s.exact { // high and low ones
+	if s.exact { // high and low sums
 		sums = 2*sums + 12
 	}
 	values := s.parts * s.eights() * s.rounds()
-	words := 4 * s.look * s.ahead * s.eights() // of states that are being read
+	words := 4 * s.look * s.ahead * s.eights() // for states that are being read
 	if s.bounded() != 1 {
 		words += 16
 	}
 	return 39 + sums + max(words, 8*s.eights()) + 2*s.tiles() + values*(s.gates+s.states) + s.rounds()*(s.gates+2) + 16*(s.rounds()-1)
 }
 
-// shaped fills in how s, of so many blocks at most, divides the units, or says why it
-// does not fit.
+// shaped fills in how s, of so many blocks at most, divides the units, or says why it does not fit.
 func (s streaming) shaped(blocks, near, far int, p driver.Properties) (streaming, string) {
 	s.units = ints.RoundUp(ints.CeilDiv(s.hidden, blocks), 2)
 	s.cluster = ints.CeilDiv(s.hidden, s.units)
@@ -108,14 +107,14 @@ func (s streaming) shaped(blocks, near, far int, p driver.Properties) (streaming
 	if s.far < 0 {
 		s.far += s.stage
 		if s.near -= s.stage; s.near < 0 || s.far > space {
-			return s, "there are too few columns"
+			return s, "there are fewer columns than one copy has"
 		}
 	}
 	s.streamed = 2*s.chunks - s.near - s.far
 	return s, ""
 }
 
-// config is how s runs.
+// config returns s as a Config.
 func (s streaming) config(p driver.Properties) Config {
 	return Config{
 		spread: true, Order: ByLane, few: true, blocks: s.cluster, samples: s.samples, threads: s.threads(), shared: s.shared(), together: 1, cycles: s.cycles(p),
@@ -128,10 +127,10 @@ func (s streaming) config(p driver.Properties) Config {
 	}
 }
 
-// streams adds the configurations of one group of so many blocks whose weights come
-// from memory in part.
+// streams adds the configurations of one group of so many blocks that streams some weights from
+// memory.
 func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(Config, string)) {
-	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 { // it has none
+	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 { // it has no such knobs
 		return
 	}
 	if r := c.Knobs["resident"]; !streamVariant.Feasible(c.Properties) || !spread || blocks != c.Properties.SMs || r != asExpected && r != byStreaming {
@@ -143,7 +142,7 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 				for _, ring := range c.choose("ring", 1, 2, 3, 4, 6, 8, 12) {
 					for _, parts := range c.choose("parts", 1) {
 						s := streaming{Layer: l, states: states, samples: min(samples, l.batch), parts: parts, split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
-						if 8*(parts-1) >= s.samples { // parts without sequences
+						if 8*(parts-1) >= s.samples { // some parts would have no sequences
 							continue
 						}
 						for _, look := range c.looks(s.eights()) {
@@ -157,11 +156,11 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 	}
 }
 
-// chosen is the configuration of s, of so many blocks at most, or says why it does not fit.
+// chosen returns the configuration of s, of so many blocks at most, or says why it does not fit.
 func (s streaming) chosen(c *Chooser, blocks int) (Config, string) {
 	s, no := s.shaped(blocks, c.Knobs["near"], c.Knobs["far"], c.Properties)
 	if no == "" && s.ring == 1 && s.streamed > s.stage && c.Knobs["ring"] == 0 {
-		no = "copies wait for each other in a ring of one"
+		no = "with one place for copies, each copy waits for the one before"
 	}
 	if no != "" {
 		return Config{}, no
@@ -176,9 +175,8 @@ func (s streaming) chosen(c *Chooser, blocks int) (Config, string) {
 	return t, ""
 }
 
-// keptInL2 is how many of a warp's copies, of so many bytes in all blocks, the L2 cache is
-// asked to keep: all that it holds, or so many that others pass by them. A knob may ask for
-// another number.
+// keptInL2 returns how many of a warp's copies, of so many bytes over all blocks, the L2 cache is
+// asked to keep: all if they fit, else so many that others can pass through. asked overrides that.
 func keptInL2(copies int, bytes int64, asked int, p driver.Properties) int {
 	size := float64(p.L2) / streamL2
 	switch {
@@ -190,13 +188,13 @@ func keptInL2(copies int, bytes int64, asked int, p driver.Properties) int {
 	return min(copies-1, int(streamKept*size/float64(bytes)))
 }
 
-// A look is how a warp reads states.
+// A look says how a warp reads states.
 type look struct {
-	pieces int // that it reads again and again until they have come
-	ahead  int // portions of so many pieces that it reads at the same time from then on, 2 at least
+	pieces int // pieces that it polls
+	ahead  int // portions of as many pieces that it then reads at the same time, at least 2
 }
 
-// looks lists how a warp may read the states of so many eights of sequences: those of one
+// looks lists how a warp may read the states of so many 8-sequence tiles. For one tile it polls
 // many pieces at a time, or fewer, which leaves more of the L2 cache's rate to weights.
 func (c *Chooser) looks(eights int) (all []look) {
 	usual := []look{{1, 2}}
@@ -212,5 +210,5 @@ func (c *Chooser) looks(eights int) (all []look) {
 	return all
 }
 
-// manyPieces is as many as a warp of few sequences reads at a time.
+// manyPieces is the most pieces that a warp with few sequences polls at a time.
 const manyPieces = 4

@@ -9,32 +9,32 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A wide is how mma_wide.cu divides a layer. A block has 64 rows of weights. Two
-// warpgroups share its columns, in products of 16 columns each.
+// A wide says how mma_wide.cu divides a layer. A block has 64 rows of weights. Two warpgroups share
+// its columns, in products of 16 columns each.
 type wide struct {
 	Layer
-	states   int // of the cell
+	states   int // values of the cell that a unit keeps
 	cluster  int // blocks that share the units
-	copiers  int // blocks of a cluster, which copy for each other
-	samples  int // sequences of a turn
-	passes   int // turns of a step
-	products int // products of a warpgroup in a turn
-	held     int // of these, those whose weights are in registers
-	portion  int // products by what is copied at once
-	depth    int // copies of a warpgroup that there is room for
+	copiers  int // blocks per cluster, which copy for each other
+	samples  int // sequences per turn
+	passes   int // turns per step
+	products int // products per warpgroup and turn
+	held     int // products whose weights are in registers
+	portion  int // products per copy
+	depth    int // places for a warpgroup's copies
 }
 
 const (
-	wideSamples  = 256 // most sequences of a turn: one product takes no more
+	wideSamples  = 256 // most sequences per turn: one product takes no more
 	wideThreads  = 384
-	wideMore     = 232 // registers of a thread that multiplies: two warpgroups have what the third hands on, of 168 each,
-	wideFewer    = 40  // and of the others
-	wideOverhead = 52  // of the former, besides sums and weights
+	wideMore     = 232 // registers of a multiplying thread: the third warpgroup hands on some of the 168 that each thread gets at launch
+	wideFewer    = 40  // registers of the other threads
+	wideOverhead = 52  // registers of a multiplying thread besides sums and weights
 	wideCopy     = 12 << 10
 	wideRing     = 8 // most copies in a ring
 )
 
-// rows is the number of a unit's rows: products take four where there are several gates.
+// rows returns the number of a unit's rows: cells with several gates take four.
 func (w wide) rows() int {
 	if w.gates == 1 {
 		return 1
@@ -44,19 +44,19 @@ func (w wide) rows() int {
 
 func (w wide) units() int { return 64 / w.rows() }
 
-// tile is the bytes of 16 columns of h.
+// tile returns the bytes of 16 columns of h.
 func (w wide) tile() int { return 32 * w.samples }
 
 func (w wide) portions() int { return ints.CeilDiv(w.products, w.portion) }
 
-// shared is what a block needs of shared memory: barriers, rings, weights beyond
+// shared returns the bytes of shared memory of a block: barriers, rings, weights that do not fit
 // registers, sums and states.
 func (w wide) shared() int {
 	cells := w.samples / 4 / w.rows()
 	return ints.RoundUp(4*w.depth*8, 128) + 2*w.depth*w.portion*w.tile() + 4096*(w.products-w.held) + 256*w.samples + 1024*w.passes*cells*w.states
 }
 
-// together is how many groups run at the same time.
+// together returns how many groups run at the same time.
 func (w wide) together(p driver.Properties) int {
 	n := p.SMs / w.cluster
 	if w.copiers > 1 {
@@ -65,22 +65,21 @@ func (w wide) together(p driver.Properties) int {
 	return n
 }
 
-// shaped fills in how w, of so many blocks at most, divides the units, or says why it
-// does not fit.
+// shaped fills in how w, of so many blocks at most, divides the units, or says why it does not fit.
 func (w wide) shaped(blocks int, p driver.Properties) (wide, string) {
 	switch {
 	case w.weights.Bytes() != 2:
 		return w, "warpgroups multiply values of 16 bits: set bf16 or fp16"
 	case w.gates == 2 || w.gates > 4:
-		return w, fmt.Sprintf("warpgroups take cells of one, three or four gates, not of %d", w.gates)
+		return w, fmt.Sprintf("warpgroups run cells with one, three or four gates, not %d", w.gates)
 	case w.resets:
-		return w, "a unit has no place for whether its sequence begins anew"
+		return w, "units have no room for resets"
 	case w.inputs > 4:
-		return w, fmt.Sprintf("a unit has four rows, and its cell %d inputs", w.inputs)
+		return w, fmt.Sprintf("a unit has room for four inputs, and its cell has %d", w.inputs)
 	case w.samples%16 != 0:
 		return w, fmt.Sprintf("%d sequences are not a multiple of 16", w.samples)
 	}
-	w.cluster = ints.RoundUp(ints.CeilDiv(w.hidden, w.units()), w.rows()) // two warpgroups have an even number of products each
+	w.cluster = ints.RoundUp(ints.CeilDiv(w.hidden, w.units()), w.rows()) // each of the two warpgroups has an even number of products
 	w.products = w.cluster * w.units() / 32
 	if w.cluster > blocks {
 		return w, fmt.Sprintf("%d units take %d blocks, and there are %d", w.hidden, w.cluster, blocks)
@@ -102,7 +101,7 @@ func (w wide) shaped(blocks int, p driver.Properties) (wide, string) {
 	return w, ""
 }
 
-// config is how w runs.
+// config returns w as a Config.
 func (w wide) config(p driver.Properties) Config {
 	t := Config{
 		spread: true, Order: ByLane, few: true, blocks: w.cluster, samples: w.samples, threads: wideThreads, shared: w.shared(), together: w.together(p), cycles: w.cycles(),
@@ -118,10 +117,10 @@ func (w wide) config(p driver.Properties) Config {
 	return t
 }
 
-// wides adds the configurations of groups of so many blocks whose warpgroups multiply
-// many sequences at once.
+// wides adds the configurations of groups of so many blocks whose warpgroups multiply many
+// sequences at once.
 func wides(c *Chooser, l Layer, states int, spread bool, blocks int, add func(Config, string)) {
-	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 || c.Knobs["lanes"] != 0 { // it has none
+	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 || c.Knobs["lanes"] != 0 { // it has no such knobs
 		return
 	}
 	r := c.Knobs["resident"]
@@ -129,12 +128,12 @@ func wides(c *Chooser, l Layer, states int, spread bool, blocks int, add func(Co
 		return
 	}
 	decline := func(why string) {
-		if r == inWideProducts { // else others say more
+		if r == inWideProducts { // otherwise other variants' reasons say more
 			add(Config{}, why)
 		}
 	}
 	if !c.Properties.Hopper {
-		decline("products of warpgroups are for Hopper alone")
+		decline("only Hopper GPUs multiply by warpgroups")
 		return
 	}
 	samples := c.choose("samples", wideTurns(l.batch, c.Properties.SMs/blocks)...)
@@ -151,7 +150,7 @@ func wides(c *Chooser, l Layer, states int, spread bool, blocks int, add func(Co
 	}
 }
 
-// wideTurns lists the sequences of a turn that are tried, of so many groups.
+// wideTurns lists the numbers of sequences per turn to try, for so many groups.
 func wideTurns(batch, groups int) (all []int) {
 	each := ints.CeilDiv(batch, groups)
 	for turns := 1; turns <= 8; turns++ {

@@ -12,19 +12,19 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// What else could run a layer, and why it does not: for who asks. The choice itself is in
+// For readers: what else could run a layer, and why it does not. The choice itself is made in
 // choose.go.
 
-// A question is what options are listed for, by a chooser.
+// A question is a layer, or its gradient, whose options are listed.
 type question struct {
 	by       *Chooser
 	cell     *cell.Cell
 	layer    Layer
 	backward bool
-	usual    []Config // that the chooser considers, the cheapest first
+	usual    []Config // configurations that the chooser considers, the cheapest first
 }
 
-// Options lists the variants that do not run op, which runs by form.
+// Options lists the variants that do not run op. form is the configuration that does.
 func Options(c *Chooser, op schedule.Persistent, form Config) []device.Option {
 	q := question{by: c, cell: op.Cell, layer: c.layer(op)}
 	q.usual, _ = c.overShares(func(c *Chooser) ([]Config, string) { return c.forwardConfigs(q.cell, q.layer) })
@@ -38,7 +38,7 @@ func BackwardOptions(c *Chooser, op schedule.PersistentBackward, form Config) []
 	return q.options(form)
 }
 
-// options lists them, those that knobs allow first, and those that do not fit last.
+// options lists the variants: first those that knobs allow, last those that do not fit.
 func (q question) options(form Config) []device.Option {
 	var all []device.Option
 	for _, v := range Variants {
@@ -57,8 +57,7 @@ func (q question) options(form Config) []device.Option {
 	return all
 }
 
-// place orders options: 0 for one that could run, 1 for one that is passed over, 2 for one
-// of unknown time.
+// place orders options: 0: could run; 1: passed over; 2: of unknown time.
 func place(o device.Option) int {
 	switch {
 	case o.Cycles == 0:
@@ -69,8 +68,8 @@ func place(o device.Option) int {
 	return 0
 }
 
-// option is the best configuration of v that knobs allow. If they allow none, it is the
-// nearest that fits, or why none does.
+// option returns the best configuration of v that knobs allow. If they allow none, it is the
+// nearest one that fits, or it says why none does.
 func (q question) option(v *Variant, form Config) device.Option {
 	o := device.Option{Variant: v.Name, Exchange: v.Exchange, Source: v.source()}
 	if !v.Feasible(q.by.Properties) {
@@ -102,7 +101,7 @@ func (q question) option(v *Variant, form Config) device.Option {
 	return o
 }
 
-// Option is t, of a layer or its gradient, as an option.
+// Option describes t, of a layer or its gradient, as an option.
 func (t Config) Option(backward bool) device.Option {
 	if !t.Grouped() {
 		return barrierOption(backward)
@@ -113,7 +112,7 @@ func (t Config) Option(backward bool) device.Option {
 	}
 }
 
-// barrierOption is the kernel of a layer, or of its gradient, that fits no groups of blocks.
+// barrierOption describes the barrier kernel of a layer, or of its gradient.
 func barrierOption(backward bool) device.Option {
 	t := barrierConfig()
 	o := device.Option{Variant: "barrier", Exchange: "a barrier of all blocks", Group: t.Group(), Source: room + "/barrier.tpl", Config: t.Words()}
@@ -123,7 +122,7 @@ func barrierOption(backward bool) device.Option {
 	return o
 }
 
-// passedOver is why v, which fits as t, is not considered beside form, which runs.
+// passedOver says why v, which fits as t, is not considered; form runs instead.
 func (q question) passedOver(v *Variant, t, form Config) string {
 	ruled := ""
 	for _, name := range configKnobs {
@@ -139,19 +138,19 @@ func (q question) passedOver(v *Variant, t, form Config) string {
 	case ruled != "":
 		return ruled
 	case v != simtVariant && q.layer.exact && q.cell.Kinked():
-		return fmt.Sprintf("halves do not hold the states of %v, which may grow; tensor=1 takes it all the same", q.cell)
+		return fmt.Sprintf("states of %v may grow beyond what fp16 halves can hold; tensor=1 runs it all the same", q.cell)
 	}
 	if v == backwardWideVariant {
-		return "it is not expected to be the fastest; wideback=1 asks for it"
+		return "it is not predicted to be the fastest; wideback=1 asks for it"
 	}
 	if v == streamVariant || v == backwardStreamVariant {
-		return "all weights stay on chip by other kernels"
+		return "other kernels keep all weights on chip"
 	}
 	return "it fits, but others were measured to be faster at this size"
 }
 
-// only lists the configurations of v with one strategy, the cheapest first, or says why
-// there are none.
+// only lists the configurations of v with one strategy, the cheapest first, or says why there are
+// none.
 func (q question) only(v *Variant, strategy int) (all []Config, why string) {
 	probe, target := *q.by, *q.by.Target
 	target.Knobs = maps.Clone(q.by.Knobs)
@@ -171,11 +170,11 @@ func (q question) only(v *Variant, strategy int) (all []Config, why string) {
 	return all, why
 }
 
-// kind lists the configurations of the kind that v is of, as c allows them.
+// kind lists the configurations of the kind of kernels that v belongs to, as c allows them.
 func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 	switch {
 	case v == backwardStreamVariant:
-		return backwardStreams(c, q.layer, unitRegisters(q.cell), len(carried(q.cell))), "no clusters have room for its gradients and a ring of weights"
+		return backwardStreams(c, q.layer, unitRegisters(q.cell), len(carried(q.cell))), "no clusters have enough shared memory for its gradients and a ring of weights"
 	case v == backwardWideVariant:
 		return backwardWides(c, q.layer, len(carried(q.cell)))
 	case v == backwardBulkVariant:
@@ -211,9 +210,9 @@ func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 	return all, cmp.Or(best, why)
 }
 
-// nearest reports whether no, of a division that does not fit, says more than best. What
-// lacks registers or memory does. Large groups lack the least; over the GPU they come
-// first, and of clusters last.
+// nearest reports whether no, the reason of a division that does not fit, says more than best. A
+// lack of registers or memory says the most. Large groups lack the least: groups over the GPU try
+// these first, clusters last.
 func nearest(best, no string, spread bool) bool {
 	lacks := func(s string) bool { return strings.Contains(s, "registers") || strings.Contains(s, "shared memory") }
 	return lacks(no) && !(lacks(best) && spread)

@@ -12,21 +12,20 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A recurrence is a cell's program cut in two, for kernels that have each gate's product
-// in a thread of its own. A gate alone can add its product, input and biases, and apply
-// the function of that sum. The rest needs all gates; in it, R g stands for what gate g
-// has computed.
+// A recurrence is a cell's program divided in two, for kernels in which a thread has one gate's
+// product. With its gate alone, a thread adds the product, input and biases, and applies the
+// function of that sum. The rest needs all gates. In the rest, R g stands for the result of gate g.
 type recurrence struct {
 	op    *schedule.Sequence
 	gates []gate // those with a recurrent product
 	rest  cell.Program
-	saved int // values kept for a backward pass
+	saved int // number of values kept for a backward pass
 }
 
-// A gate is what can be done with a gate's product alone.
+// A gate is the part of a program that needs only one gate's product.
 type gate struct {
-	terms []cell.Ref // that are added to the product
-	early bool       // Op is applied to the sum
+	terms []cell.Ref // terms added to the product
+	early bool       // op is applied to the sum
 	op    cell.Op
 }
 
@@ -46,10 +45,10 @@ func newRecurrence(op *schedule.Sequence, p cell.Program) recurrence {
 	return r
 }
 
-// cut moves what gate g can do alone from the rest to the gate.
+// cut moves the part that gate g can do alone from the rest to the gate.
 func (r *recurrence) cut(g int) gate {
 	product := cell.Ref{Kind: cell.R, Index: g}
-	sums := map[cell.Ref][]cell.Ref{} // terms of the sums of one gate
+	sums := map[cell.Ref][]cell.Ref{} // terms of each sum that belongs to one gate
 	for _, k := range []cell.Kind{cell.X, cell.R, cell.BX, cell.BR} {
 		ref := cell.Ref{Kind: k, Index: g}
 		sums[ref] = []cell.Ref{ref}
@@ -92,7 +91,7 @@ func (r *recurrence) cut(g int) gate {
 	return out
 }
 
-// live is p without instructions whose results nothing reads.
+// live returns p without instructions whose results nothing reads.
 func live(p cell.Program) cell.Program {
 	needed := map[cell.Ref]bool{}
 	var out cell.Program
@@ -110,22 +109,22 @@ func live(p cell.Program) cell.Program {
 	return out
 }
 
-// reads lists the vectors of some kinds that the rest reads.
+// reads lists the vectors of these kinds that the rest reads.
 func (r *recurrence) reads(kinds ...cell.Kind) []cell.Ref {
 	reads, _ := r.rest.Vectors()
 	return slices.DeleteFunc(reads, func(ref cell.Ref) bool { return !slices.Contains(kinds, ref.Kind) })
 }
 
-// inputs is the number of a unit's inputs at a step: one for each gate, and those that the
-// rest reads.
+// inputs returns the number of a unit's inputs per step: one per gate, those that the rest reads,
+// and resets if any.
 func (r *recurrence) inputs() int {
 	return len(r.gates) + len(r.reads(cell.X)) + ints.FromBool(r.anew())
 }
 
-// slots is the number of gates, rounded up to a power of two.
+// slots returns the number of gates, rounded up to a power of two.
 func (r *recurrence) slots() int { return ints.PowerOfTwo(len(r.gates)) }
 
-// choose spells an expression that depends on gate g.
+// choose spells an expression that depends on gate g; last is the most frequent value.
 func (r *recurrence) choose(value func(g int, gate gate) string, last string) string {
 	var b strings.Builder
 	for g, gate := range r.gates {
@@ -161,7 +160,7 @@ func (r *recurrence) early() string {
 	return value
 }
 
-// text is the struct Cell of recurrence.cu, with functions of that name.
+// text spells the struct Cell of recurrence.cu, derived from the struct functions.
 func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functions string) string {
 	c := r.op.Cell
 	free, constants := r.reads(cell.X), r.reads(cell.BX, cell.BR, cell.Peep)
@@ -254,7 +253,7 @@ func (r *recurrence) results(p func(format string, args ...any), groups []codege
 	}
 }
 
-// keeper is what holds a result.
+// keeper spells the variable that holds a result.
 func (r *recurrence) keeper(w cell.Ref) string {
 	switch {
 	case w.Kind == cell.Saved:

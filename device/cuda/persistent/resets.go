@@ -9,17 +9,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Where sequences begin anew, a thread keeps two more values with a unit's states, and reads one more input: see
-// schedule.Sequence, Spread. The state that goes through weights is 0 from the end of a step on if the sequence
-// begins anew at the next one, since it goes to other blocks then. Its first further value is what it was, which is
-// the result. The other states become 0 as they are read, by the second further value. So kernels know of nothing.
+// With resets, a thread keeps two more values with a unit's states and reads one more input: see
+// schedule.Sequence, Spread. The state that is multiplied by weights goes to other blocks. So it is
+// set to 0 at the end of a step if the sequence begins anew at the next step. The first further
+// value keeps what it was: the step's result. The second says whether the other states are read as
+// 0. So kernels need not know of resets.
 //
-// A gradient reads the column of ones and zeros itself, ahead of a step, as it reads its other inputs.
+// A gradient reads the column of ones and zeros itself, ahead of a step, like its other inputs.
 
-// anew reports whether sequences begin anew within the layer.
+// anew reports whether the layer has resets.
 func (r *recurrence) anew() bool { return !r.op.Spread.Empty() }
 
-// more is how many values there are besides states.
+// more returns how many values there are besides states.
 func (r *recurrence) more() int {
 	if r.anew() {
 		return 2
@@ -27,7 +28,7 @@ func (r *recurrence) more() int {
 	return 0
 }
 
-// statesOf is how many values a unit has from step to step.
+// statesOf returns how many values of a unit are kept from step to step.
 func statesOf(c *cell.Cell, l Layer) int {
 	if l.resets {
 		return len(c.States) + 2
@@ -35,11 +36,12 @@ func statesOf(c *cell.Cell, l Layer) int {
 	return len(c.States)
 }
 
-// shown is the state that goes through weights, as a result; goesOn is whether the sequence does.
+// shown spells the multiplied state as a result; goesOn spells whether the sequence goes on, not
+// anew.
 func (r *recurrence) shown() string  { return fmt.Sprintf("state[%d]", len(r.op.Cell.States)) }
 func (r *recurrence) goesOn() string { return fmt.Sprintf("state[%d]", len(r.op.Cell.States)+1) }
 
-// lastInput is the place of the last of a unit's inputs: behind those of all gates.
+// lastInput spells the place of the last of a unit's inputs, after those of all gates.
 func (r *recurrence) lastInput() string {
 	if r.anew() {
 		return fmt.Sprint(len(r.op.Cell.Gates))
@@ -55,8 +57,8 @@ func (r *recurrence) prior(s int) string {
 	return fmt.Sprintf("state[%d]", s)
 }
 
-// begin spells what a unit has before the first step, and end what it has after one, given how many other inputs the rest
-// reads. p prints a line.
+// begin spells a unit's further values before the first step. end spells those after a step, given
+// how many other inputs the rest reads. p prints a line.
 func (r *recurrence) begin(p func(format string, args ...any)) {
 	if r.anew() {
 		through := r.op.Cell.Through
@@ -73,7 +75,7 @@ func (r *recurrence) end(p func(format string, args ...any), free int) {
 	}
 }
 
-// keepGroup is the argument that the column is; none where no sequence begins anew.
+// keepGroup returns the argument for the column; none without resets.
 func keepGroup(t *launch.Target, s *schedule.Sequence) []codegen.Group {
 	if s.Keep.Empty() {
 		return nil
@@ -81,7 +83,7 @@ func keepGroup(t *launch.Target, s *schedule.Sequence) []codegen.Group {
 	return []codegen.Group{{Name: "g_keep", Element: t.Element(s.Keep), View: s.Keep}}
 }
 
-// keepPlace is the column's value of a step for sequence n.
+// keepPlace spells the column's value of a step for sequence n.
 func keepPlace(step string) string {
 	return fmt.Sprintf("g_keep[((long long)%s * batch + n) * ld_g_keep]", step)
 }
@@ -103,7 +105,7 @@ func inputsBack(p func(format string, args ...any), reads []cell.Ref, resets boo
 	}
 }
 
-// resetsWord ends the name of a kernel.
+// resetsWord is the end of a kernel's name if there are resets.
 func resetsWord(s *schedule.Sequence) string {
 	if s.Keep.Empty() {
 		return ""

@@ -10,15 +10,15 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Persistent layers on several streams run side by side if each leaves room for the
-// others. So each layer is configured for a part of the GPU. The blocks of a kernel
-// start together and wait for each other alone, never for another kernel. A kernel that
-// finds no room waits its turn, and the order in which kernels start does not matter.
+// Persistent layers on several streams run side by side if each leaves room for the others. So each
+// layer is configured for a part of the GPU. The blocks of a kernel start together and wait only
+// for each other, never for another kernel. A kernel that finds no room waits, and the order in
+// which kernels start does not matter.
 
 // A Chooser chooses how persistent layers and their gradients run.
 type Chooser struct {
 	*launch.Target
-	Sides   int // parts of the GPU that layers share
+	Sides   int // streams with such layers, which share the GPU
 	choices map[choice]chosen
 }
 
@@ -27,22 +27,22 @@ func NewChooser(t *launch.Target, sides int) *Chooser {
 	return &Chooser{Target: t, Sides: sides, choices: map[choice]chosen{}}
 }
 
-// A choice is what configurations are listed for. The layers of a wave ask for the same
-// list again and again.
+// A choice identifies a list of configurations. The layers of a wave ask for the same list again
+// and again.
 type choice struct {
 	cell     *cell.Cell
 	layer    Layer
 	backward bool
-	samples  int // that knobs ask for
+	samples  int // the setting of the knob
 }
 
-// A chosen is the list for a choice, or why there is none.
+// A chosen is the list for a choice, or the reason why it is empty.
 type chosen struct {
 	all []Config
 	err error
 }
 
-// choiceOf lists the configurations for a choice, once.
+// choiceOf returns the configurations for a choice and caches them.
 func (c *Chooser) choiceOf(of choice, list func(c *Chooser) ([]Config, string)) ([]Config, error) {
 	of.samples = c.Knobs["samples"]
 	out, ok := c.choices[of]
@@ -53,9 +53,9 @@ func (c *Chooser) choiceOf(of choice, list func(c *Chooser) ([]Config, string)) 
 	return out.all, out.err
 }
 
-// overShares lists configurations by the expected time of a step of all layers that run
-// side by side. Each layer has a part of the GPU. The smallest part leaves one more for
-// products; with larger ones, layers wait for each other.
+// overShares lists configurations for several shares of the GPU, by the predicted time of a step of
+// all layers that run side by side. The smallest share leaves one more share for products. With
+// larger shares, layers wait for each other.
 func (c *Chooser) overShares(list func(c *Chooser) ([]Config, string)) ([]Config, error) {
 	most, least := c.Sides+1, 1
 	switch {
@@ -105,7 +105,7 @@ func (c *Chooser) closest(all []Config) []Config {
 // configKnobs are the knobs that ask for a configuration.
 var configKnobs = []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor"}
 
-// misses counts the knobs that ask for another configuration than t.
+// misses counts the knobs whose settings t does not have.
 func misses(c *Chooser, t Config) int {
 	n := 0
 	for _, name := range configKnobs {

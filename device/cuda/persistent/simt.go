@@ -9,39 +9,39 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A simt is how simt.cu divides a layer.
+// A simt says how simt.cu divides a layer.
 type simt struct {
 	hidden, gates int
-	spread        bool // over the GPU, not in clusters
+	spread        bool // groups are spread over the GPU, not clusters
 	cluster       int  // blocks that share the units
-	units         int  // of a block
-	samples       int  // sequences of a cluster
-	tile          int  // units of a thread
+	units         int  // per block
+	samples       int  // sequences per group
+	tile          int  // units per thread
 	lanes         int  // threads that share a unit's columns
 	chunks        int  // pieces of a thread's columns
-	resident      int  // of them in registers
+	resident      int  // pieces in registers
 }
 
 func (t simt) threads() int { return t.units / t.tile * t.lanes }
 
-// step is how many columns a thread has side by side.
+// step returns how many adjacent columns a thread has.
 func (t simt) step() int { return max(1, 4/t.samples) }
 
-// per is the number of a thread's weights per chunk.
+// per returns the number of a thread's weights per piece.
 func (t simt) per() int { return t.tile * t.gates * t.step() }
 
 func (t simt) columns() int { return t.chunks * t.lanes * t.step() }
 
-// shared is what a block needs of shared memory: barriers, two buffers of states
-// and the weights beyond registers.
+// shared returns the bytes of shared memory of a block: barriers, two buffers of states, and
+// weights that do not fit registers.
 func (t simt) shared() int {
 	return 128 + 2*4*t.columns()*t.samples + 4*t.threads()*t.per()*(t.chunks-t.resident)
 }
 
-// sums is the number of values that a thread adds up.
+// sums returns the number of values that a thread adds up.
 func (t simt) sums() int { return ints.PowerOfTwo(t.tile) * ints.PowerOfTwo(t.gates) * t.samples }
 
-// overhead is how many registers a thread needs besides its weights.
+// overhead returns the registers of a thread besides its weights.
 func (t simt) overhead() int {
 	each := max(1, t.sums()/t.lanes)
 	chains := 1
@@ -51,30 +51,29 @@ func (t simt) overhead() int {
 	return 48 + max(chains*t.sums()+4, 14*each) + 10*(each-1)
 }
 
-// registers is how many a thread needs in all; a thread has 255 at most.
+// registers returns the registers of a thread in all, at most 255.
 func (t simt) registers() int { return t.overhead() + t.resident*t.per() }
 
-// limit is how many registers a thread can have.
+// limit returns the most registers that a thread can have.
 func (t simt) limit() int {
 	return min(maxRegisters, registersOfSM/ints.RoundUp(t.threads(), 128)/8*8)
 }
 
-// settled reports whether all weights are waited for ahead of the steps: there are
-// registers to spare, or some would be spilled, it was not measured to be slower, and
-// as many of a batch's clusters run side by side.
+// settled reports whether the kernel waits for all weights before the steps. It does if enough
+// registers are free that none spill, if it was not measured to be slower, and if as many of the
+// batch's clusters still run side by side.
 func (t simt) settled(batch int, p driver.Properties) bool {
 	if t.spread && t.gates > 1 || t.limit()-t.registers() <= 5 {
 		return false
 	}
-	more := 11 // registers that it takes of gru 256 with a sequence at a time; of gru 192 twice as many
+	more := 11 // registers that this takes for gru 256 with one sequence at a time; gru 192 takes twice as many
 	if t.asked(p) {
 		more *= 2
 	}
 	return t.spread || p.Part || t.samples > 1 || max(1, t.perSM(more, p)) >= min(t.perSM(0, p), ints.CeilDiv(batch, t.together(p)))
 }
 
-// shaped fills in how t, of so many blocks at most, divides the units, or says why it
-// does not fit.
+// shaped fills in how t, of so many blocks at most, divides the units, or says why it does not fit.
 func (t simt) shaped(blocks int, p driver.Properties) (simt, string) {
 	t.units = ints.RoundUp(ints.CeilDiv(t.hidden, blocks), 32/t.lanes*t.tile)
 	t.cluster = ints.CeilDiv(t.hidden, t.units)
@@ -99,11 +98,11 @@ func (t simt) shaped(blocks int, p driver.Properties) (simt, string) {
 	return t, ""
 }
 
-// perSM is how many blocks fit on a multiprocessor whose threads have so many
-// registers more than they need. With two or four sequences at a time compilers take
-// up to 36 and 52 more than registers counts. Each quarter of a multiprocessor has
-// registers of its own, for whole warps. Of clusters of a size in between those that
-// were asked for more fit than are known of, which makes up for both.
+// perSM returns how many blocks fit on a multiprocessor if threads have more registers than they
+// need, by more. With two or four sequences at a time, compilers take up to 36 and 52 more than
+// registers counts. Each quarter of a multiprocessor has registers of its own, for whole warps. For
+// sizes of clusters that the GPU was not asked about, more clusters fit than are known, which makes
+// up for both.
 func (t simt) perSM(more int, p driver.Properties) int {
 	need, others := t.registers()+more, min(p.Shared/t.shared(), 2048/t.threads())
 	if !t.asked(p) {
@@ -116,11 +115,10 @@ func (t simt) perSM(more int, p driver.Properties) int {
 	return min(warps/(t.threads()/32), others)
 }
 
-// asked reports whether the GPU was asked how many of t's clusters fit.
+// asked reports whether the GPU was asked how many clusters of t's size fit.
 func (t simt) asked(p driver.Properties) bool { return p.Clusters[t.cluster] > 0 }
 
-// together is how many groups of blocks run at the same time, one block on each
-// multiprocessor.
+// together returns how many groups run at the same time, with one block on each multiprocessor.
 func (t simt) together(p driver.Properties) int {
 	if t.spread {
 		return p.SMs / t.cluster
@@ -128,7 +126,7 @@ func (t simt) together(p driver.Properties) int {
 	return max(1, p.Together(t.cluster))
 }
 
-// config is how t runs so many sequences.
+// config returns t as a Config for so many sequences.
 func (t simt) config(batch int, p driver.Properties) Config {
 	return Config{
 		spread: t.spread, Order: ByUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
@@ -158,9 +156,9 @@ func (c *Chooser) simts(l Layer, spread bool, blocks int, add func(Config, strin
 	}
 }
 
-// tiles lists how many units a thread may have. With as many as its registers hold
-// a block of a spread group has fewer warps, each of which reads all of h; numbers
-// that are no powers of two take longer to sum, which pays with few values.
+// tiles lists how many units a thread may have. The more units, the fewer warps a block of a spread
+// group has, each of which reads all of h. Numbers that are no powers of two take longer to sum,
+// which pays with few values.
 func tiles(gates int, spread bool, samples int) []int {
 	if gates == 1 && spread && samples <= 2 {
 		return []int{1, 2, 3, 4, 5, 6, 7, 8}

@@ -12,36 +12,35 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Stacked persistent layers can run as one kernel (stack.cu), each in blocks of its own:
-// where the input of a layer is a product of the states of the layer beneath, and nothing
-// is between them. That product never reaches memory, so its matrix must be one that the
-// host does not read.
+// Stacked persistent layers can run as one kernel (stack.cu), each layer in blocks of its own. The
+// input of each layer must be a product of the states of the layer beneath, with nothing in
+// between. That product never reaches memory, so the host must not read its matrix.
 
-// A Stack is how such layers run: in groups of blocks, each with all layers and a part of
-// the sequences. A block has 16 units of a layer.
+// A Stack says how such layers run: in groups of blocks. Each group has all layers and a part of
+// the sequences. A block has 16 units of one layer.
 type Stack struct {
 	Layer
 	layers  []schedule.Persistent
-	lower   []schedule.Gemm // the products of each but the first
-	states  int             // of the cell
+	lower   []schedule.Gemm // the products that feed each layer but the first
+	states  int             // states of the cell
 	takes   int             // gates with inputs
-	free    int             // of them, whose products are kept apart
-	blocks  int             // of a layer in a group
+	free    int             // gates whose input products are kept apart from the recurrent ones
+	blocks  int             // per layer and group
 	groups  int
 	samples int   // sequences that are multiplied together
-	parts   int   // of so many sequences, which take turns
+	parts   int   // parts of samples sequences, which take turns
 	split   int   // warps that share the columns
-	chunks  int   // pieces of a warp's columns, 64 bytes each
-	own     int   // of them in registers
-	near    int   // and of those of the layer beneath
-	places  int   // for sums
-	more    int   // registers of a thread that multiplies
-	fewer   int   // and of one that runs cells; 0: all have the same
-	bulk    *bulk // of the kernel for many sequences; nil: it is the other
+	chunks  int   // 64-byte pieces of a warp's columns
+	own     int   // pieces of the layer's own weights in registers
+	near    int   // and of the weights for the layer beneath
+	places  int   // places for sums
+	more    int   // registers of a multiplying thread
+	fewer   int   // and of a thread that runs cells; 0: all have the same
+	bulk    *bulk // for the kernel for many sequences; nil: the other kernel
 }
 
-// stackUnits of a block and warps of it that run cells, steps for which h stays in
-// memory, and turns that inputs are read ahead.
+// Units per block, warps per block that run cells, steps for which h stays in memory, and turns
+// that inputs are read ahead.
 const (
 	stackUnits = 16
 	stackCells = 4
@@ -74,18 +73,18 @@ func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob
 		same := vectors(next)
 		for i, v := range vectors(op) {
 			if !v.Empty() && element[v.M.ID] != element[same[i].M.ID] {
-				return nil, "layers store what they read in different ways"
+				return nil, "the layers' inputs and states have different element types"
 			}
 		}
 	}
-	for g := range st.takes { // an input belongs to one sum
+	for g := range st.takes { // each input belongs to one sum
 		apart := slices.ContainsFunc(free, func(f cell.Ref) bool { return f.Index == g })
 		if own := g < len(r.gates) && r.gates[g].owns(cell.X); own == apart {
 			return nil, fmt.Sprintf("an input of %v belongs to several sums, or to none", op.Cell)
 		}
 	}
 	if st.exact && op.Cell.Kinked() {
-		return nil, fmt.Sprintf("halves do not hold the states of %v, which may grow", op.Cell)
+		return nil, fmt.Sprintf("states of %v may grow beyond what fp16 halves can hold", op.Cell)
 	}
 	if why := st.group(k["groups"], p); why != "" {
 		return nil, why
@@ -99,7 +98,7 @@ func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob
 	return st, st.looked(k["samples"], p)
 }
 
-// group divides the sequences among so many groups; 0: as many as there is room for.
+// group divides the sequences among so many groups; 0: as many as fit.
 func (st *Stack) group(groups int, p driver.Properties) (why string) {
 	st.blocks = ints.CeilDiv(st.hidden, stackUnits)
 	st.groups = min(st.batch, p.SMs/(st.blocks*len(st.layers)))
@@ -107,15 +106,15 @@ func (st *Stack) group(groups int, p driver.Properties) (why string) {
 	case st.groups < 1:
 		return fmt.Sprintf("%d layers of %d blocks are more than the GPU's %d multiprocessors", len(st.layers), st.blocks, p.SMs)
 	case groups > st.groups:
-		return fmt.Sprintf("there are no %d groups of %d layers, at most %d", groups, len(st.layers), st.groups)
+		return fmt.Sprintf("%d groups of %d layers do not fit, at most %d do", groups, len(st.layers), st.groups)
 	case groups > 0:
 		st.groups = groups
 	}
 	return ""
 }
 
-// looked configures the kernel whose warps poll the words of h that they multiply. samples
-// sequences are multiplied at a time; 0: as suits their number.
+// looked configures the kernel whose warps poll the words of h that they multiply. It multiplies
+// samples sequences at a time; 0: chosen by their number.
 func (st *Stack) looked(samples int, p driver.Properties) (why string) {
 	if st.samples = samples; samples == 0 {
 		st.samples = 8
@@ -145,7 +144,7 @@ func (st *Stack) looked(samples int, p driver.Properties) (why string) {
 	return st.fits(p)
 }
 
-// fits says why a block has too little shared memory, if it has.
+// fits says why a block has too little shared memory; "": it has enough.
 func (st *Stack) fits(p driver.Properties) (why string) {
 	if st.shared() > p.Shared {
 		return fmt.Sprintf("a block's %d units of %d layers take %d KiB of shared memory, and there are %d", stackUnits, len(st.layers), st.shared()>>10, p.Shared>>10)
@@ -153,12 +152,12 @@ func (st *Stack) fits(p driver.Properties) (why string) {
 	return ""
 }
 
-// String says how the layers run.
+// String describes how the layers run.
 func (st *Stack) String() string {
 	return fmt.Sprintf("%d layers of %d units by %s: %d groups of %d blocks a layer, %d sequences at a time", len(st.layers), st.hidden, st.Kernel(), st.groups, st.blocks, st.samples)
 }
 
-// sequences of a group.
+// sequences returns the number of sequences per group.
 func (st *Stack) sequences() int { return ints.CeilDiv(st.batch, st.groups) }
 
 func (st *Stack) threads() int {
@@ -168,8 +167,8 @@ func (st *Stack) threads() int {
 	return 32 * (st.split + stackCells)
 }
 
-// bounded is within, for 16-bit values. Where it is not 0, a state's own bits tell whether
-// it is new.
+// bounded is within, for 16-bit values; else 0. Unless it is 0, a state's own bits tell whether it
+// is new.
 func (st *Stack) bounded() int {
 	if st.weights == driver.Single {
 		return 0
@@ -177,11 +176,11 @@ func (st *Stack) bounded() int {
 	return st.within
 }
 
-// wide is the most 32-bit words that a word of a state takes in memory.
+// wide returns the most 32-bit words that a word of a state takes in memory.
 func (st *Stack) wide() int { return 2 - ints.FromBool(st.bounded() == 1) }
 
-// overhead is how many registers a thread that multiplies needs besides weights:
-// sums, and the states of both layers.
+// overhead returns the registers of a multiplying thread besides weights: sums, and the states of
+// both layers.
 func (st *Stack) overhead() int {
 	values := (st.gates + st.free) * st.samples / 8
 	chains := 1
@@ -194,8 +193,8 @@ func (st *Stack) overhead() int {
 	return 24 + 4*chains*values + 8*st.chunks*st.samples/8*st.wide()
 }
 
-// shared is what a block needs of shared memory: places for sums, with two barriers
-// each, the weights beyond registers, and states.
+// shared returns the bytes of shared memory of a block: places for sums, with two barriers each,
+// weights that do not fit registers, and states.
 func (st *Stack) shared() int {
 	if st.bulk != nil {
 		return st.bulkShared()
@@ -205,8 +204,8 @@ func (st *Stack) shared() int {
 	return sums + far + 4*st.samples*stackUnits*(st.parts*st.states+stackAhead*(st.gates+st.free)) + 16*st.places
 }
 
-// Bytes is what the blocks leave in memory for each other: of each group the
-// numbers and, of each layer, a few steps' states.
+// Bytes returns the memory through which blocks communicate: each group's counters and, for each
+// layer, a few steps of states.
 func (st *Stack) Bytes() int64 {
 	if st.bulk != nil {
 		return st.bulkBytes()
@@ -220,8 +219,8 @@ func (st *Stack) Bytes() int64 {
 	return 4 * (64 + int64(st.groups)*words)
 }
 
-// pays reports whether the stack is expected to be clearly faster than its layers one after
-// the other. It is false beyond what was measured, and where knobs configure the layers.
+// pays reports whether the stack is predicted to be clearly faster than its layers one after the
+// other. It is false outside of what was measured, and if knobs configure the layers.
 func (st *Stack) pays(k knob.Params, p driver.Properties) bool {
 	for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor", "share"} {
 		if k[name] != 0 {
@@ -246,7 +245,7 @@ func (st *Stack) pays(k knob.Params, p driver.Properties) bool {
 	if len(all) == 0 || st.sequences() > most {
 		return false
 	}
-	const rate, start = cycleRate / 1e6, 10 // in microseconds, as when stacks were measured
+	const rate, start = cycleRate / 1e6, 10 // in microseconds, as when the stacks were measured
 	steps := float64(op.Steps)
 	product := 2 * float64(st.batch*st.takes) * float64(st.hidden*st.hidden) / 300e6
 	alone := float64(layers)*(all[0].cycles/rate+start/steps) + float64(layers-1)*product

@@ -9,50 +9,49 @@ import (
 	"rnnbench/device/cuda/launch"
 )
 
-// For many sequences, stacks have another kernel (stack_bulk.cu). The copy engine brings h
-// to the shared memory of two blocks at once. Four warps multiply the four gates of a
-// block's units together, which is Hopper's fastest product.
+// For many sequences, stacks have another kernel (stack_bulk.cu). The copy engine copies h to the
+// shared memory of two blocks at once. A warpgroup multiplies the four gates of a block's units
+// together, which is Hopper's fastest product.
 
-// A bulk is the part of a Stack that is of this kernel alone.
+// A bulk is the part of a Stack that only this kernel needs.
 type bulk struct {
 	cluster int // blocks that copy for each other
 	stages  int // places for h of the layer beneath
-	own     int // and of the layer's own
+	own     int // places for the layer's own h
 }
 
-// bulkSums of a unit are multiplied, whether a cell has as many or not, and bulkStages
-// is the most that there are of either kind of places for h.
+// bulkSums is how many sums of a unit are multiplied, even if the cell has fewer. bulkStages is the
+// most places for h of either kind.
 const (
 	bulkSums   = 4
 	bulkStages = 3
 	bulkInputs = bulkSums*(stackUnits+4) + 4 // words of a sequence's inputs, with gaps
 )
 
-// many reports whether a group has so many sequences that this kernel was measured to be
-// faster.
+// many reports whether a group has so many sequences that this kernel was measured to be faster.
 func (st *Stack) many() bool {
 	least := 32
-	if st.free > 0 { // a fourth of its products is with zeros
+	if st.free > 0 { // a quarter of its products multiplies zeros
 		least = 33
 	}
 	return st.hidden >= 256 && st.sequences() >= least
 }
 
-// copied configures this kernel, or says why it cannot run. It takes Hopper, 16-bit values,
-// a cell of three or four sums, up to 512 units, and 16 or 32 sequences at a time; 0: as
-// suits their number.
+// copied configures this kernel, or says why it cannot run. It needs Hopper, 16-bit values, a cell
+// of three or four sums, at most 512 units, and 16 or 32 sequences at a time; samples = 0: chosen
+// by their number.
 func (st *Stack) copied(samples int, p driver.Properties) (why string) {
 	switch sums := st.gates + st.free; {
 	case !p.Hopper:
-		return "the kernel that copies h whole is for Hopper alone"
+		return "the kernel that copies all of h needs a Hopper GPU"
 	case st.weights.Bytes() != 2:
-		return "the kernel that copies h whole multiplies values of 16 bits: set bf16 or fp16, or stack=1"
+		return "the kernel that copies all of h multiplies 16-bit values: set bf16 or fp16, or stack=1"
 	case sums > bulkSums || sums < bulkSums-1:
-		return fmt.Sprintf("the kernel that copies h whole takes cells of three or four sums, not of %d: set stack=1", sums)
+		return fmt.Sprintf("the kernel that copies all of h runs cells with three or four sums, not %d: set stack=1", sums)
 	case st.blocks > 32:
-		return fmt.Sprintf("the kernel that copies h whole takes up to 512 units, not %d: set stack=1", st.hidden)
+		return fmt.Sprintf("the kernel that copies all of h runs up to 512 units, not %d: set stack=1", st.hidden)
 	case samples != 0 && samples != 16 && samples != 32:
-		return fmt.Sprintf("the kernel that copies h whole multiplies 16 or 32 sequences at a time, not %d", samples)
+		return fmt.Sprintf("the kernel that copies all of h multiplies 16 or 32 sequences at a time, not %d", samples)
 	}
 	b := bulk{cluster: 1}
 	if st.blocks%2 == 0 && p.Clusters[2]*2 >= st.groups*len(st.layers)*st.blocks {
@@ -77,29 +76,29 @@ func (st *Stack) copied(samples int, p driver.Properties) (why string) {
 	return st.fits(p)
 }
 
-// piece is the size of the h of a part, which is copied at once.
+// piece returns the bytes of the h of a part, which is copied at once.
 func (st *Stack) piece() int { return st.blocks * st.samples * 2 * stackUnits }
 
-// room is the size of the buffers for the h of the layer beneath, or for inputs.
+// room returns the bytes of the buffers for the h of the layer beneath, or for inputs.
 func (st *Stack) room() int {
 	return max(st.bulk.stages*st.piece(), 4*stackAhead*st.samples*bulkInputs)
 }
 
-// bulkShared is what a block needs of shared memory.
+// bulkShared returns the bytes of shared memory of a block.
 func (st *Stack) bulkShared() int {
 	b := st.bulk
 	floats := st.places*bulkSums*stackUnits + st.parts*st.states*(stackUnits+2)
 	return st.room() + b.own*st.piece() + 4*st.samples*floats + 8*((b.stages+b.own)*(b.cluster+1)+3*st.parts+2*st.places)
 }
 
-// bulkBytes is what the blocks leave in memory for each other.
+// bulkBytes returns the memory through which blocks communicate.
 func (st *Stack) bulkBytes() int64 {
 	layers := len(st.layers)
 	words := 32 * (1 + layers + layers*st.parts*st.bulk.cluster)
 	return 4*64 + int64(st.groups)*(4*int64(words)+int64(layers*stackDepth*st.parts*st.piece()))
 }
 
-// bulkSizes are the kernel's constants.
+// bulkSizes returns the kernel's constants.
 func bulkSizes(t *launch.Target, st *Stack) string {
 	x := st.layers[0].X
 	return codegen.Constants(

@@ -10,20 +10,19 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Stacks say which nodes of a schedule run in stacks, and which matrices are packed for
-// them.
+// Stacks says which nodes of a schedule run in stacks, and which matrices are packed for them.
 type Stacks struct {
-	At     map[int]*Stack // by the place of the first layer
-	Inside map[int]bool   // what else is in a stack
+	At     map[int]*Stack // by the node of the first layer
+	Inside map[int]bool   // the other nodes of stacks
 	Lower  map[int]bool   // weights of the layer beneath
 	Own    map[int]bool   // recurrent weights
 }
 
-// NewStacks finds the stacks of s. An error wraps schedule.ErrUnsupported: knobs ask for a
-// stack, and there is none.
+// NewStacks finds the stacks of s. The error wraps schedule.ErrUnsupported if knobs ask for a stack
+// and there is none.
 func NewStacks(s *schedule.Schedule, element []driver.Element, k knob.Params, p driver.Properties) (Stacks, error) {
 	out := Stacks{At: map[int]*Stack{}, Inside: map[int]bool{}, Lower: map[int]bool{}, Own: map[int]bool{}}
-	why := "they take tensor cores that multiply halves"
+	why := "stacks need tensor cores that multiply 16-bit values"
 	if k["stack"] != 2 && p.Capability >= 80 {
 		why = out.find(s, element, k, p)
 	}
@@ -33,10 +32,10 @@ func NewStacks(s *schedule.Schedule, element []driver.Element, k knob.Params, p 
 	return out, nil
 }
 
-// find stacks as many layers as fit, where that pays or knobs ask for it. It says why the
-// last layers that it looked at are no stack.
+// find stacks as many layers as fit, if that pays or knobs ask for it. It says why the last layers
+// that it looked at are no stack.
 func (out *Stacks) find(s *schedule.Schedule, element []driver.Element, k knob.Params, p driver.Properties) (why string) {
-	why = "none lie upon each other, over two steps or more, with nothing but a product between them"
+	why = "no two layers are stacked, over two or more steps, with only a product between them"
 	uses := usesOf(s)
 	for i := 0; i < len(s.Nodes); i++ {
 		n := 1 // layers
@@ -79,7 +78,7 @@ func (out *Stacks) take(i int, st *Stack) {
 // usesOf counts the operations that touch each matrix.
 func usesOf(s *schedule.Schedule) []int {
 	uses := make([]int, len(s.Matrices))
-	last := make([]int, len(s.Matrices)) // the latest that does, from 1 on
+	last := make([]int, len(s.Matrices)) // the latest operation that touches it, counted from 1
 	n := 0
 	for op := range s.Operations() {
 		n++
@@ -93,9 +92,9 @@ func usesOf(s *schedule.Schedule) []int {
 	return uses
 }
 
-// follows reports whether node i is a layer that another is stacked on. The next node is a
-// product of its states, then comes a layer like it. Nothing else touches their packed
-// weights, or the product.
+// follows reports whether another layer is stacked on the layer at node i. The next node must be a
+// product of its states, and the one after it a layer like it. Nothing else may touch their packed
+// weights or the product.
 func follows(s *schedule.Schedule, i int, uses []int) bool {
 	if i+2 >= len(s.Nodes) {
 		return false
@@ -122,7 +121,7 @@ func follows(s *schedule.Schedule, i int, uses []int) bool {
 		g.C == next.X && g.C.M.Scratch && uses[g.C.M.ID] == 2
 }
 
-// vectors are what a layer reads and writes.
+// vectors returns what a layer reads and writes, besides weights.
 func vectors(op schedule.Persistent) []schedule.View {
 	return append([]schedule.View{op.X, op.BX, op.BR, op.Peep, op.Saved}, op.State...)
 }

@@ -11,7 +11,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// LaunchStack runs st. Its blocks meet at barrier.
+// LaunchStack launches st. barrier is the address of its barrier state.
 func LaunchStack(t *launch.Target, st *Stack, barrier uint64) launch.Command {
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())

@@ -8,19 +8,19 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A Variant is a kernel that runs a layer, or its gradient, in groups of blocks. A
-// layer that fits none, or is asked to, runs in one group with a barrier (barrier.go);
-// layers upon each other may run as a stack (stack.go).
+// A Variant is a kernel that runs a layer, or its gradient, in groups of blocks. A layer that fits
+// no group, or for which a knob asks so, runs in one group with a barrier (barrier.go). Stacked
+// layers may run as one kernel (stack.go).
 type Variant struct {
 	Name       string
 	Backward   bool
-	Strategies []int  // the values of the knob "resident" that have it
-	Multiply   string // how it forms products
-	Exchange   string // how its blocks exchange what the next step needs
-	Clusters   bool   // it takes clusters of blocks or the copy engine, from compute capability 9.0 on
+	Strategies []int  // the values of the knob "resident" that select it
+	Multiply   string // how it multiplies
+	Exchange   string // how its blocks exchange states or gradients
+	Clusters   bool   // it needs clusters of blocks or the copy engine: compute capability 9.0 or later
 
-	config []string // the headers that say what it is configured by
-	files  []string // its text, in this order
+	config []string // the headers that explain its configuration
+	files  []string // the files of its text, in this order
 	entry  string   // the function that runs a layer
 }
 
@@ -29,8 +29,8 @@ const (
 	partials = "partial sums, pushed within a cluster and as words through the L2 cache"
 )
 
-// Variants are the kernels. A Chooser lists the configurations of all that are feasible
-// and fit, and takes the one with the fewest expected cycles (cost.go).
+// Variants lists the kernels. A Chooser lists the configurations of all that are feasible and fit,
+// and takes the one with the fewest predicted cycles (cost.go).
 var Variants = []*Variant{
 	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, blockVariant, streamVariant, wideVariant,
 	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardBlockVariant, backwardStreamVariant, backwardWideVariant,
@@ -137,10 +137,10 @@ var (
 	}
 )
 
-// Feasible reports whether a GPU can run the variant, whatever the layer.
+// Feasible reports whether a GPU can run the variant for any layer.
 func (v *Variant) Feasible(p driver.Properties) bool { return !v.Clusters || p.Capability >= 90 }
 
-// text is that of the variant's kernel, without its configuration and its cell.
+// text returns the variant's kernel, without its configuration and its cell.
 func (v *Variant) text() string {
 	var b strings.Builder
 	for _, f := range v.files {
@@ -149,7 +149,7 @@ func (v *Variant) text() string {
 	return b.String()
 }
 
-// A Strategy is a value of the knob "resident", which records and wisdom hold.
+// A Strategy is a value of the knob "resident", as records and wisdom store it.
 type Strategy struct {
 	Value    int
 	Name     string
@@ -157,7 +157,7 @@ type Strategy struct {
 	Doc      string
 }
 
-// Strategies are where a layer's weights stay, a copy in each group of blocks.
+// Strategies are the places where a layer's weights stay, a copy in each group of blocks.
 var Strategies = []Strategy{
 	{Value: inClusters, Name: "cluster", Clusters: true, Doc: "groups are clusters"},
 	{Value: overGrid, Name: "grid", Doc: "groups are spread over the GPU"},
@@ -172,7 +172,7 @@ var Strategies = []Strategy{
 
 // Values of the knob "resident".
 const (
-	asExpected = iota // to be the fastest
+	asExpected = iota // predicted to be the fastest
 	inClusters
 	overGrid
 	WithBarrier
@@ -184,7 +184,7 @@ const (
 	inWideProducts
 )
 
-// strategy is the one of Strategies with such a value; the zero one if there is none.
+// strategy returns the strategy with that value; the zero Strategy if there is none.
 func strategy(value int) Strategy {
 	for _, s := range Strategies {
 		if s.Value == value {
@@ -194,7 +194,7 @@ func strategy(value int) Strategy {
 	return Strategy{}
 }
 
-// residentKnob is the knob "resident".
+// residentKnob returns the knob "resident".
 func residentKnob() knob.Knob {
 	values := []int{asExpected}
 	var all []string
@@ -203,11 +203,11 @@ func residentKnob() knob.Knob {
 		all = append(all, fmt.Sprintf("%d: %s: %s", s.Value, s.Name, s.Doc))
 	}
 	doc := "where a persistent layer's weights stay, a copy in each group of blocks: " + strings.Join(all, "; ") +
-		"; 0: as is expected to be the fastest; where only a layer or its gradient can be so, the other is spread"
+		"; 0: predicted to be the fastest; if only the layer or only its gradient can run so, the other is spread over the GPU"
 	return knob.Knob{Name: "resident", Doc: doc, Values: values}
 }
 
-// Setting is how an error names the setting of a knob: with its name, where it has one.
+// Setting names the setting of a knob in errors, with the strategy's name if it has one.
 func Setting(knob string, value int) string {
 	if name := strategy(value).Name; knob == "resident" && name != "" {
 		return fmt.Sprintf("%s=%d (%s)", knob, value, name)

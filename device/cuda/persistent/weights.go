@@ -10,25 +10,25 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A WeightLayout is how packed weights lie in memory.
+// A WeightLayout is the order of packed weights in memory.
 type WeightLayout int
 
 const (
-	ByColumn WeightLayout = iota // the units of a column side by side, as products read them
+	ByColumn WeightLayout = iota // the units of a column side by side, as the library's products read them
 	ByUnit                       // the columns of a unit side by side, for simt.cu
-	ByLane                       // in fragments of products on tensor cores
+	ByLane                       // fragments, as tensor cores multiply them
 )
 
 // String names the layout.
 func (w WeightLayout) String() string { return [...]string{"by column", "by unit", "by lane"}[w] }
 
-// FragmentBytes is the size of a gate's weights in fragments, each of 16 units and 64 bytes
-// of columns.
+// FragmentBytes returns the size of a gate's weights as fragments, each of 16 units and 64 bytes of
+// columns.
 func FragmentBytes(hidden int, e driver.Element) int64 {
 	return 1024 * int64(ints.CeilDiv(hidden, 16)) * int64(ints.CeilDiv(hidden*e.Bytes(), 64))
 }
 
-// PackFragments packs weights in the fragments that tensor cores multiply, gate by gate.
+// PackFragments packs weights as the fragments that tensor cores multiply, gate by gate.
 func PackFragments(t *launch.Target, op schedule.Pack) launch.Command {
 	hidden := op.Dst.Rows
 	column, unit := op.Src.M.Cols, 1

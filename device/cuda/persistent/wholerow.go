@@ -9,69 +9,68 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A wholeRow is how wholerow.cu divides a layer: in clusters of blocks each of whose
-// warps multiplies the rows of rowUnits units, with all of their gates, and all columns.
+// A wholeRow says how wholerow.cu divides a layer: in clusters of blocks. Each warp multiplies the
+// rows of rowUnits units, with all of their gates and all columns.
 type wholeRow struct {
 	Layer
 	cluster int // blocks that share the units
-	units   int // of a block
-	samples int // sequences of a cluster
+	units   int // per block
+	samples int // sequences per cluster
 }
 
-// rowUnits are those whose gates, three or four, take a tile of 16 rows.
+// rowUnits is the number of units whose three or four gates fill a tile of 16 rows.
 const rowUnits = 4
 
 func (r wholeRow) threads() int { return 32 * r.units / rowUnits }
 
-// tiles is the number of tiles of 16 columns.
+// tiles returns the number of tiles of 16 columns.
 func (r wholeRow) tiles() int { return ints.CeilDiv(r.hidden, 16) }
 
-// parts is the number of halves of a value.
+// parts returns the number of halves of a value.
 func (r wholeRow) parts() int { return 1 + ints.FromBool(r.exact) }
 
-// most is how many sequences, or parts of them, are the columns of a product.
+// most returns how many sequences fit the columns of a product; fp32 takes two columns each.
 func (r wholeRow) most() int { return 8 / r.parts() }
 
-// four is the bytes of rowUnits units' states.
+// four returns the bytes of rowUnits units' states.
 func (r wholeRow) four() int { return 16 * ints.PowerOfTwo(ints.CeilDiv(r.samples*r.parts(), 2)) }
 
-// registers is how many a thread needs at least: by NVRTC 12.4 none is spilled.
+// registers returns the fewest registers with which NVRTC 12.4 spills none.
 func (r wholeRow) registers() int { return 4*r.tiles()*r.parts() + 96 + 34*ints.FromBool(!r.exact) }
 
-// shared is what a block needs of shared memory: barriers, two buffers of states and
-// inputs on the way.
+// shared returns the bytes of shared memory of a block: barriers, two buffers of states, and inputs
+// in flight.
 func (r wholeRow) shared() int {
 	return 128 + 2*4*r.tiles()*r.four() + 4*streamDepth*r.threads()*r.inputs
 }
 
-// slower reports whether others were measured to be faster: in 16 bits, of 256 units
-// and more, where a quarter of a multiprocessor has two warps.
+// slower reports whether other variants were measured to be faster: in 16 bits, for 256 or more
+// units, if a quarter of a multiprocessor has two warps.
 func (r wholeRow) slower(p driver.Properties) bool {
 	return !r.exact && r.hidden >= 256 && (r.threads() > 160 || ints.CeilDiv(r.batch, r.samples) > r.together(p))
 }
 
-// shaped fills in how r, of so many blocks at most, divides the units, or says why it
-// does not fit.
+// shaped fills in how r, of so many blocks at most, divides the units, or says why it does not fit.
 func (r wholeRow) shaped(blocks int) (wholeRow, string) {
 	r.units = ints.RoundUp(ints.CeilDiv(r.hidden, blocks), rowUnits)
 	r.cluster = ints.CeilDiv(r.hidden, r.units)
 	switch threads := r.threads(); {
 	case r.gates != 3 && r.gates != 4:
-		return r, fmt.Sprintf("a tile of whole rows is of units with three or four gates, not %d", r.gates)
+		return r, fmt.Sprintf("whole rows need units with three or four gates, not %d", r.gates)
 	case r.weights == driver.Single && !r.exact:
-		return r, "whole rows are multiplied in 16 bits, or single precision in halves"
+		return r, "whole rows are multiplied in 16 bits, or in fp32 as two halves"
 	case r.inputs == 0:
-		return r, "inputs that are read steps ahead are of single precision"
+		return r, "inputs that are read ahead must be in single precision"
 	case r.samples > r.most():
-		return r, fmt.Sprintf("whole rows are multiplied with %d sequences at most, not %d", r.most(), r.samples)
+		return r, fmt.Sprintf("whole rows are multiplied with at most %d sequences, not %d", r.most(), r.samples)
 	case threads > 1024 || r.registers() > min(maxRegisters, registersOfSM/ints.RoundUp(threads, 128)/8*8):
 		return r, fmt.Sprintf("whole rows of %d columns of a block's %d units take more registers than there are", r.hidden, r.units)
 	}
 	return r, ""
 }
 
-// perSM is how many blocks fit on a multiprocessor, whose registers each has all of
-// that its threads may have.
+// perSM returns how many blocks fit on a multiprocessor. Each block gets all registers that its
+// threads may have.
 func (r wholeRow) perSM(p driver.Properties) int {
 	if p.Part {
 		return 1
@@ -79,10 +78,10 @@ func (r wholeRow) perSM(p driver.Properties) int {
 	return max(1, min(registersOfSM/(256*ints.RoundUp(r.threads(), 128)), p.Shared/r.shared()))
 }
 
-// together is how many clusters run at the same time, one block on each multiprocessor.
+// together returns how many clusters run at the same time, with one block on each multiprocessor.
 func (r wholeRow) together(p driver.Properties) int { return max(1, p.Together(r.cluster)) }
 
-// config is how r runs.
+// config returns r as a Config.
 func (r wholeRow) config(p driver.Properties) Config {
 	return Config{
 		Order: ByUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Words say how t divides a layer: its groups, then the constants that its kernel is
-// compiled with.
+// Words describes how t divides a layer: its groups, then the constants that its kernel is compiled
+// with.
 func (t Config) Words() string {
 	if !t.Grouped() {
 		return "one group of all blocks, with a barrier"
@@ -27,14 +27,14 @@ func (t Config) Words() string {
 	return words
 }
 
-// Summary names the variant and a group's blocks and threads, with the constants in words
-// and the expected time of a step.
+// Summary names the variant and a group's blocks and threads, with the constants in words and the
+// predicted cycles of a step.
 func (t Config) Summary() string {
 	parts := append([]string{fmt.Sprintf("%s %d×%d", t.variant.Name, t.blocks, t.threads)}, t.constants()...)
 	return fmt.Sprintf("%s; %.0f cycles", strings.Join(parts, ", "), t.cycles)
 }
 
-// Group says in a few words which blocks have a copy of the weights.
+// Group says in a few words which blocks share a copy of the weights.
 func (t Config) Group() string {
 	switch {
 	case !t.Grouped():
@@ -47,7 +47,7 @@ func (t Config) Group() string {
 	return fmt.Sprintf("cluster %d", t.blocks)
 }
 
-// constants are those of t's kernel in words, without what Words says anyway.
+// constants describes the constants of t's kernel, without those that Words covers elsewhere.
 func (t Config) constants() (all []string) {
 	for field := range strings.SplitSeq(t.sizes, ", ") {
 		name, value, _ := strings.Cut(field, " = ")
@@ -66,7 +66,7 @@ func (t Config) constants() (all []string) {
 	return all
 }
 
-// constantWords say what the constant of v's kernel is; "": Words says it in another way.
+// constantWords describes a constant of v's kernel; "": Words covers it elsewhere.
 func constantWords(v *Variant, name string) string {
 	if v.Backward {
 		if words := ofGradients[name]; words != "" {
@@ -76,7 +76,7 @@ func constantWords(v *Variant, name string) string {
 	return cmp.Or(switches[name], numbers[name])
 }
 
-// switches are the constants that are 0 or not. Nothing is said of those that are 0.
+// switches describes the constants that are on or off. Those that are 0 are not mentioned.
 var switches = map[string]string{
 	"SETTLED": "weights stay in registers over all steps",
 	"EXACT":   "fp32 factors as two halves",
@@ -86,53 +86,53 @@ var switches = map[string]string{
 	"BOUNDED": "states stay within ±1",
 }
 
-// numbers are the others. The headers of kernels explain them at length.
+// numbers describes the other constants. The headers of kernels explain them at length.
 var numbers = map[string]string{
-	"UNITS":    "units of a block",
+	"UNITS":    "units per block",
 	"SAMPLES":  "places for sequences",
-	"TILE":     "units of a thread",
+	"TILE":     "units per thread",
 	"LANES":    "threads that share a unit's columns",
-	"BAND":     "units of a warp",
+	"BAND":     "units per warp",
 	"SPLIT":    "warps that share columns",
 	"CHUNKS":   "pieces of columns",
 	"RESIDENT": "pieces in registers",
-	"STREAMED": "inputs of a unit read ahead",
+	"STREAMED": "inputs per unit, read ahead",
 	"PARTS":    "parts of the sequences that take turns",
-	"SLOTS":    "turns whose states fit",
+	"SLOTS":    "places for a turn's states",
 	"NEAR":     "halves of pieces in registers",
 	"PASSING":  "halves of pieces read from the L2 at each step",
-	"STAGE":    "halves of pieces in a copy",
-	"RING":     "copies of a warp that fit",
-	"KEPT":     "copies that the L2 keeps",
+	"STAGE":    "halves of pieces per copy",
+	"RING":     "places for a warp's copies",
+	"KEPT":     "copies that the L2 cache is asked to keep",
 	"LOOK":     "pieces of states that are polled",
 	"AHEAD":    "portions of states in flight",
 	"COPIERS":  "blocks that copy for each other",
-	"PRODUCTS": "products of a warpgroup",
+	"PRODUCTS": "products per warpgroup",
 	"HELD":     "products whose weights are in registers",
-	"PORTION":  "products by a copy",
-	"DEPTH":    "copies of a warpgroup that fit",
-	"MORE":     "registers of a thread that multiplies",
-	"FEWER":    "registers of the others",
+	"PORTION":  "products per copy",
+	"DEPTH":    "places for a warpgroup's copies",
+	"MORE":     "registers of a multiplying thread",
+	"FEWER":    "registers of the other threads",
 
 	"WARPGROUPS": "warpgroups that multiply",
-	"ROUND":      "products whose streamed weights fit",
+	"ROUND":      "places for streamed weights, in products",
 }
 
-// ofGradients are those of kernels of gradients that differ.
+// ofGradients describes constants that have another meaning in kernels of gradients.
 var ofGradients = map[string]string{
-	"CLUSTERS": "clusters of a group",
-	"CLUSTER":  "blocks of a cluster",
-	"WARPS":    "warps of a block",
+	"CLUSTERS": "clusters per group",
+	"CLUSTER":  "blocks per cluster",
+	"WARPS":    "warps per block",
 	"SAME":     "lanes that share a unit's last sum",
 	"OUT":      "units that a thread multiplies for",
 	"BAND":     "units whose gradients lie side by side",
 	"HEIGHT":   "tiles of 16 units that a warp multiplies for",
-	"SLOTS":    "turns whose gradients fit",
+	"SLOTS":    "places for a turn's gradients",
 	"PASSING":  "pieces read from the L2 in each turn",
-	"PORTION":  "pieces in a copy",
-	"DEPTH":    "copies of a warp that fit",
+	"PORTION":  "pieces per copy",
+	"DEPTH":    "places for a warp's copies",
 	"AHEAD":    "steps by which inputs are read ahead",
 }
 
-// saidElsewhere are the constants that Words says with the group.
+// saidElsewhere lists the constants that Words describes with the group.
 var saidElsewhere = map[string]bool{"SPREAD": true, "CLUSTER": true, "SEQUENCES": true}

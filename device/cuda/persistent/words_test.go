@@ -17,8 +17,8 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"mma":  "a group is a cluster of 16 blocks of 256 threads, and runs 3 sequences at a time; units of a block: 32, places for sequences: 8, units of a warp: 8, warps that share columns: 2, pieces of columns: 8, pieces in registers: 8, inputs of a unit read ahead: 4",
-		"simt": "a group is 32 blocks of 256 threads, spread over the GPU, and runs 4 sequences at a time; units of a block: 16, units of a thread: 2, threads that share a unit's columns: 32, pieces of columns: 16, pieces in registers: 16",
+		"mma":  "a group is a cluster of 16 blocks of 256 threads, and runs 3 sequences at a time; units per block: 32, places for sequences: 8, units per warp: 8, warps that share columns: 2, pieces of columns: 8, pieces in registers: 8, inputs per unit, read ahead: 4",
+		"simt": "a group is 32 blocks of 256 threads, spread over the GPU, and runs 4 sequences at a time; units per block: 16, units per thread: 2, threads that share a unit's columns: 32, pieces of columns: 16, pieces in registers: 16",
 	} {
 		found := false
 		for _, c := range persistent.Candidates(cell.LSTM, 512, 16, driver.Brain, nil, h200()) {
