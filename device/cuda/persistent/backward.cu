@@ -2,12 +2,11 @@
 #define SAMPLE_BACKWARD
 #include "sample/backward.cuh"
 #endif
-// The gradient of a layer over all steps of time in a group of blocks, from the
-// last step to the first. A block keeps the weights that it has in the forward
-// pass, those of its units' gates, and so needs no gradients of other blocks':
-// it multiplies its own with them, which gives a part of the gradient of every
-// unit's state. The parts are summed where the unit is. A group has CLUSTERS
-// clusters of CLUSTER blocks each; either may be one. A step:
+// The gradient of a layer over all steps in a group of blocks, from the last step to the first. A
+// block keeps the weights that it has in the forward pass, those of its units' gates. So it needs
+// no other block's gradients: it multiplies its own by them, which gives a part of the gradient of
+// every unit's state. The parts are summed where the unit is. A group has CLUSTERS clusters of
+// CLUSTER blocks each; either may be 1. A step:
 //
 //   wait      until the parts of all blocks of the cluster have come: each block
 //             has them for its own units and for those of the blocks of its rank
@@ -22,13 +21,12 @@
 //
 // SAME lanes share the last sum and have the same result.
 //
-// See simt.cu for groups and recurrence.cu for words in memory. Two buffers of
-// parts are enough: a block sends those of exchange e + 2 once it has all of
-// e + 1, which each block sends after it has summed those of e. A block has all
-// that is for itself while some of its own warps still multiply what is for
-// others: hence two buffers of gradients, too, where no barrier comes between.
+// See simt.cu for groups and recurrence.cu for words in memory. Two buffers of parts are enough: a
+// block sends those of exchange e + 2 once it has all of e + 1, and each block sends those after it
+// has summed e. A block may have all parts for itself while some of its warps still multiply for
+// others. So there are two buffers of gradients, too, if no barrier comes between.
 
-// total sums every EVERY-th of N values apart from each other, four at a time.
+// total sums every EVERY-th of N values that are apart from each other, four at a time.
 template <int N, int EVERY = 1> __device__ __forceinline__ float total(const float* from, int apart, int first = 0) {
   constexpr int MINE = (N + EVERY - 1) / EVERY;
   float sum[4] = {0, 0, 0, 0};
@@ -41,11 +39,11 @@ template <int N, int EVERY = 1> __device__ __forceinline__ float total(const flo
 template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   typedef Product<Cell> P;
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, THREADS = WARPS * 32;
-  constexpr int GROUP = CLUSTERS * CLUSTER, LINE = CLUSTERS * UNITS; // blocks, and units that a block sums parts of
+  constexpr int GROUP = CLUSTERS * CLUSTER, LINE = CLUSTERS * UNITS; // blocks, and units whose parts a block sums
   constexpr int VALUES = UNITS * SAMPLES, SHARE = LINE * SAMPLES;
   constexpr bool PUSHED = CLUSTER > 1, ALONE = GROUP == 1;
   constexpr int PARTS = PUSHED || ALONE ? CLUSTER * SHARE : 0, OTHER = SPREAD || ALONE ? 0 : P::GRADS - P::SCALES;
-  constexpr int GAP = CLUSTERS | 1, COME = SPREAD ? (VALUES * GAP + 3) / 4 * 4 : 0;  // neighbours in other banks
+  constexpr int GAP = CLUSTERS | 1, COME = SPREAD ? (VALUES * GAP + 3) / 4 * 4 : 0;  // neighbours are in different banks
   constexpr int ACROSS = THREADS / SAME, EACH = (VALUES + ACROSS - 1) / ACROSS;
 
   DYNAMIC_SHARED(memory);
@@ -56,7 +54,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   const int tid = threadIdx.x;
   const int block = blockIdx.x % GROUP, rank = block % CLUSTER, group = blockIdx.x / GROUP;
   P product(cell, grads + P::GRADS + OTHER, block, status);
-  unsigned* const largest = (unsigned*)(grads + P::GRADS - P::SCALES + OTHER);  // [2][SAMPLES], of a sequence's gradients
+  unsigned* const largest = (unsigned*)(grads + P::GRADS - P::SCALES + OTHER);  // [2][SAMPLES], largest of a sequence's gradients
 
   const int most = min(SAMPLES, batch);  // sequences of the first group
   const int bytes = CLUSTER * LINE * 4 * P::sent(most);
@@ -73,7 +71,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     cluster_barrier();
   }
   Exchange<SPREAD ? GROUP * SHARE : 2, THREADS> words(control, group);
-  // Where a pair of words goes: neighbouring units.
+  // Where a pair of words, of adjacent units, goes.
   constexpr int LOOKS = (SHARE / 2 + THREADS - 1) / THREADS, AT_ONCE = LOOKS < 8 ? LOOKS : 8;
   auto slot_of = [&](int pair) {
     const int u = pair * 2 % UNITS, n = pair / (LINE / 2);
@@ -89,8 +87,8 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     const int live = min(SAMPLES, batch - begin);
     __syncthreads();
     float state[EACH][Cell::STATES], ready[EACH][Cell::READY];
-    float x[2][EACH][Cell::INPUTS];  // of every other step: what is read is not moved, for which it would have to have come
-    int at[EACH], unit[EACH];  // of this thread's values: sequence and unit
+    float x[2][EACH][Cell::INPUTS];  // alternating: moving values would wait for their reads
+    int at[EACH], unit[EACH];  // sequence and unit of this thread's values
     bool some[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
@@ -186,7 +184,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
         __syncthreads();
 
         if (SPREAD && !PUSHED) words.next();
-        product.multiply(mine, most_of, [&](int to, int n, const float* sum) {  // parts of neighbouring units and sequences
+        product.multiply(mine, most_of, [&](int to, int n, const float* sum) {  // parts of adjacent units and sequences
           const int owner = to / UNITS, local = to % UNITS;
           if (owner >= GROUP || n >= most) return;
           if (PUSHED) {

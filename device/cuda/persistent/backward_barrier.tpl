@@ -1,5 +1,5 @@
-// The gradient of a layer over all steps of time, from the last to the first, by blocks
-// over the whole GPU; see barrier.tpl.
+// The gradient of a layer over all steps, from the last to the first, by blocks over the whole GPU;
+// see barrier.tpl.
 extern "C" __global__ void __launch_bounds__(256, 1)
 $NAME(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* status$PARAMS, const W* from) {
   DYNAMIC_SHARED(memory);

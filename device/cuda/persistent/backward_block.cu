@@ -2,9 +2,9 @@
 #define SAMPLE_BACKWARD_BLOCK
 #include "sample/backward_block.cuh"
 #endif
-// The gradient of a small layer over all steps of time, from the last step to the first,
-// in one block for each group of sequences. The block holds all weights in registers, in
-// 16 bits, so blocks exchange nothing and a step has one barrier:
+// The gradient of a small layer over all steps, from the last step to the first, in one block for
+// each group of sequences. The block holds all weights in registers, in 16 bits, so blocks exchange
+// nothing and a step has one barrier:
 //
 //   cell      a thread adds the sums of its units to the gradients of their states, runs
 //             the cell, and leaves the gradients of gates in shared memory
@@ -13,25 +13,25 @@
 //   product   a warp multiplies whole rows, those of 16 units, by the gradients of all
 //             gates. So its sums are complete, and are in the lanes that need them
 //
-// A tile of products has eight columns, each a sequence. Of fewer sequences the lanes of
-// other columns read nothing, and their sums mean nothing: they take some from the lanes
-// beside them, so that all lanes have as many cells.
+// A tile of products has eight columns, one per sequence. With fewer sequences, the lanes of the
+// other columns read nothing, and their sums are meaningless. They take some sums from the lanes
+// beside them, so that all lanes have equally many cells.
 //
-// A lane's number is 4r + q. Its rows r and r + 8 are of units 2r and 2r + 1, side by side.
-// Its columns are 2q and 2q + 1.
+// A lane's number is 4r + q. Its rows r and r + 8 are the adjacent units 2r and 2r + 1. Its columns
+// are 2q and 2q + 1.
 
 template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned*, unsigned*) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, WARPS = (HIDDEN + 15) / 16, THREADS = WARPS * 32;
-  constexpr int LINE = WARPS * 16, CHUNKS = (GATES * LINE + 31) / 32; // units with padding, and pieces of 64 bytes of all gates
+  constexpr int LINE = WARPS * 16, CHUNKS = (GATES * LINE + 31) / 32; // units with padding, and 64-byte pieces of all gates
   constexpr int ROW = CHUNKS * 64 + (CHUNKS % 2 == 0 ? 64 : 0), BUFFER = 8 * ROW + 4 * 32;
-  constexpr int EACH = SAMPLES / 2, UNITS_EACH = EACH > 1 ? 2 : 1;    // values of a thread, and units
-  constexpr int CHAINS = 2 * CHUNKS < 4 ? 2 : 4;                      // independent sums: the latency of products
+  constexpr int EACH = SAMPLES / 2, UNITS_EACH = EACH > 1 ? 2 : 1;    // values per thread, and units
+  constexpr int CHAINS = 2 * CHUNKS < 4 ? 2 : 4;                      // independent sums, which hide the latency of products
   constexpr int EARLY = CHUNKS < 4 ? CHUNKS : 4;                      // pieces read ahead of other work
   static_assert(sizeof(W) == 2 && (SAMPLES == 2 || SAMPLES == 4 || SAMPLES == 8), "weights of 16 bits");
 
   DYNAMIC_SHARED(grads); // [2][SAMPLES][CHUNKS · 32]
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, r = lane / 4, q = lane % 4, first = warp * 16 + 2 * r;
-  // Rows are apart so that neither reads of 16 bytes nor writes of words meet in a bank.
+  // Gaps between rows keep both reads of 16 bytes and writes of words free of bank conflicts.
   auto row_of = [](int n) { return n * ROW + n / 2 * 32; };
 
   quad w[CHUNKS][2];
@@ -52,17 +52,17 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
 #pragma unroll
         for (int u = 0; u < 2; u++) w[c][half].v[j * 2 + u] = v[u][0] | v[u][1] << 16;
       }
-    if (c % 2 || c == CHUNKS - 1) settle(&w[c / 2 * 2][0].v[0], c % 2 ? 16 : 8);  // more on the way would take more registers
+    if (c % 2 || c == CHUNKS - 1) settle(&w[c / 2 * 2][0].v[0], c % 2 ? 16 : 8);  // more in flight would take more registers
   }
   for (int i = tid; i < 2 * BUFFER / 4; i += THREADS) ((unsigned*)grads)[i] = 0;
 
-  // Value i of a lane is of one unit, the first or the second, and one sequence.
+  // Value i of a lane belongs to the first or second unit, and to one sequence.
   const int one = SAMPLES == 2 ? q / 2 : 0;
   auto unit_of = [&](int i) { return EACH == 1 ? one : i % 2; };
   auto sequence_of = [&](int i) { return SAMPLES == 8 ? 2 * q + i / 2 : SAMPLES == 4 ? q % 2 * 2 + q / 2 : q % 2; };
   const unsigned char* const reads = grads + row_of(r % SAMPLES) + q * 16;
   auto read = [&](int at) { return r < SAMPLES ? *(const quad*)(reads + at) : quad{}; };
-  // share gives each lane the sums of its values, of those of two units by two columns.
+  // share gives each lane the sums of its values, from those of two units by two columns.
   auto share = [&](const float* sum, float* z) {
     if constexpr (SAMPLES == 8) z[0] = sum[0], z[1] = sum[2], z[2] = sum[1], z[3] = sum[3];
     else if constexpr (SAMPLES == 4) {

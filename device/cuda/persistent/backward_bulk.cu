@@ -2,17 +2,16 @@
 #define SAMPLE_BACKWARD_BULK
 #include "sample/backward_bulk.cuh"
 #endif
-// The gradient of a layer over all steps of time, from the last to the first, in a
-// group of CLUSTERS clusters of CLUSTER blocks each, its products on tensor cores;
-// for many sequences. A cluster has UNITS · CLUSTER units of the layer, a block
-// UNITS of them. Of a block's rank in its cluster there is one in each cluster:
-// these gather each other's gradients, those of their units' gates, and multiply
-// them with the weights from there to all units of their cluster. What the blocks
-// of a cluster so have of the gradient of a unit's h is summed where the unit is.
-// So each gradient travels once to each cluster, as h does in mma_bulk.cu, through
-// memory, where it lies as it will lie in shared memory; and each sum to one block.
+// The gradient of a layer over all steps, from the last to the first, in a group of CLUSTERS
+// clusters of CLUSTER blocks each, with products on tensor cores; for many sequences. A cluster has
+// UNITS · CLUSTER units of the layer, and a block UNITS of them. Blocks of the same rank in their
+// clusters gather each other's gradients, those of their units' gates. They multiply them by the
+// weights from there to all units of their own cluster. The blocks of a cluster then have parts of
+// the gradient of a unit's h, which are summed where the unit is. So each gradient travels once to
+// each cluster, through memory as h does in mma_bulk.cu, where it lies as it will lie in shared
+// memory. Each sum travels to one block.
 //
-// A group with more sequences than SAMPLES takes turns with them. A turn:
+// A group with more than SAMPLES sequences takes turns with them. A turn:
 //
 //   wait      until the gradients of SAMPLES sequences have been copied
 //   product   a warp has HEIGHT times 16 units of the cluster and a slice of the columns
@@ -23,52 +22,50 @@
 //   cell      of the sequences just pushed, or where there are many of those before,
 //             once all sums have come: gradients go to memory
 //
-// Where WORDED, groups have no others to take turns with, and gradients travel as
-// words (recurrence.cu), each a value and the number of its step: twice the bytes,
-// but neither counted nor copied. Of two images one is then filled while warps may
-// still read the other.
+// With WORDED, groups do not take turns, and gradients travel as words (recurrence.cu), each with a
+// value and the number of its step. These are twice the bytes, but are neither counted nor copied.
+// One of two images is filled while warps may still read the other.
 //
-// Where EXACT, the gradients of a band of units, what a warp has of them, are scaled
-// to the range of halves, each sequence's by a power of two; products of each band
-// are summed apart and scaled back.
+// With EXACT, the gradients of a band of units are scaled to the range of fp16, each sequence's by
+// a power of two. Products of each band are summed separately and scaled back.
 //
-// Weights that exceed the chip come from memory in each turn, through a ring of each warp
-// (ring.cu), which fills up again while gradients are exchanged.
+// Weights that exceed the chip come from memory in each turn, through a ring per warp (ring.cu),
+// which fills again while gradients are exchanged.
 //
-// As many buffers of sums are enough as two blocks of a cluster may be turns apart:
-// one that pushes in turn i has had what the others pushed lag + 1 turns before it,
-// who then were done with what was pushed lag + 1 turns before that.
+// The number of buffers of sums follows from how many turns two blocks of a cluster may be apart. A
+// block that pushes in turn i has received what the others pushed lag + 1 turns before. They had
+// then used what was pushed lag + 1 turns before that.
 template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, THREADS = WARPS * 32, GROUP = CLUSTERS * CLUSTER, LINE = CLUSTER * UNITS;
   constexpr int EIGHTS = SAMPLES / 8, VALUES = UNITS * SAMPLES, EACH = (VALUES + THREADS - 1) / THREADS;
   constexpr int BANDS = UNITS / BAND, RUNS = CLUSTERS * BANDS;             // bands whose gradients a block gathers
-  constexpr int PIECE = EXACT ? (GATES * BAND * 4 + 63) / 64 * 64 : GATES * BAND * SIZE; // bytes of a band
-  constexpr int PER = EXACT ? PIECE / 64 : CHUNKS;                         // chunks that are summed together
+  constexpr int PIECE = EXACT ? (GATES * BAND * 4 + 63) / 64 * 64 : GATES * BAND * SIZE; // bytes per band
+  constexpr int PER = EXACT ? PIECE / 64 : CHUNKS;                         // pieces that are summed together
   constexpr int ROW = SPLIT * CHUNKS * 64 + (SPLIT * CHUNKS % 2 == 0 ? 64 : 0), SCALES = EXACT ? SPLIT * (CHUNKS / PER) * SAMPLES * 4 : 0;
   constexpr int IMAGE = SCALES + SAMPLES * ROW;
   constexpr int BUSY = VALUES < THREADS ? VALUES / 32 : WARPS;             // warps that have values
   constexpr int SENDERS = CLUSTER * SPLIT, PARTS = SENDERS * VALUES, RING = 4, STATES = Cell::STATES;
   constexpr int CHAINS = EXACT ? 2 : chains(HEIGHT * EIGHTS);
-  constexpr int QUADS = HEIGHT * 2 * 32, FAR = CHUNKS - RESIDENT - PASSING; // quads of a piece; pieces in shared memory
+  constexpr int QUADS = HEIGHT * 2 * 32, FAR = CHUNKS - RESIDENT - PASSING; // quads per piece; pieces in shared memory
   typedef Tiers<CHUNKS, PASSING, DEPTH * PORTION> Tier;
-  constexpr int WIDE = GATES * BAND / PAIR, RECORD = RUNS * (WIDE + EXACT); // words of a band, and of a sequence with its scales
+  constexpr int WIDE = GATES * BAND / PAIR, RECORD = RUNS * (WIDE + EXACT); // words per band, and per sequence with its scales
 
   DYNAMIC_SHARED(memory);
   unsigned char* const images = memory + 128;                              // [SLOTS][IMAGE]: scales, then [SAMPLES][ROW]
   float* const parts = (float*)(images + SLOTS * IMAGE);                   // [RING][SENDERS][VALUES]
-  quad* const far = (quad*)(parts + RING * PARTS);                         // weights beyond registers
+  quad* const far = (quad*)(parts + RING * PARTS);                         // weights in shared memory
   quad* const passing = far + FAR * HEIGHT * 2 * THREADS;                  // [WARPS][DEPTH][PORTION][QUADS], the rings
   quad* const barriers = passing + WARPS * DEPTH * PORTION * QUADS;          // of the rings, [WARPS][DEPTH] of 8 bytes
   float* const states = (float*)(barriers + (WARPS * DEPTH + 1) / 2);      // [passes][EACH][STATES][THREADS]
   const shared_t base = shared_address(memory), bar = base, ring = base + 16;
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
   const int block = blockIdx.x % GROUP, rank = block % CLUSTER, cluster = block / CLUSTER, group = blockIdx.x / GROUP, groups = gridDim.x / GROUP;
-  const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - group + groups - 1) / groups; // of them this group's
+  const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - group + groups - 1) / groups; // units of SAMPLES sequences in all, and this group's
   const bool many = passes > 2, ahead = passes > 3 && SLOTS == 2;
   const int lag = many ? 1 : 0, turns = steps * passes;
 
   quad w[RESIDENT > 0 ? RESIDENT : 1][HEIGHT][2];
-  unsigned large = 0;                                                      // told once: reads wait for what is written before them
+  unsigned large = 0;                                                      // reported once, since reads wait for earlier writes
   auto fill = [&](int i, int h, int half) {
     auto weight = [&](int k, int u) {
       const int run = k / (PIECE / SIZE), within = k % (PIECE / SIZE), g = within / BAND;
@@ -77,7 +74,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     };
     return fragment(weight, (warp / SPLIT * HEIGHT + h) * 16 + 2 * row, ((slice * CHUNKS + i) * 4 + four) * FEW, half, &large);
   };
-  // Through shared memory, some at a time: what finding them all at once takes of registers is more than there are.
+  // Through shared memory, some at a time: finding all at once takes more registers than there are.
   constexpr int ROOM = (SLOTS * IMAGE + RING * PARTS * 4) / (HEIGHT * 2 * 16 * THREADS), STAGE = ROOM > 0 ? ROOM : 1;
   quad* const stage = (quad*)images + tid;
 #pragma unroll
@@ -94,13 +91,13 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   for (int i = 0; i < FAR * HEIGHT * 2; i++) far[i * THREADS + tid] = fill(Tier::resident(RESIDENT + i / (HEIGHT * 2)), i / 2 % HEIGHT, i % 2);
   if (large) *status = large;
 
-  // Of each SAMPLES sequences and each rank a counter, and two images of the gradients, of even and of odd steps.
+  // For each SAMPLES sequences and each rank: a counter, and two images of gradients, for even and odd steps.
   unsigned* const counters = control + 64;
   unsigned char* const memories = (unsigned char*)(counters + all * CLUSTER * 32);
   auto counter = [&](int id) { return counters + (id * CLUSTER + rank) * 32; };
   auto image = [&](int id, int step) { return memories + ((step % 2 * (long long)all + id) * CLUSTER + rank) * IMAGE; };
   Ring<PASSING ? PASSING / PORTION : 1, DEPTH, PORTION * QUADS, PASSING ? KEPT : 1> weights;
-  if (PASSING) {  // behind the images, [blocks][WARPS][PASSING][QUADS]
+  if (PASSING) {  // after the images, [blocks][WARPS][PASSING][QUADS]
     quad* const mine = (quad*)(memories + 2ll * all * CLUSTER * IMAGE) + (blockIdx.x * WARPS + warp) * (long long)(PASSING * QUADS);
 #pragma unroll 4
     for (int i = 0; i < PASSING * HEIGHT * 2; i++) mine[i * 32 + lane] = fill(Tier::passing(i / (HEIGHT * 2)), i / 2 % HEIGHT, i % 2);
@@ -113,7 +110,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     if (lane == 0) add_release(counter(id));
   };
   Exchange<WORDED ? RECORD * SAMPLES : 2, THREADS> words(control, group * CLUSTER + rank);
-  int next_pass = 0, next_step = 0, next = 0;                              // of the next copy; one thread's
+  int next_pass = 0, next_step = 0, next = 0;                              // of the next copy, in one thread
   auto copy = [&] {
     const int id = next_pass * groups + group, bytes = SCALES + min(SAMPLES, batch - id * SAMPLES) * ROW;
     const unsigned want = (next_step + 1) * (CLUSTERS * BUSY);
@@ -141,17 +138,17 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
       cell.input(t, batch, min(n, batch - 1), min(u, HIDDEN - 1), x[e]);
     }
   };
-  // gradient runs the cell of step t, or leaves the gradient of the first states;
-  // from are the sums that have come.
+  // gradient runs the cell of step t, or leaves the gradient of the first states. from has the sums
+  // that have come.
   float kept[EACH][Cell::RESULTS];
-  int written = -1;                                                        // what is to be counted once there was time: it waits for what was written
+  int written = -1;                                                        // what is still to be counted; counting waits for writes, so it is done later
   auto gradient = [&](int pass, int t, const float (*x)[Cell::INPUTS], const float* from) {
     const int id = pass * groups + group;
     if (WORDED && t >= 0) words.next();
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
       const int v = tid + e * THREADS, n = id * SAMPLES + sample_of(v), local = unit_of(v), unit = block * UNITS + local;
-      if (v >= VALUES) break;                                              // a warp's alike
+      if (v >= VALUES) break;                                              // the same for all of a warp
       const bool some = n < batch && unit < HIDDEN;
       const int u = min(unit, HIDDEN - 1);
       float state[STATES], ready[Cell::READY], sent[GATES];
@@ -201,7 +198,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     if (!WORDED && passes == 1) count(id);
     written = id;
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {  // nobody waits for what follows
+    for (int e = 0; e < EACH; e++) {  // nobody waits for the rest
       const int v = tid + e * THREADS, n = id * SAMPLES + sample_of(v), unit = block * UNITS + unit_of(v);
       if (v < VALUES && n < batch && unit < HIDDEN) cell.store(t, batch, n, unit, kept[e]);
     }
@@ -209,7 +206,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
 
   __syncthreads();
   for (int i = tid; i < (SLOTS * IMAGE + RING * PARTS * 4) / 4; i += THREADS) ((unsigned*)images)[i] = 0;
-  show_engine();  // whose copies come after these
+  show_engine();  // the engine's copies come after these writes
   if (tid == 0) {
     bar_init(bar, 1);
     bar_init(bar + 8, 1);
@@ -236,10 +233,10 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   cluster_barrier();
   if (copies) copy();
 
-  shared_t there[HEIGHT];                                                  // whose units the warp has sums of
+  shared_t there[HEIGHT];                                                  // the block whose units the warp has sums for
 #pragma unroll
   for (int h = 0; h < HEIGHT; h++) there[h] = remote(base, ((warp / SPLIT * HEIGHT + h) * 16 + 2 * row) / UNITS);
-  int slot = 0, phase = 0, pass = 0, t = steps - 2;                        // the cell's
+  int slot = 0, phase = 0, pass = 0, t = steps - 2;                        // of the cell
   for (int i = 0; i < turns + lag; i++) {
     const bool cells = i >= lag;
     if (cells && t >= 0) read(pass, t, x);
@@ -252,7 +249,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
         else *(float*)(from + ((at - RUNS * WIDE) * SAMPLES + n) * 4) = v;
       };
       if (!stuck && !(WORDED ? words.fetch(min(SAMPLES, batch - group * SAMPLES) * RECORD, put) : arrived(bar + 8 * slot, phase))) *status = STUCK, stuck = true;
-      if (WORDED) __syncthreads();  // all is here, and all are done with the image and the sums of the turn before
+      if (WORDED) __syncthreads();  // all words are here, and all threads are done with the previous turn's image and sums
       float sum[CHAINS][EIGHTS][HEIGHT][4], whole[EIGHTS][HEIGHT][4];
 #pragma unroll
       for (int q = 0; q < EIGHTS * HEIGHT * 4; q++) (&whole[0][0][0])[q] = 0;
@@ -300,7 +297,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
       }
       if (!WORDED && passes > 1 && written >= 0) count(written);
       written = -1;
-      if (!WORDED) __syncthreads();  // all are done with this image, and with the sums of the turn before
+      if (!WORDED) __syncthreads();  // all are done with this image and the previous turn's sums
 #pragma unroll
       for (int h = 0; h < HEIGHT; h++)
 #pragma unroll
@@ -325,8 +322,8 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     words.finish(steps);
     return;
   }
-  // All have been counted as often as they will be: the block that is the last to
-  // end leaves the counters at 0.
+  // All have been counted as often as they will be.
+  // The last block to end resets the counters to 0.
   if (tid != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
   control[1] = 0;
   for (int i = 0; i < all * CLUSTER; i++) counters[i * 32] = 0;

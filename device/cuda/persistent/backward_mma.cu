@@ -2,20 +2,18 @@
 #define SAMPLE_BACKWARD_MMA
 #include "sample/backward_mma.cuh"
 #endif
-// The product of a block's gradients with its weights on tensor cores: a warp has
-// GROUPS times 16 units of the layer, for all SAMPLES sequences; see mma.cu
-// for fragments. Parts lie as fragments do: four of a lane side by side, two
-// units of two sequences each.
+// The product of a block's gradients by its weights on tensor cores. A warp has GROUPS tiles of 16
+// units of the layer, for all SAMPLES sequences; see mma.cu for fragments. Parts lie as fragments
+// do: four adjacent ones per lane, of two units by two sequences.
 //
-// Exact products of single precision are three of halves (recurrence.cu). The
-// gradients of a sequence are scaled to the range of halves by a power of two,
-// as the largest of the block's is.
+// Exact fp32 products are three products of halves (recurrence.cu). The gradients of a sequence are
+// scaled to the range of fp16 by a power of two, by the largest of the block's gradients.
 template <class Cell> struct Product {
   enum {
-    THREADS = WARPS * 32, TILES = SAMPLES / 8, SIZE = sizeof(W), FEW = 16 / SIZE, SIDE = EXACT ? 2 : 4 / SIZE, // values of 16 bytes and of a word of a fragment
+    THREADS = WARPS * 32, TILES = SAMPLES / 8, SIZE = sizeof(W), FEW = 16 / SIZE, SIDE = EXACT ? 2 : 4 / SIZE, // values per 16 bytes, and columns per word of a fragment
     WIDTH = CHUNKS * 64, ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), SCALES = EXACT ? 2 * 4 * SAMPLES : 0,
     GRADS = SAMPLES * ROW + SCALES, SCALED = EXACT, TOTAL = (CLUSTERS * CLUSTER * UNITS + 15) / 16, GROUPS = (TOTAL + WARPS - 1) / WARPS, PIECES = GROUPS * CHUNKS, SENT = 4,
-    ABREAST = 4 / TILES < 1 ? 1 : 4 / TILES < GROUPS ? 4 / TILES : GROUPS, // groups at the same time: a chain of sums each
+    ABREAST = 4 / TILES < 1 ? 1 : 4 / TILES < GROUPS ? 4 / TILES : GROUPS, // groups that are multiplied at the same time, each with a chain of sums
   };
   quad w[RESIDENT > 0 ? RESIDENT : 1][2];
   quad* far;
@@ -30,7 +28,7 @@ template <class Cell> struct Product {
 
   __device__ __forceinline__ Product(const Cell& cell, unsigned char* memory, int block, unsigned* status) : far((quad*)memory) {
     lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = lane / 4, four = lane % 4;
-    unsigned large = 0;  // told once: reads wait for what is written before them
+    unsigned large = 0;  // reported once, since reads wait for earlier writes
     auto fill = [&](int piece, int half) {
       const int begin = piece / (ABREAST * CHUNKS) * ABREAST, abreast = min(ABREAST + 0, GROUPS - begin), within = piece - begin * CHUNKS;
       const int unit = ((begin + within % abreast) * WARPS + warp) * 16 + 2 * row, column = (within / abreast * 4 + four) * FEW + (EXACT ? 0 : half * FEW / 2);
@@ -63,8 +61,8 @@ template <class Cell> struct Product {
 
   static __device__ __forceinline__ float scale(unsigned bits, bool back) { return power_to_halves(bits, back); }
 
-  // set leaves a gradient in [SAMPLES][ROW]; of halves, four high ones and then
-  // their low ones.
+  // set leaves a gradient in [SAMPLES][ROW]. As halves, four high ones are followed by their low
+  // ones.
   static __device__ __forceinline__ void set(unsigned char* grads, int g, int v, float value) {
     unsigned char* const row = grads + sample(v) * ROW;
     const int k = g * UNITS + unit(v);
@@ -75,8 +73,8 @@ template <class Cell> struct Product {
       narrow(*(W*)(row + k * SIZE), value);
   }
 
-  // add adds a piece of the product to two sums: of exact products that of the
-  // high halves to the first and the others to the second.
+  // add adds a piece of the product to two sums. Of exact products, high by high goes to the first
+  // and the others go to the second.
   static __device__ __forceinline__ void add(const quad* in, const quad* weights, float (*sum)[TILES][4]) {
 #pragma unroll
     for (int part = 0; part < (EXACT ? 3 : 2); part++)

@@ -1,2 +1,2 @@
-// What backward_mma.cu is configured by, besides backward.cuh.
-constexpr int EXACT = Config::EXACT; // 1: single precision in halves (recurrence.cu); 0: weights and h are as they are stored
+// The configuration of backward_mma.cu, besides backward.cuh.
+constexpr int EXACT = Config::EXACT; // 1: fp32 as two halves (recurrence.cu); 0: weights and h as stored

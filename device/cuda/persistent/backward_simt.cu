@@ -2,11 +2,10 @@
 #define SAMPLE_BACKWARD_SIMT
 #include "sample/backward_simt.cuh"
 #endif
-// The product of a block's gradients with its weights, without tensor cores. A
-// thread has ACROSS units of the layer and every LANES-th piece of the block's
-// columns, its gates' gradients; the sums over LANES threads are halved from
-// lane to lane. A lane's units are in an order of its own, so that each keeps
-// the first half of what it has: it ends with units next to each other.
+// The product of a block's gradients by its weights, without tensor cores. A thread has ACROSS
+// units of the layer and every LANES-th piece of the block's columns, which are its gates'
+// gradients. The sums over LANES threads are halved from lane to lane. A lane has its units in an
+// order of its own, so that it always keeps the first half and ends with adjacent units.
 template <class Cell> struct Product {
   enum {
     THREADS = WARPS * 32, COLUMNS = Cell::GATES * UNITS, STEP = SAMPLES >= 4 ? 1 : 4 / SAMPLES, PER = STEP * OUT,
@@ -17,7 +16,7 @@ template <class Cell> struct Product {
   float* far;
   int first, s;
 
-  // Values of a line of units, and where one of them is.
+  // The values of a line of units, and the place of one of them.
   static __device__ __forceinline__ int place(int u, int n, int) { return u * SAMPLES + n; }
   static __device__ __forceinline__ int unit_of(int v, int) { return v / SAMPLES; }
   static __device__ __forceinline__ int sample_of(int v, int) { return v % SAMPLES; }

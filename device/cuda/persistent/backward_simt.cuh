@@ -1,3 +1,3 @@
-// What backward_simt.cu is configured by, besides backward.cuh.
-constexpr int OUT = Config::OUT;     // units of the layer that a thread multiplies for
+// The configuration of backward_simt.cu, besides backward.cuh.
+constexpr int OUT = Config::OUT;     // units that a thread multiplies for
 constexpr int LANES = Config::LANES; // threads that share these units

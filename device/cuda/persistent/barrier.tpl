@@ -1,7 +1,7 @@
-// A layer over all steps of time by blocks over the whole GPU: each owns a band of
-// units, whose weights it has in shared memory, forms their products from the states of
-// all units, which it reads from memory, and runs their cell. Between steps all blocks
-// meet. barrier.go fills in the words behind dollar signs from the cell's program.
+// A layer over all steps by blocks over the whole GPU. Each block owns a band of units and has
+// their weights in shared memory. It reads the states of all units from memory, forms its units'
+// products, and runs their cell. Between steps all blocks wait for each other. barrier.go replaces
+// the words behind dollar signs, from the cell's program.
 extern "C" __global__ void __launch_bounds__(256, 1)
 $NAME(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* status$PARAMS$WEIGHTS) {
   DYNAMIC_SHARED(memory);

@@ -2,29 +2,28 @@
 #define SAMPLE_BLOCK
 #include "sample/block.cuh"
 #endif
-// A small layer over all steps of time, in one block for each group of sequences. The block
-// holds all weights in registers, in 16 bits, so blocks exchange nothing and a step has one
-// barrier. A warp multiplies whole rows: those of all gates of eight units, two gates in each
-// tile. So a lane's sums are complete, and are those of one unit. Two buffers of h take turns,
-// so no second barrier is needed: a warp writes to a buffer once all warps have passed the
-// barrier behind its readers.
+// A small layer over all steps, in one block for each group of sequences. The block holds all
+// weights in registers, in 16 bits, so blocks exchange nothing and a step has one barrier. A warp
+// multiplies whole rows: all gates of eight units, two gates in each tile. So a lane's sums are
+// complete and belong to one unit. Two buffers of h alternate, so no second barrier is needed: a
+// warp writes to a buffer only after all warps have passed the barrier behind its readers.
 //
-// A tile of products has eight columns, each a sequence. Of four sequences the lanes of other
-// columns read nothing, and take sums from the lanes beside them.
+// A tile of products has eight columns, one per sequence. With four sequences, the lanes of the
+// other columns read nothing, and take sums from the lanes beside them.
 //
-// A lane's number is 4r + q. Its rows r and r + 8 are of two gates of unit r. Its columns
-// are 2q and 2q + 1.
+// A lane's number is 4r + q. Its rows r and r + 8 are two gates of unit r. Its columns are 2q and
+// 2q + 1.
 
 template <class Cell> __device__ __forceinline__ void block_layer(const Cell& cell, int steps, int batch, unsigned*, unsigned* status) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, WARPS = (HIDDEN + 7) / 8, THREADS = WARPS * 32;
-  constexpr int TILES = (GATES + 1) / 2, CHUNKS = (HIDDEN + 31) / 32;  // of rows; pieces of 64 bytes of h
+  constexpr int TILES = (GATES + 1) / 2, CHUNKS = (HIDDEN + 31) / 32;  // tiles of rows; 64-byte pieces of h
   constexpr int ROW = CHUNKS * 64 + (CHUNKS % 2 == 0 ? 64 : 0), BUFFER = 8 * ROW + 4 * 32;
   constexpr int EACH = SAMPLES / 4, INPUTS = GATES + Cell::FREE, AHEAD = 3;
   static_assert(sizeof(W) == 2 && (SAMPLES == 4 || SAMPLES == 8), "weights of 16 bits");
 
-  DYNAMIC_SHARED(memory); // [2][SAMPLES][CHUNKS · 32] of h, and inputs on the way
+  DYNAMIC_SHARED(memory); // [2][SAMPLES][CHUNKS · 32] of h, and inputs in flight
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, r = lane / 4, q = lane % 4, unit = warp * 8 + r, some = min(unit, HIDDEN - 1);
-  // Rows are apart so that neither reads of 16 bytes nor writes meet in a bank.
+  // Gaps between rows keep both reads of 16 bytes and writes free of bank conflicts.
   auto row_of = [](int n) { return n * ROW + n / 2 * 32; };
 
   quad w[TILES][CHUNKS][2];
@@ -45,7 +44,7 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
       for (int j = 0; j < 4; j++) w[g / 2][c][j / 2].v[j % 2 * 2 + g % 2] = v.v[j];
     }
 #pragma unroll
-    for (int i = 0; i < TILES; i++) settle(&w[i][c][0].v[0], 8);  // more on the way would take more registers
+    for (int i = 0; i < TILES; i++) settle(&w[i][c][0].v[0], 8);  // more in flight would take more registers
   }
   for (int i = tid; i < 2 * BUFFER / 4; i += THREADS) ((unsigned*)memory)[i] = 0;
 
@@ -80,7 +79,7 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
 #pragma unroll
       for (int i = 0; i < Cell::RESULTS; i++) result[e][i] = cell.place(i, batch, n, some);
     }
-    auto read = [&](int t) {  // behind the last step, that again
+    auto read = [&](int t) {  // after the last step, that step again
 #pragma unroll
       for (int e = 0; e < EACH; e++)
 #pragma unroll
@@ -153,7 +152,7 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
       clock.mark(CELL, state[0][Cell::THROUGH]);
     }
     put();
-    wait_async<0>();  // or what was read behind the last step may come after inputs of the next pass
+    wait_async<0>();  // otherwise reads after the last step may arrive after inputs of the next pass
   }
   if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
 }

@@ -2,30 +2,28 @@
 #define SAMPLE_FRAGMENTS
 #include "sample/fragments.cuh"
 #endif
-// What kernels of layers on tensor cores share: see mma.cu. A fragment of a
-// product wants columns of each lane that are not neighbours, but any order of
-// columns is as good, so that a lane takes 16 bytes side by side: they are one
-// load for the fragments of two products.
+// What kernels of layers on tensor cores share: see mma.cu. In a fragment of a product, a lane has
+// columns that are not neighbours. But any order of columns gives the same sums, so a lane uses 16
+// bytes side by side: one load for the fragments of two products.
 //
-// Where EXACT, weights and h are of single precision in halves (recurrence.cu):
-// of two columns side by side, first a word of the high ones, then one of the low
-// ones. Three products of halves, those of the low ones summed apart, are one of
-// single precision.
-constexpr int SIZE = sizeof(W), FEW = 16 / SIZE, PAIR = 4 / SIZE; // values of 16 bytes and of a word
+// With EXACT, weights and h are fp32 numbers as two halves (recurrence.cu): of two adjacent
+// columns, first a word of the high halves, then one of the low halves. Three products of halves
+// form one of fp32. Products with a low half are summed apart.
+constexpr int SIZE = sizeof(W), FEW = 16 / SIZE, PAIR = 4 / SIZE; // values per 16 bytes and per word
 constexpr int SIDE = EXACT ? 2 : PAIR;                            // columns in a word of a fragment
 constexpr int GAP = 20;                                           // from a sequence's sums to the next: 16 rows and a gap
-constexpr int ACROSS = 32 / BAND;                                 // sequences of a warp's units side by side
+constexpr int ACROSS = 32 / BAND;                                 // sequences that a warp's lanes have side by side
 
-// Rows of a warp are its BAND units, gate after gate, in tiles of 16.
+// The rows of a warp are its BAND units, gate after gate, in tiles of 16.
 __device__ constexpr int tiles_of(int gates) { return (gates * BAND + 15) / 16; }
 
-// chains is the number of independent sums of a value: the latency of products.
+// chains returns the number of independent sums per value, which hide the latency of products.
 __device__ constexpr int chains(int values) { return EXACT ? values == 1 ? 3 : 2 : values >= 3 ? 1 : 4 / values; }
 
-// fragment is what a lane has of a piece of 64 bytes of the columns, the column-th
-// of it its first, in one of two halves, of two units.
+// fragment returns a lane's part of a 64-byte piece of the columns, whose first column for the lane
+// is column, in one of two halves, of two units.
 template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, int unit, int column, int half, unsigned* status) {
-  float v[4][SIDE];  // reads after what is told of status would wait for that
+  float v[4][SIDE];  // reads after a write to status would wait for it
 #pragma unroll
   for (int j = 0; j < 4; j++)
 #pragma unroll
@@ -44,8 +42,8 @@ template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, 
   return q;
 }
 
-// weights_of are those of gate g, found as pack_fragments.cu left them where
-// weights are ORDERED.
+// weights_of returns the weights of gate g, where pack_fragments.cu left them if weights are
+// ORDERED.
 template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cell, int g, int unit, int column, int half, unsigned* status) {
   constexpr int HIDDEN = Cell::hidden, WIDE = (HIDDEN * SIZE + 63) / 64;
   const W* const all = cell.weights(g);
@@ -55,23 +53,23 @@ template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cel
   return quad{};
 }
 
-// A Beneath has the weights of so many gates for the h of the layer beneath.
+// Beneath has the weights of TAKES gates for the h of the layer beneath.
 template <class Cell, int TAKES> struct Beneath {
   enum { hidden = Cell::hidden, GATES = TAKES };
   const W* at;
   __device__ const W* weights(int g) const { return at + (long long)g * ((hidden + 15) / 16 * ((hidden * SIZE + 63) / 64) * 64 * FEW); }
 };
 
-// tile_of is what a lane has of a tile of its warp, whose units begin with first:
-// of the two rows side by side that are the lane's.
+// tile_of returns a lane's part of a tile of its warp, whose units begin with first: the two
+// adjacent rows of the lane.
 template <class Cell> __device__ __forceinline__ quad tile_of(const Cell& cell, int tile, int first, int column, int half, unsigned* status) {
   const int row = tile * 16 + threadIdx.x % 32 / 4 * 2;
   return row < Cell::GATES * BAND ? weights_of(cell, row / BAND, first + row % BAND, column, half, status) : quad{};
 }
 
-// take_weights has a warp take those of its units, which begin with first, and of
-// its slice of the columns: the first RESIDENT of CHUNKS pieces into registers, the
-// others into far, [piece][tile][half][thread].
+// take_weights loads a warp's weights, of its units from first on and of its slice of the columns:
+// the first RESIDENT of CHUNKS pieces into registers, the others into far,
+// [piece][tile][half][thread].
 template <int CHUNKS, int RESIDENT, int SPLIT, int THREADS, class Cell, int TILES>
 __device__ __forceinline__ void take_weights(const Cell& cell, int first, int slice, quad (*w)[TILES][2], quad* far, unsigned* status) {
   const int tid = threadIdx.x, four = tid % 32 % 4;
@@ -89,8 +87,8 @@ __device__ __forceinline__ void take_weights(const Cell& cell, int first, int sl
       for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * TILES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
 }
 
-// multiply adds the products of a piece of the columns, EIGHTS times eight
-// sequences of it, with weights of all of a warp's tiles.
+// multiply adds the products of a piece of the columns, for EIGHTS tiles of eight sequences, with
+// the weights of all of a warp's tiles.
 template <int CHAINS, int EIGHTS, int TILES>
 __device__ __forceinline__ void multiply(float (*sum)[EIGHTS][TILES][4], int chain, const quad (*weights)[2], const quad* in) {
 #pragma unroll
@@ -105,24 +103,23 @@ __device__ __forceinline__ void multiply(float (*sum)[EIGHTS][TILES][4], int cha
           mma_part(W(), sum[(chain + part) % CHAINS][n][g], weights[g][part % 2].v, in[n].v[part * 2 % 4], in[n].v[part * 2 % 4 + 1]);
 }
 
-// A Stream brings inputs to shared memory steps ahead, N of each of THREADS threads,
-// each thread's own. In registers the ones of all steps ahead would have to be there
-// as soon as a thread looks at any.
+// A Stream reads inputs ahead to shared memory: N of each of THREADS threads, each thread its own.
+// In registers, the inputs of all steps ahead would have to arrive before a thread could use any.
 template <int N, int THREADS> struct Stream {
   enum { DEPTH = 4 };
   float* const ring;  // [DEPTH][N][THREADS]
   __device__ __forceinline__ Stream(void* memory) : ring((float*)memory + threadIdx.x) {}
-  // read begins to read the i-th input of step t, DEPTH − 1 steps ahead at most; end
-  // says that these are all of the step.
+  // read starts to read input i of step t, at most DEPTH − 1 steps ahead. end says that these are
+  // all of the step's inputs.
   template <class Input> __device__ __forceinline__ void read(int i, int t, const Input* from) { copy_async<sizeof(Input)>(ring + (t % DEPTH * N + i) * THREADS, from); }
   __device__ __forceinline__ void end() { end_async(); }
-  // wait waits for the inputs of the earliest step on the way, which get returns.
+  // wait waits for the inputs of the earliest step in flight, which get returns.
   __device__ __forceinline__ void wait() { wait_async<DEPTH - 2>(); }
   __device__ __forceinline__ float get(int i, int t) const { return ring[(t % DEPTH * N + i) * THREADS]; }
 };
 
-// put_sums leaves a warp's sums of EIGHTS times eight of SAMPLES sequences in
-// shared memory: [tile][sequence][GAP].
+// put_sums leaves a warp's sums of EIGHTS tiles of eight sequences in shared memory:
+// [tile][sequence][GAP].
 template <int CHAINS, int SAMPLES, int EIGHTS, int TILES> __device__ __forceinline__ void put_sums(float (*sum)[EIGHTS][TILES][4], float* to, int lane) {
 #pragma unroll
   for (int n = 0; n < EIGHTS; n++)
@@ -143,7 +140,7 @@ template <int CHAINS, int SAMPLES, int EIGHTS, int TILES> __device__ __forceinli
     }
 }
 
-// sum_of is the sum of so many warps' sums of gate g of a warp's unit, added to z.
+// sum_of adds the sums of SLICES warps, of gate g of a warp's unit, to z.
 template <int SLICES, int SAMPLES, int PART> __device__ __forceinline__ float sum_of(float z, const float* sums, int g, int unit, int n) {
   const int row = g * BAND + unit;
 #pragma unroll
@@ -151,8 +148,8 @@ template <int SLICES, int SAMPLES, int PART> __device__ __forceinline__ float su
   return z;
 }
 
-// any_beyond reports whether a first h of so many sequences, from begin on, is not within
-// ±1, of those that this thread looks at: many at a time.
+// any_beyond reports whether a first h of these sequences, from begin on, exceeds ±1, among those
+// that this thread reads, many at a time.
 template <class Cell> __device__ __forceinline__ bool any_beyond(const Cell& cell, int begin, int sequences) {
   constexpr int MANY = 16;
   bool any = false;
@@ -180,8 +177,8 @@ __device__ __forceinline__ void put_state(unsigned char* row, int k, float v, un
     put_factor(*(W*)(row + k * SIZE), v);
 }
 
-// word_of is what a row of h has at the place of unit k, of its h and that of the
-// unit k ^ 1; in 16 bits both are in the word of the even one.
+// word_of returns the word of a row of h at the place of unit k, from its h and that of unit k ^ 1.
+// In 16 bits both are in the even unit's word.
 __device__ __forceinline__ unsigned word_of(float fresh, float other, bool odd, unsigned* status) {
   if (EXACT) return half_of(odd ? other : fresh, odd, status) | half_of(odd ? fresh : other, odd, status) << 16;
   W low, high;

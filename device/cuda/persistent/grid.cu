@@ -2,10 +2,9 @@
 #define SAMPLE_GRID
 #include "sample/grid.cuh"
 #endif
-// barrier holds every block of the grid until all have come, for the nth time,
-// and reports whether they have; what blocks wrote before it, all can read after
-// it. A block that waits for a second tells the host and gives up. word is four
-// bytes of shared memory.
+// barrier waits until all blocks of the grid have come, for the nth time, and reports whether they
+// have. What blocks wrote before it, all can read after it. A block that has waited for a second
+// reports that to the host and gives up. word is four bytes of shared memory.
 __device__ __forceinline__ bool barrier(unsigned* counter, unsigned n, int* word, unsigned* status) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -29,13 +28,13 @@ __device__ __forceinline__ bool barrier(unsigned* counter, unsigned n, int* word
   return *word;
 }
 
-// finish leaves the counter at 0 after a kernel of n barriers.
+// finish resets the counter to 0 after a kernel of n barriers.
 __device__ __forceinline__ void finish(unsigned* counter, unsigned n) {
   if (threadIdx.x == 0 && atomicAdd(counter, 1) == (n + 1) * gridDim.x - 1) *counter = 0;
 }
 
-// halve sums v[0 … N) over the warp; lane l ends with the sum of value l·N/32
-// in v[0]. N is a power of two up to 32.
+// halve sums v[0 … N) over the warp. Lane l ends with the sum of value l·N/32 in v[0]. N is a power
+// of two up to 32.
 template <int N> __device__ __forceinline__ void halve(float* v, int lane) {
   int width = 16;
 #pragma unroll
@@ -51,9 +50,9 @@ template <int N> __device__ __forceinline__ void halve(float* v, int lane) {
   for (; width > 0; width /= 2) v[0] += __shfl_xor_sync(0xffffffff, v[0], width);
 }
 
-// products: sums[row·chunk + n] = Σₖ weights[row·length + k] · from[n·ld + k] for
-// row < rows, a multiple of ROWS, and n < count. A warp takes ROWS rows and
-// SAMPLES of the n at a time, its lanes side by side in k.
+// products: sums[row·chunk + n] = Σₖ weights[row·length + k] · from[n·ld + k] for row < rows, a
+// multiple of ROWS, and n < count. A warp handles ROWS rows and SAMPLES of the n at a time, its
+// lanes side by side in k.
 template <int ROWS, int SAMPLES, class W, class F>
 __device__ __forceinline__ void products(const W* weights, int rows, int length, const F* from, int ld, int count, float* sums, int chunk) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;

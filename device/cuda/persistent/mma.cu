@@ -2,10 +2,9 @@
 #define SAMPLE_MMA
 #include "sample/mma.cuh"
 #endif
-// A layer over all steps of time in a group of blocks, its weights in registers
-// and shared memory and its products on tensor cores (mma_layer.cu). Groups are divided
-// as in simt.cu; how they exchange is Push, below. A group has SEQUENCES sequences,
-// filled up to SAMPLES. A step:
+// A layer over all steps in a group of blocks, its weights in registers and shared memory and its
+// products on tensor cores (mma_layer.cu). Groups are divided as in simt.cu, and exchange by Push,
+// below. A group has SEQUENCES sequences, rounded up to SAMPLES. A step:
 //
 //   wait      until all of h has come
 //   product   the warp's rows times its slice of h
@@ -13,12 +12,12 @@
 //   cell      of a unit for EACH sequences; states stay in registers
 //   push      the units' new h to all blocks, 16 bytes at a time
 constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
-constexpr int NEXT = SPREAD ? 0 : BUFFER;                   // from one buffer of h to the other: a block that fetches h has used what it had
+constexpr int NEXT = SPREAD ? 0 : BUFFER;                   // from one buffer of h to the other; a block that fetches h has used up the old one
 constexpr int PIECES = UNITS < FEW ? 1 : UNITS / FEW, PUSHES = (CLUSTER * SAMPLES * PIECES + THREADS - 1) / THREADS;
 
-// Push exchanges h. A cluster pushes it to the shared memory of all of its blocks, whose
-// barriers count the bytes (SENT). A group that is spread over the GPU passes words
-// through memory (recurrence.cu). A block that is ALONE has it already.
+// Push exchanges h. A cluster pushes it to the shared memory of all of its blocks, whose barriers
+// count the bytes (SENT). A group that is spread over the GPU passes words through memory
+// (recurrence.cu). A block that is ALONE has it already.
 struct Push {
   unsigned char *const h, *const own;                       // [1 or 2][SAMPLES][ROW]; [SAMPLES][UNITS], this block's new h
   const shared_t base, bar;
@@ -33,7 +32,7 @@ struct Push {
       for (int p = 0; p < PUSHES; p++) to[p] = remote(base, min((my.tid + p * THREADS) / (PIECES * SAMPLES), CLUSTER - 1));
   }
 
-  // begin takes the first h of live sequences, from begin on, from the caller.
+  // begin reads the caller's first h of live sequences, from begin on.
   __device__ __forceinline__ void begin(const Cell& cell, const Thread& my, int begin, int live, int bytes, bool again, unsigned* status) {
     __syncthreads();
     if (SENT && my.tid == 0) expect(bar, bytes, again);
@@ -56,15 +55,15 @@ struct Push {
     if (!SENT) __syncthreads();
   }
 
-  // put has a word of sequence n's new h exchanged; more says that a step follows.
+  // put hands over a word of sequence n's new h; more says that a step follows.
   __device__ __forceinline__ void put(unsigned word, int n, int local, int unit, int next, int live, bool more) {
     if (ALONE) *(unsigned*)(h + next * NEXT + n * ROW + local * SIZE) = word;
     else if (SENT) *(unsigned*)(own + (n * UNITS + local) * SIZE) = word;
     else if (more && unit < WORDS * PAIR && n < live) words.put(__uint_as_float(word), n * WORDS + unit / PAIR);
   }
 
-  // send pushes what the block has put to all blocks of its cluster, if they may: nothing
-  // may be under way to a block that has ended.
+  // send pushes the block's new h to all blocks of its cluster if it may: nothing may be in flight
+  // to a block that has ended.
   __device__ __forceinline__ void send(const Thread& my, int now, int bytes, int live, bool may) {
     __syncthreads();
     constexpr bool BRANCHES = Cell::SAVED > 0 || EXACT || GATES == 1 && THREADS < 256;  // as was measured to be faster
@@ -94,7 +93,7 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
   unsigned char* const h = memory + 128;                      // [1 or 2][SAMPLES][ROW]
   unsigned char* const own = h + BUFFER + NEXT;               // [SAMPLES][UNITS], this block's new h
   float* const sums = (float*)(own + SAMPLES * UNITS * SIZE); // [WARPS][PART]
-  quad* const far = (quad*)(sums + WARPS * PART);             // weights beyond registers
+  quad* const far = (quad*)(sums + WARPS * PART);             // weights in shared memory
   const shared_t base = shared_address(memory);
   const Thread my;
   const Weights weights(cell, my, far, status);
@@ -107,12 +106,12 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
   static_assert(!STREAMED || STREAMED == INPUTS, "inputs");
   Stream<EACH * INPUTS, THREADS> stream(far + FAR);
   const int local = my.warp / SPLIT * BAND + my.lane % BAND, unit = my.rank * UNITS + local, u = min(unit, HIDDEN - 1);
-  // Where there are fewer sequences than places some warps have none, not all of a
-  // quarter of the multiprocessor.
+  // If there are fewer sequences than places, some warps have none. These are spread over the
+  // quarters of the multiprocessor.
   constexpr bool FEWER = SEQUENCES < SAMPLES;
   const int part = FEWER ? (my.slice + my.warp / SPLIT * SPLIT / 4) % SPLIT : my.slice;
   const int sample = part * ACROSS + my.lane / BAND;             // and every APART-th after it
-  const bool some = sample < SAMPLES;                         // or there are more threads than sums
+  const bool some = sample < SAMPLES;                         // else there are more threads than sums
   auto idle = [&](int e, int live) { return FEWER && (part + e * SPLIT) * ACROSS >= live; };
   const Fixed fixed(cell, u);
   const long long stride = cell.stride(batch);
@@ -125,7 +124,7 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
 
     float state[EACH][STATES];
     const Input* from[EACH];
-    float x[2][EACH][INPUTS] = {};  // inputs of even and of odd steps
+    float x[2][EACH][INPUTS] = {};  // inputs of even and odd steps
     auto read = [&](int now, int t) {
       if (t < steps)
 #pragma unroll
@@ -173,7 +172,7 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
         weights.multiply_all(sum, h, now * NEXT, my);
         clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
         put_sums<CHAINS, SAMPLES>(sum, sums + my.warp * PART, my.lane);
-        if (SPLIT == 1 && !SPREAD) __syncwarp();  // but who fetches h waits until all have read what they had
+        if (SPLIT == 1 && !SPREAD) __syncwarp();  // whoever fetches h waits until all have read the old one
         else __syncthreads();
 
         clock.mark(SUM);

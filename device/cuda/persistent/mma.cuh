@@ -1,2 +1,2 @@
-// What mma.cu is configured by, besides mma_layer.cuh.
-constexpr int STREAMED = Config::STREAMED; // inputs of a unit and step that are brought to shared memory ahead, or 0
+// The configuration of mma.cu, besides mma_layer.cuh.
+constexpr int STREAMED = Config::STREAMED; // inputs per unit and step that are read ahead to shared memory; 0: none

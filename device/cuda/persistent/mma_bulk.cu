@@ -2,15 +2,14 @@
 #define SAMPLE_MMA_BULK
 #include "sample/mma_bulk.cuh"
 #endif
-// A layer over all steps of time in a group of blocks from all over the GPU, its
-// products on tensor cores as in mma.cu. Where many values are exchanged, words
-// that each say when they are new would be twice the bytes, and every thread would
-// look at many. Here a group's h of SAMPLES sequences lies in memory as it will lie
-// in shared memory; warps that have written theirs count themselves, and who sees
-// that all have, copies it whole.
+// A layer over all steps in a group of blocks from all over the GPU, its products on tensor cores
+// as in mma.cu. With many values to exchange, words that each say whether they are new would be
+// twice the bytes, and every thread would poll many. So here a group's h of SAMPLES sequences lies
+// in memory as it will lie in shared memory. Warps that have written their part count themselves.
+// Once all are counted, each block copies it whole.
 //
-// A group with more sequences than SAMPLES takes turns with them, a step of each:
-// while the last ones' h travels, it multiplies the next. A turn:
+// A group with more than SAMPLES sequences takes turns with them, a step of each: while the last
+// turn's h travels, it multiplies the next. A turn:
 //
 //   wait      until h has been copied
 //   product   the warp's rows times its slice of h
@@ -19,18 +18,18 @@
 //   copy      h of the turn after this one, or two where there are turns enough
 //             for that to be there already
 __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
-  constexpr int BUSY = APART <= SAMPLES ? SPLIT : SAMPLES / ACROSS; // warps of BAND units that then have some
+  constexpr int BUSY = APART <= SAMPLES ? SPLIT : SAMPLES / ACROSS; // warps per BAND that have sequences
   DYNAMIC_SHARED(memory);
   unsigned char* const h = memory + 128;                      // [SLOTS][SAMPLES][ROW]
   float* const sums = (float*)(h + SLOTS * BUFFER);           // [WARPS][PART]
-  quad* const far = (quad*)(sums + WARPS * PART);             // weights beyond registers
+  quad* const far = (quad*)(sums + WARPS * PART);             // weights in shared memory
   float* const states = (float*)(far + FAR); // [passes][EACH][STATES][THREADS]
   const shared_t bar = shared_address(memory);
   const Thread my;
   const int groups = gridDim.x / CLUSTER;
-  const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - my.group + groups - 1) / groups; // of them this group's
-  const int lead = SLOTS == 2 && passes >= 4 ? 2 : 1;         // turns from one to that whose h is copied
-  const bool early = passes > 1, late = passes >= 2 + lead;   // it has been put by then; and long ago
+  const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - my.group + groups - 1) / groups; // groups of SAMPLES sequences in all, and this group's
+  const int lead = SLOTS == 2 && passes >= 4 ? 2 : 1;         // turns ahead whose h is copied
+  const bool early = passes > 1, late = passes >= 2 + lead;   // it has been written by then; and long before
 
   const Weights weights(cell, my, far, status);
 
@@ -41,7 +40,7 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
   const long long stride = cell.stride(batch);
   bool stuck = false;
 
-  // Of each SAMPLES sequences a counter and two images of h, for even and for odd steps.
+  // For each SAMPLES sequences: a counter, and two images of h, for even and odd steps.
   unsigned* const counters = control + 64;
   unsigned char* const images = (unsigned char*)(counters + all * 32);
   auto image = [&](int id, int step) { return images + (step % 2 * (long long)all + id) * BUFFER; };
@@ -54,7 +53,7 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
     __syncwarp();
     if (my.lane == 0) add_release(counters + id * 32);
   };
-  int next_pass = 0, next_step = 0, next = 0;                 // of the next copy; one thread's
+  int next_pass = 0, next_step = 0, next = 0;                 // of the next copy, in one thread
   bool lost = false;
   auto copy = [&] {
     const int id = next_pass * groups + my.group, bytes = min(SAMPLES, batch - id * SAMPLES) * ROW;
@@ -76,7 +75,7 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
   const bool copies = my.tid == THREADS - 32;
 
   for (int i = my.tid; i < SLOTS * BUFFER / 4; i += THREADS) ((unsigned*)h)[i] = 0;
-  show_engine();  // whose copies come after these
+  show_engine();  // the engine's copies come after these writes
   if (some)
     for (int p = 0; p < passes; p++) {
       const int id = p * groups + my.group;
@@ -100,7 +99,7 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
     for (int i = 0; i < min(lead, steps * passes); i++) copy();
 
   Clock<CLOCKS> clock;
-  int slot = 0, phase = 0, written = -1;                      // what is to be counted where there is time: it waits for what was written
+  int slot = 0, phase = 0, written = -1;                      // what is still to be counted; counting waits for writes, so it is done later
   for (int t = 0; t < steps; t++)
     for (int p = 0; p < passes; p++) {
       const int id = p * groups + my.group, left = (steps - 1 - t) * passes + passes - 1 - p;
@@ -173,8 +172,8 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
       clock.mark(REST);
     }
   if (CLOCKS && blockIdx.x == 0 && (my.tid == 0 || copies)) clock.tell(cell, batch, my.tid == 0 ? 0 : PHASES, steps);
-  // All have been counted as often as they will be: the block that is the last to
-  // end leaves the counters at 0.
+  // All have been counted as often as they will be.
+  // The last block to end resets the counters to 0.
   if (my.tid != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
   control[1] = 0;
   for (int i = 0; i < all; i++) counters[i * 32] = 0;

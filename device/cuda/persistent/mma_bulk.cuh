@@ -1,2 +1,2 @@
-// What mma_bulk.cu is configured by, besides mma_layer.cuh.
-constexpr int SLOTS = Config::SLOTS; // states of a turn that there is room for: 1 or 2
+// The configuration of mma_bulk.cu, besides mma_layer.cuh.
+constexpr int SLOTS = Config::SLOTS; // places for a turn's states: 1 or 2

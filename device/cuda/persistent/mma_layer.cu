@@ -2,23 +2,23 @@
 #define SAMPLE_MMA_LAYER
 #include "sample/mma_layer.cuh"
 #endif
-// What mma.cu, mma_poll.cu and mma_bulk.cu share: the weights, products, sums and cells
-// of a layer. Each of these files adds its exchange, by which the blocks of a group learn
-// the state h of a step, and the loop over steps.
+// What mma.cu, mma_poll.cu and mma_bulk.cu share: weights, products, sums and cells of a layer.
+// Each of these files adds its exchange, by which the blocks of a group receive the state h of a
+// step, and the loop over steps.
 //
-// A block has UNITS units. A warp multiplies BAND of them, all of their gates, with one
-// of SPLIT slices of the columns, 64 bytes at a time, for SAMPLES sequences. The slices
-// are added in shared memory. A thread then runs the cell of one unit for EACH sequences.
+// A block has UNITS units. A warp multiplies BAND of them, all their gates, with one of SPLIT
+// slices of the columns, 64 bytes at a time, for SAMPLES sequences. Shared memory adds up the
+// slices. Then a thread runs the cell of one unit for EACH sequences.
 constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES, INPUTS = GATES + Cell::FREE;
 constexpr int TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8, CHAINS = chains(TILES * EIGHTS);
 constexpr int WARPS = UNITS / BAND * SPLIT, THREADS = WARPS * 32;
 constexpr int APART = ACROSS * SPLIT;                           // from one sequence of a thread to its next
-constexpr int EACH = SAMPLES >= APART ? SAMPLES / APART : 1;    // sequences of a thread
+constexpr int EACH = SAMPLES >= APART ? SAMPLES / APART : 1;    // sequences per thread
 constexpr int PART = TILES * SAMPLES * GAP;                     // values of a warp's sums
-constexpr int FAR = (CHUNKS - RESIDENT) * TILES * 2 * THREADS;  // quads of weights beyond registers
+constexpr int FAR = (CHUNKS - RESIDENT) * TILES * 2 * THREADS;  // quads of weights in shared memory
 constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR; // of a sequence's h
-constexpr int WIDTH = CHUNKS * SPLIT * 64;                      // bytes of HIDDEN columns, filled up
-constexpr int ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0);        // of a sequence's h in shared memory: neighbours are in other banks
+constexpr int WIDTH = CHUNKS * SPLIT * 64;                      // bytes of HIDDEN columns, rounded up
+constexpr int ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0);        // bytes of a sequence's h in shared memory, so that neighbours are in different banks
 constexpr int BUFFER = SAMPLES * ROW;
 
 // A Thread says where this thread is in its group.
@@ -27,9 +27,9 @@ struct Thread {
   int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER;
 };
 
-typedef float Sums[CHAINS][EIGHTS][TILES][4]; // of a warp's products, a lane's part
+typedef float Sums[CHAINS][EIGHTS][TILES][4]; // a lane's part of a warp's sums
 
-// Weights of a warp: RESIDENT of CHUNKS pieces are in registers, the others in far.
+// The weights of a warp: RESIDENT of CHUNKS pieces are in registers, the others in far.
 struct Weights {
   quad near[RESIDENT > 0 ? RESIDENT : 1][TILES][2];
   quad* const far; // [CHUNKS - RESIDENT][TILES][2][THREADS]
@@ -47,8 +47,8 @@ struct Weights {
       multiply<CHAINS>(sum, 2 * i, some, in);
     }
   }
-  // multiply_all multiplies all pieces with what is in shared memory so many bytes behind
-  // h. Places are spelled out, and not one pointer, since they are then found ahead of the
+  // multiply_all multiplies all pieces by what is in shared memory at h + behind.
+  // It spells out places instead of moving one pointer, so that compilers find them before the
   // loop over steps.
   __device__ __forceinline__ void multiply_all(Sums& sum, const unsigned char* h, int behind, const Thread& my) const {
     auto piece = [&](int i, int chain, const quad (*weights)[2]) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ void clear(Sums& sum) {
   for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
 }
 
-// What of a unit's cell is the same at all steps.
+// The values of a unit's cell that are the same at all steps.
 struct Fixed {
   float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
   __device__ __forceinline__ Fixed(const Cell& cell, int u) {
@@ -82,9 +82,9 @@ struct Fixed {
     for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
     cell.constants(u, constants);
   }
-  // run adds the sums of all slices, for one of a warp's units and sequence n, to the
-  // inputs x, and runs the cell. In mma_bulk.cu these lines stand by themselves: there
-  // a call of this function was 5 % more instructions.
+  // run adds the sums of all slices to the inputs x, for one of a warp's units and sequence n,
+  // and runs the cell.
+  // mma_bulk.cu repeats these lines, since a call took 5 % more instructions there.
   __device__ __forceinline__ void run(const float* x, const float* sums, int unit, int n, float* state, float* saved) const {
     float gate[GATES];
 #pragma unroll

@@ -2,11 +2,10 @@
 #define SAMPLE_MMA_POLL
 #include "sample/mma_poll.cuh"
 #endif
-// A layer over all steps of time in a group of blocks from all over the GPU, its
-// weights in registers and shared memory and its products on tensor cores as in
-// mma.cu. The blocks leave h in memory, and each warp takes what it multiplies
-// of it from there straight to its registers, where every lane finds the 16 bytes
-// of a fragment side by side. A step:
+// A layer over all steps in a group of blocks from all over the GPU, its weights in registers and
+// shared memory and its products on tensor cores as in mma.cu. The blocks leave h in memory. Each
+// warp reads the part that it multiplies from there straight into registers, where every lane finds
+// the 16 bytes of a fragment side by side. A step:
 //
 //   wait      until the warp's slice of h has come, looking at all of it again and
 //             again: what has not come is multiplied once it has
@@ -15,19 +14,17 @@
 //   cell      states stay in registers
 //   put       the units' new h to memory, for all blocks
 //
-// So no thread waits for a whole block but where sums meet, and there only for
-// the warps of its own units. A group with more than SAMPLES sequences takes turns
-// with PARTS of them, a step of each: while the last ones' h travels, it multiplies
-// the next.
+// So no thread waits for a whole block except for sums, and there only for the warps of its own
+// units. A group with more than SAMPLES sequences takes turns with PARTS of them, a step of each:
+// while the last part's h travels, it multiplies the next.
 //
-// Each word says by itself whether it is new. Of values of 16 bits within ±2 the
-// highest bit of the exponent is free: it tells odd uses of a word from even ones
-// (PHASED); all words are used as often. A cell is BOUNDED so where h is a product
-// of sigmoids and tangents, or, 2, lies between such and the h before it: then it
-// is if the first one is. Else a word is 64 bits, half of it the number of the
-// exchange.
+// Each word says by itself whether it is new. In 16-bit values within ±2, the highest bit of the
+// exponent is free: it tells odd uses of a word from even ones (PHASED), since all words are used
+// equally often. BOUNDED is 1 if h is a product of sigmoids and tangents. It is 2 if h lies between
+// such a product and the h before it: then h stays bounded if the first h is. Otherwise a word is
+// 64 bits, half of it the number of the exchange.
 template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
-  constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of HIDDEN columns each, and what fills them up
+  constexpr int LINES = CHUNKS * SPLIT;                       // pieces of 64 bytes of HIDDEN columns, rounded up
   constexpr bool FULL = WORDS == LINES * 16;
   constexpr int WIDE = PHASED ? 1 : 2, IMAGE = LINES * SEQUENCES * 16 * WIDE; // words of 32 bits of a step's h
   constexpr int MOST = EIGHTS < 4 ? 4 / EIGHTS : 1, DEEP = CHUNKS < MOST ? CHUNKS : MOST; // pieces that are read at the same time
@@ -37,14 +34,14 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
 
   DYNAMIC_SHARED(memory);
   float* const sums = (float*)memory;                         // [2][WARPS][PART], used in turns
-  quad* const far = (quad*)(sums + 2 * WARPS * PART);         // weights beyond registers
+  quad* const far = (quad*)(sums + 2 * WARPS * PART);         // weights in shared memory
   steps = keep(steps, memory);
   const Thread my;
 
   const Weights weights(cell, my, far, status);
 
-  // Of each group the number of its latest exchange and two buffers of words,
-  // [LINES][SEQUENCES][16], each way its own.
+  // For each group: the number of its latest exchange, and two buffers of words,
+  // [LINES][SEQUENCES][16], separate ones for either kind of words.
   constexpr int ONE = 32 + 2 * LINES * SEQUENCES * 16, TWO = 32 + 4 * LINES * SEQUENCES * 16;
   unsigned* const latest = control + 64 + my.group * ((BOUNDED ? ONE : 0) + (BOUNDED != 1 ? TWO : 0ll)) + (BOUNDED && !PHASED ? ONE : 0);
   unsigned* const words = latest + 32;
@@ -52,7 +49,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
 
   const int local = my.warp / SPLIT * BAND + my.lane % BAND, unit = my.rank * UNITS + local, u = min(unit, HIDDEN - 1);
   const int sample = my.slice * ACROSS + my.lane / BAND;            // and every APART-th after it
-  const bool some = sample < SAMPLES;                         // or there are more threads than sums
+  const bool some = sample < SAMPLES;                         // else there are more threads than sums
   const Fixed fixed(cell, u);
   const long long stride = cell.stride(batch);
   bool stuck = false;
@@ -62,7 +59,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
     __syncthreads();
     const int live = keep(min(SEQUENCES, batch - begin), memory); // sequences of the group
     float state[PARTS][EACH][STATES];
-    float x[AHEAD][PARTS][EACH][INPUTS];                      // inputs of even and of odd steps
+    float x[AHEAD][PARTS][EACH][INPUTS];                      // inputs of even and odd steps
     auto input = [&](int part, int e, int now, int t) {
       const Cell::Input* at = cell.input(0, min(begin + part * SAMPLES + sample + e * APART, batch - 1), u) + t * stride;
 #pragma unroll
@@ -91,7 +88,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
         const unsigned pattern = PHASED ? ((number + 1) / 2 % 2 ? FREE_BITS : 0) : number, next = number + 1;
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
-          // DEEP pieces of each eight sequences of a part.
+          // look reads DEEP pieces of each eight sequences of a part.
           auto look = [&](int part, int portion) {
 #pragma unroll
             for (int d = 0; d < DEEP; d++)
@@ -120,7 +117,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
                 }
             return __all_sync(0xffffffff, wrong == 0);
           };
-          // The first h is that of the caller.
+          // The first h is the caller's.
           auto first = [&](int portion) {
             for (int d = 0; d < DEEP; d++)
               for (int e = 0; e < EIGHTS; e++)
@@ -218,7 +215,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
 }
 
 __device__ __forceinline__ void mma_poll_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
-  if (BOUNDED == 2) {  // has a group's first h anything beyond?
+  if (BOUNDED == 2) {  // does any first h of a group exceed ±1?
     const int group = blockIdx.x / CLUSTER, together = gridDim.x / CLUSTER * SEQUENCES;
     DYNAMIC_SHARED(memory);
     int* const large = (int*)memory;

@@ -2,18 +2,17 @@
 #define SAMPLE_MMA_STREAM
 #include "sample/mma_stream.cuh"
 #endif
-// A layer whose weights exceed the chip, over all steps of time in one group of blocks
-// from all over the GPU. Its products are on tensor cores. A block's weights are in three
-// tiers: registers, shared memory, and memory, which in practice is the L2. What is in
-// memory passes through a ring in shared memory at each step. Weights never change, so
-// the ring just goes round: it fills up again while states are exchanged.
+// A layer whose weights exceed the chip, over all steps in one group of blocks from all over the
+// GPU, with products on tensor cores. A block's weights are in three tiers: registers, shared
+// memory, and memory, in practice the L2 cache. Those in memory pass through a ring in shared
+// memory at each step. Weights never change, so the ring simply goes round: it fills again while
+// states are exchanged.
 //
-// The warps of a block share the columns. Each multiplies all rows of the block, gate
-// after gate, in TILES tiles of 16, by its slice of h. So a block reads each state once.
-// A half of a piece of the columns is what one product of fragments takes. Each warp has
-// a ring of its own, and asks for the next copy as soon as it has multiplied one. A group
-// with many sequences takes turns with PARTS of them: while the last ones' h travels, it
-// multiplies the next. A turn:
+// The warps of a block share the columns. Each multiplies all rows of the block, gate after gate,
+// in TILES tiles of 16, by its slice of h. So a block reads each state once. One product of
+// fragments uses half a piece of the columns. Each warp has a ring of its own, and starts the next
+// copy as soon as it has multiplied one. A group with many sequences takes turns with PARTS of
+// them: while the last part's h travels, it multiplies the next. A turn:
 //
 //   wait      until the warp's slice of h has come (see mma_poll.cu for words that say
 //             by themselves whether they are new)
@@ -23,18 +22,18 @@
 //   put       the units' new h to memory, for all blocks
 constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES, INPUTS = GATES + Cell::FREE;
 constexpr int THREADS = SPLIT * 32, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8, CHAINS = chains(TILES * EIGHTS);
-constexpr int LOCAL = THREADS / 8, ROUNDS = (UNITS + LOCAL - 1) / LOCAL;   // units at the same time, of eight sequences, and how often
+constexpr int LOCAL = THREADS / 8, ROUNDS = (UNITS + LOCAL - 1) / LOCAL;   // units that run at the same time, for eight sequences, and rounds of them
 constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;            // of a sequence's h
 constexpr int LAST = GATES * UNITS % 16 == 0 ? 32 : GATES * UNITS % 16 * 2; // lanes that have rows of the last tile
-constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - PASSING, QUADS = (TILES - 1) * 32 + LAST; // quads of a half
+constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - PASSING, QUADS = (TILES - 1) * 32 + LAST; // quads per half
 constexpr int BARRIERS = (SPLIT * RING * 8 + 16 + 127) / 128 * 128;        // bytes, the last 16 for values that all threads keep
-constexpr int HELD = EIGHTS > 1 && STAGE == 1 && RING > 1 && PASSING > 1 ? 2 : 1, BUFFERS = EIGHTS > 1 ? HELD * STAGE : 1; // copies whose places are filled late, and sums there
+constexpr int HELD = EIGHTS > 1 && STAGE == 1 && RING > 1 && PASSING > 1 ? 2 : 1, BUFFERS = EIGHTS > 1 ? HELD * STAGE : 1; // copies whose places are refilled late, since sums are there
 constexpr int SLOTS = RING * STAGE * QUADS * 4;                            // words of a warp's ring
 
 typedef Tiers<HALVES, PASSING, RING * STAGE> Tier;                         // of a warp's halves
-typedef float Sums[CHAINS][EIGHTS][TILES][4]; // of a warp's products, a lane's part
+typedef float Sums[CHAINS][EIGHTS][TILES][4]; // a lane's part of a warp's sums
 
-// multiply_half multiplies half of a piece of the columns by EIGHTS times eight sequences.
+// multiply_half multiplies half of a piece of the columns by EIGHTS tiles of eight sequences.
 __device__ __forceinline__ void multiply_half(Sums& sum, int half, const quad* weights, const quad* in) {
   constexpr int LOWS = CHAINS > 1 ? 1 : 0;
 #pragma unroll
@@ -49,7 +48,7 @@ __device__ __forceinline__ void multiply_half(Sums& sum, int half, const quad* w
           mma_part(W(), sum[half % CHAINS][n][g], weights[g].v, in[n].v[half % 2 * 2], in[n].v[half % 2 * 2 + 1]);
 }
 
-// What of a unit's cell is the same at all steps.
+// The values of a unit's cell that are the same at all steps.
 struct Fixed {
   float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
   __device__ __forceinline__ void take(const Cell& cell, int u) {
@@ -57,13 +56,13 @@ struct Fixed {
     for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
     cell.constants(u, constants);
   }
-  // run adds the sums of all warps, for one of the block's units and one of eight
-  // sequences, to the inputs x, and runs the cell.
+  // run adds the sums of all warps to the inputs x, for one of the block's units and one of eight
+  // sequences, and runs the cell.
   __device__ __forceinline__ void run(const float* x, const float* sums, int unit, int n, float* state, float* saved) const {
     float gate[GATES];
 #pragma unroll
     for (int g = 0; g < GATES; g++) {
-      const float* const at = sums + unit / 2 * 16 + unit % 2 * 2 + n / 2 * 4 + n % 2 + g * (UNITS / 2 * 16); // as lanes left them
+      const float* const at = sums + unit / 2 * 16 + unit % 2 * 2 + n / 2 * 4 + n % 2 + g * (UNITS / 2 * 16); // in the order in which lanes left them
       float z = x[g] + bias[g];
 #pragma unroll
       for (int q = 0; q < SPLIT; q++) z += at[q * SLOTS];
@@ -73,7 +72,7 @@ struct Fixed {
   }
 };
 
-// turn has what is of the next part come first, and what is of this one last.
+// turn rotates v, so that the next part's values come first and this part's last.
 template <int N, class T> __device__ __forceinline__ void turn(T (&v)[N]) {
   if (N == 1) return;
   float(*const all)[sizeof(T) / 4] = (float(*)[sizeof(T) / 4])&v;
@@ -87,10 +86,10 @@ template <int N, class T> __device__ __forceinline__ void turn(T (&v)[N]) {
 }
 
 template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
-  constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of HIDDEN columns each, and what fills them up
+  constexpr int LINES = CHUNKS * SPLIT;                       // pieces of 64 bytes of HIDDEN columns, rounded up
   constexpr bool FULL = WORDS == LINES * 16;
   constexpr int WIDE = PHASED ? 1 : 2, IMAGE = LINES * SEQUENCES * 16 * WIDE; // words of 32 bits of a step's h
-  constexpr int DEEP = PHASED || LOOK == 1 ? LOOK : LOOK / 2, PORTIONS = (CHUNKS + DEEP - 1) / DEEP; // pieces of a portion, and portions
+  constexpr int DEEP = PHASED || LOOK == 1 ? LOOK : LOOK / 2, PORTIONS = (CHUNKS + DEEP - 1) / DEEP; // pieces per portion, and portions
   constexpr int UNDER_WAY = PHASED || DEEP < LOOK ? AHEAD : 2;  // portions that are read at the same time
   constexpr unsigned FREE_BITS = SIZE == 4 && !EXACT ? 0x40000000 : 0x40004000; // the highest of an exponent, free within ±2
 
@@ -102,9 +101,9 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4;
   const int rank = blockIdx.x;
 
-  // The number of the latest exchange and two buffers of words, [LINES][SEQUENCES][16],
-  // each way its own. Behind them each block has the first h, as if it had been exchanged,
-  // and then the weights that pass through rings, [blocks][SPLIT][PASSING][QUADS].
+  // The number of the latest exchange, and two buffers of words, [LINES][SEQUENCES][16], separate
+  // ones for either kind of words. After them, each block has the first h, as if it had been
+  // exchanged, and then the weights that pass through rings, [blocks][SPLIT][PASSING][QUADS].
   constexpr int IMAGES = 2 * LINES * SEQUENCES * 16, ONE = 32 + IMAGES, TWO = 32 + 2 * IMAGES, BOTH = (BOUNDED ? ONE : 0) + (BOUNDED != 1 ? TWO : 0);
   constexpr int INITIAL = IMAGES / (BOUNDED == 1 ? 2 : 1);
   unsigned* const latest = control + 64 + (BOUNDED && !PHASED ? ONE : 0);
@@ -117,7 +116,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   quad* const far = shared + warp * (FAR * QUADS) + lane;
   auto fill = [&](int half, int g) { return tile_of(cell, g, rank * UNITS, ((half / 2 * SPLIT + warp) * 4 + four) * FEW, half % 2, status); };
   auto is_near = [](int half) { return half >= HALVES || !Tier::streamed(half) && half - Tier::streamed_before(half) < NEAR; };
-  constexpr int FILLED = TILES < 8 ? 24 / TILES : 3;  // halves that are read before any is written: reads might wait for that
+  constexpr int FILLED = TILES < 8 ? 24 / TILES : 3;  // halves read before any is written, since reads might wait for writes
 #pragma unroll 1
   for (int first = 0; first < HALVES; first += FILLED) {
     quad some[FILLED][TILES];
@@ -144,7 +143,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   Ring<PASSING / STAGE, RING, STAGE * QUADS, KEPT> ring;
   ring.begin(passing - lane, stages + warp * (RING * STAGE * QUADS), shared_address(memory) + warp * RING * 8, passes * steps * PARTS * (PASSING / STAGE), lane);
 
-  // A thread runs the cell of one sequence of each eight, and of ROUNDS units.
+  // A thread runs the cells of one sequence of each eight, and of ROUNDS units.
   Fixed fixed[ROUNDS];
   int unit[ROUNDS];
 #pragma unroll
@@ -158,7 +157,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   for (int begin = 0; begin < batch; begin += SEQUENCES) {
     __syncthreads();
     const int live = keep(min(SEQUENCES, batch - begin), kept); // sequences of the group
-    float state[PARTS][EIGHTS][ROUNDS][STATES], x[PARTS][EIGHTS][ROUNDS][INPUTS]; // of the part at hand, and of those after it; x: of the step ahead
+    float state[PARTS][EIGHTS][ROUNDS][STATES], x[PARTS][EIGHTS][ROUNDS][INPUTS]; // the current part's come first; x is of the next step
     auto input = [&](int after, int first, int e, int r, int t) {
       const Cell::Input* at = cell.input(0, min(begin + first + e * 8 + tid % 8, batch - 1), min(unit[r], HIDDEN - 1)) + t * stride;
 #pragma unroll
@@ -175,8 +174,8 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
         input(e / EIGHTS, e / EIGHTS * SAMPLES, e % EIGHTS, r, 0);
       }
 
-    // The first h is that of the caller. Each lane leaves what it will multiply.
-    constexpr int FIRST = 4, ALL = CHUNKS * PARTS * EIGHTS;  // pieces that are read before any is written, and all
+    // The first h is the caller's. Each lane stores what it will multiply.
+    constexpr int FIRST = 4, ALL = CHUNKS * PARTS * EIGHTS;  // pieces read before any is written, and all pieces
 #pragma unroll 1
     for (int first = 0; first < ALL; first += FIRST) {
       float own[FIRST][4], other[FIRST][4];
@@ -211,7 +210,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
       const int own = part * SAMPLES;                           // the first sequence of the part
       const unsigned pattern = PHASED ? ((number + 1) / 2 % 2 ? FREE_BITS : 0) : number, next = number + 1;
       const unsigned* const from = t == 0 ? initial : words + number % 2 * IMAGE;
-      // DEEP pieces of all sequences of the part.
+      // look reads DEEP pieces of all sequences of the part.
       auto look = [&](int portion) {
 #pragma unroll
         for (int d = 0; d < DEEP; d++)
@@ -259,7 +258,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
             }
           } while (!stuck && !come(p));
         }
-        // Portions beyond the first are likely to have come by now.
+        // Portions after the first have probably come by now.
 #pragma unroll
         for (int q = p == 0 ? 1 : p + UNDER_WAY - 1; q < p + UNDER_WAY && q < PORTIONS; q++) look(q);
         if (p == 0) clock.mark(WAIT, __uint_as_float(in[0][0][0][0].v[0]));
@@ -297,12 +296,12 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
       }
       clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
 
-      // Sums are where each warp's last copies were.
+      // The sums are where each warp's last copies were.
       auto sums_of = [&](int e) { return (float*)(stages + ring.latest(e % BUFFERS / STAGE) * (STAGE * QUADS) + e % BUFFERS % STAGE * QUADS); };
 #pragma unroll
       for (int e = 0; e < EIGHTS; e++) {
         if (e % BUFFERS == 0) {
-          if (e > 0) __syncthreads();  // all have read the sums before
+          if (e > 0) __syncthreads();  // all have read the previous sums
 #pragma unroll
           for (int n = e; n < e + BUFFERS && n < EIGHTS; n++)
 #pragma unroll
@@ -324,7 +323,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
 #pragma unroll
         for (int r = 0; r < ROUNDS; r++) {
           const int local = tid / 8 + r * LOCAL, at = min(local, UNITS - 1), n = own + e * 8 + tid % 8;
-          if (warp * 4 + r * LOCAL >= UNITS) break;  // a warp's alike
+          if (warp * 4 + r * LOCAL >= UNITS) break;  // the same for all of a warp
           float saved[Cell::SAVED > 0 ? Cell::SAVED : 1];
           fixed[r].run(x[0][e][r], sums, at, tid % 8, state[0][e][r], saved);
           const bool mine = local < UNITS && unit[r] < HIDDEN;
@@ -361,7 +360,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
 }
 
 __device__ __forceinline__ void mma_stream_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
-  if (BOUNDED == 2) {  // has a group's first h anything beyond?
+  if (BOUNDED == 2) {  // does any first h of a group exceed ±1?
     DYNAMIC_SHARED(memory);
     int* const large = (int*)memory;
     if (threadIdx.x == 0) *large = 0;

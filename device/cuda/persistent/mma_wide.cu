@@ -2,34 +2,34 @@
 #define SAMPLE_MMA_WIDE
 #include "sample/mma_wide.cuh"
 #endif
-// A layer over all steps of time, for many sequences, in groups of blocks from all over
-// the GPU. A block has 64 rows of weights. Two warpgroups of four warps multiply them by
-// the h of SAMPLES sequences at once, each a half of the columns: Hopper's fastest
-// product. The weights are in registers, and those beyond are in shared memory.
+// A layer over all steps, for many sequences, in groups of blocks from all over the GPU. A block
+// has 64 rows of weights. Two warpgroups multiply them by the h of SAMPLES sequences at once, each
+// with half of the columns: Hopper's fastest product. Weights are in registers as far as they fit,
+// and else in shared memory.
 //
-// In memory h lies as that product reads it, 16 columns of all sequences in one piece.
-// PORTION such pieces are counted and copied together. So blocks multiply what has come
-// while the rest is on its way. A ring holds the copies. A block of a cluster copies its
-// share of each portion for all of them. A turn is a step of SAMPLES sequences:
+// In memory, h lies as that product reads it: 16 columns of all sequences form one piece. PORTION
+// such pieces are counted and copied together. So blocks multiply what has come while the rest is
+// in flight. A ring holds the copies. Each block of a cluster copies its share of each portion for
+// all of them. A turn is a step of SAMPLES sequences:
 //
 //   product   of each portion, as soon as its copy has come
 //   sum       each warpgroup adds the other's sums for half of the sequences
 //   cell      states are in shared memory; h goes to memory, and is counted
 //   rest      results go to memory; sums begin with the inputs of the turn ahead
 //
-// A third warpgroup has two warps that copy, one for each ring.
+// Two warps of a third warpgroup copy, one for each ring.
 constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES;
 constexpr int FOUR = 128, BOTH = 256;                        // threads of a warpgroup, and of the two that multiply
-constexpr int ROWS = 16 / BAND;                              // of a unit: 4 for three gates or four, else 1
-constexpr int TILE = SAMPLES * 32, PIECE = PORTION * TILE;   // bytes of 16 columns: [2][SAMPLES / 8][8][8 columns]; and of a copy
+constexpr int ROWS = 16 / BAND;                              // rows per unit: 4 for three or four gates, else 1
+constexpr int TILE = SAMPLES * 32, PIECE = PORTION * TILE;   // bytes of 16 columns, [2][SAMPLES / 8][8][8 columns], and of a copy
 constexpr int PORTIONS = (PRODUCTS + PORTION - 1) / PORTION, FAR = PRODUCTS - HELD;
-constexpr int EIGHTS = SAMPLES / 16, CELLS = EIGHTS * 4 / ROWS; // of the sequences that a warpgroup has after the sum; cells of a thread
+constexpr int EIGHTS = SAMPLES / 16, CELLS = EIGHTS * 4 / ROWS; // eights of sequences that a warpgroup has after the sum; cells per thread
 constexpr int WEIGHTS = 2048;                                // bytes of a product's weights in shared memory
 constexpr int BARRIERS = (4 * DEPTH * 8 + 127) / 128 * 128;   // bytes
 constexpr bool SAVES = Cell::SAVED > 0;
 
-// exchange4 passes value i of four to the lane whose bits BIT and 2·BIT say i; value
-// i of a lane is then that of the lane which says i.
+// exchange4 passes value i of four to the lane whose bits BIT and 2·BIT are i. Value i of a lane
+// then comes from that lane.
 template <int BIT> __device__ __forceinline__ void exchange4(float* v, int lane) {
 #pragma unroll
   for (int width = 2; width > 0; width /= 2) {
@@ -44,20 +44,20 @@ template <int BIT> __device__ __forceinline__ void exchange4(float* v, int lane)
   }
 }
 
-// A Lane says which rows of a product are a lane's: of one gate, of two units side by side.
+// A Lane says which rows of a product a lane has: of one gate, of two adjacent units.
 struct Lane {
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
   int gate = ROWS == 1 ? 0 : lane / 8, pair = ROWS == 1 ? lane / 4 * 2 : lane / 4 % 2 * 2;
 };
 
-// take_pair takes a lane's weights for two products, of the piece-th 32 columns.
+// take_pair loads a lane's weights for two products, of 32 columns, number piece.
 __device__ __forceinline__ void take_pair(const Cell& cell, const Lane& my, int first, int piece, unsigned (*w)[4], unsigned* status) {
   quad q[2];
 #pragma unroll
   for (int half = 0; half < 2; half++)
     q[half] = my.gate < GATES ? weights_of(cell, my.gate, first + my.pair, (piece * 4 + my.lane % 4) * FEW, half, status) : quad{};
 #pragma unroll
-  for (int u = 0; u < 2; u++) {  // columns of lanes side by side, of which each had eight
+  for (int u = 0; u < 2; u++) {  // regroup: neighbouring lanes had eight columns each
     float v[4];
 #pragma unroll
     for (int p = 0; p < 4; p++) v[p] = __uint_as_float(q[p / 2].v[p % 2 * 2 + u]);
@@ -67,15 +67,15 @@ __device__ __forceinline__ void take_pair(const Cell& cell, const Lane& my, int 
   }
 }
 
-// put_weights leaves a product's weights in shared memory as it reads them there:
-// [2][8][8 rows][8 columns].
+// put_weights leaves a product's weights in shared memory as the product reads them: [2][8][8
+// rows][8 columns].
 __device__ __forceinline__ void put_weights(unsigned char* to, const Lane& my, const unsigned* w) {
 #pragma unroll
   for (int i = 0; i < 4; i++) *(unsigned*)(to + i / 2 * 1024 + (my.warp * 2 + i % 2) * 128 + my.lane / 4 * 16 + my.lane % 4 * 4) = w[i];
 }
 
-// input_of is the gate whose input a row's sum begins with; -1: none. Inputs that the
-// rest of the cell reads take the places of gates that there are not.
+// input_of returns the gate whose input begins a row's sum; -1: none. Inputs that only the rest of
+// the cell reads use the rows of missing gates.
 __device__ __forceinline__ int input_of(int gate) {
   int from = gate < GATES && Cell::owns(gate) ? gate : -1;
 #pragma unroll
@@ -84,18 +84,18 @@ __device__ __forceinline__ int input_of(int gate) {
   return from;
 }
 
-// A Memory is what blocks leave for each other: of each SAMPLES sequences counters of
-// all portions, and two images of h, for even and for odd steps.
+// A Memory is what blocks exchange: for each SAMPLES sequences, counters of all portions, and two
+// images of h, for even and odd steps.
 struct Memory {
   unsigned* const counters;
   unsigned char* const images;
-  const int all; // times SAMPLES sequences
+  const int all; // in units of SAMPLES sequences
   __device__ __forceinline__ Memory(unsigned* control, int all) : counters(control + 64), images((unsigned char*)(counters + all * (2 * PORTIONS * 32ll))), all(all) {}
   __device__ __forceinline__ unsigned* count(int id, int of, int portion) const { return counters + ((id * 2 + of) * PORTIONS + portion) * 32; }
   __device__ __forceinline__ unsigned char* image(int id, int step) const { return images + (step % 2 * (long long)all + id) * (2 * PRODUCTS * TILE); }
 };
 
-// copy_all_turns has one warp copy the h that a warpgroup multiplies, turn after turn.
+// copy_all_turns copies, by one warp, the h that a warpgroup multiplies, turn after turn.
 __device__ __forceinline__ void copy_all_turns(const Memory& there, int of, unsigned char* ring, shared_t full, shared_t empty, int steps, int passes, unsigned* status) {
   const int lane = threadIdx.x % 32, share = blockIdx.x % COPIERS, group = blockIdx.x / CLUSTER, groups = gridDim.x / CLUSTER;
   const unsigned each = 2 * ROWS * (min(lane, PORTIONS - 1) == PORTIONS - 1 ? PRODUCTS - (PORTIONS - 1) * PORTION : PORTION); // warps that write a portion
@@ -106,7 +106,7 @@ __device__ __forceinline__ void copy_all_turns(const Memory& there, int of, unsi
       const int id = p * groups + group;
       const unsigned char* const from = there.image(id, t) + of * (PRODUCTS * TILE);
       const unsigned* const count = there.count(id, of, min(lane, PORTIONS - 1));
-      unsigned ready = 0;              // portions that all have written
+      unsigned ready = 0;              // portions that all warps have written
       for (int i = 0; i < PORTIONS; i++) {
         if (!stuck && !arrived(empty + 8 * slot, phase)) *status = STUCK, stuck = true;
         const int bytes = (i < PORTIONS - 1 ? PORTION : PRODUCTS - (PORTIONS - 1) * PORTION) * TILE, mine = bytes / COPIERS;
@@ -134,10 +134,10 @@ __device__ __forceinline__ void mma_wide_layer(const Cell& cell, int steps, int 
   const Lane my;
   const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER, groups = gridDim.x / CLUSTER;
   steps = keep(steps, memory);
-  const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - group + groups - 1) / groups; // of them this group's
+  const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - group + groups - 1) / groups; // units of SAMPLES sequences in all, and this group's
   const Memory there(control, all);
 
-  // Barriers of a warpgroup's ring: what has come, and what has been multiplied.
+  // Barriers of a warpgroup's ring: for copies that have come, and for those already multiplied.
   const shared_t bars = shared_address(memory);
   const shared_t full = bars + role % 2 * (16 * DEPTH), empty = full + 8 * DEPTH;
   if (tid == 0) {
@@ -163,7 +163,7 @@ __device__ __forceinline__ void mma_wide_layer(const Cell& cell, int steps, int 
     show_engine();
     meet_at(1 + role, FOUR);
 
-    // After sums have met, a thread has so many units and sequences of each eight.
+    // After the sum of both halves, a thread has these units and sequences of each eight.
     constexpr int KINDS = ROWS == 1 ? 2 : 1;
     auto unit = [&](int i) { return first + my.pair + (ROWS == 1 ? i / 2 : my.lane / 16); };
     auto sample = [&](int j, int i) { return (role * EIGHTS + j) * 8 + my.lane % 4 * 2 + (ROWS == 1 ? i % 2 : my.lane / 8 % 2); };
@@ -176,7 +176,7 @@ __device__ __forceinline__ void mma_wide_layer(const Cell& cell, int steps, int 
       cell.constants(u, constants[k]);
     }
     auto state_at = [&](int p, int i, int s) { return states + ((p * CELLS + i) * STATES + s) * BOTH + tid; };
-    // put leaves h of two units side by side to the others.
+    // put writes h of two adjacent units for the other blocks.
     auto put = [&](unsigned char* image, int u, int n, float even, float odd) {
       if (u >= HIDDEN) even = 0;
       if (u + 1 >= HIDDEN) odd = 0;
@@ -192,7 +192,7 @@ __device__ __forceinline__ void mma_wide_layer(const Cell& cell, int steps, int 
         if (my.lane < 16) put(image, unit(0), sample(j, 0), fresh[0], other);
       }
     };
-    const int step = first / 16, of = step / PRODUCTS, portion = step % PRODUCTS / PORTION; // of this warp's columns
+    const int step = first / 16, of = step / PRODUCTS, portion = step % PRODUCTS / PORTION; // place of this warp's columns
     auto tell = [&](int id) {
       __syncwarp();
       if (my.lane == 0) add_release(there.count(id, of, portion));
@@ -218,7 +218,7 @@ __device__ __forceinline__ void mma_wide_layer(const Cell& cell, int steps, int 
     const long long stride = cell.stride(batch);
     const int from = input_of(my.gate);
     float sum[SAMPLES / 2];
-    // inputs has the sums of a turn, those of the warpgroup's half, begin with its inputs.
+    // inputs begins the sums of a turn, in the warpgroup's half, with its inputs.
     auto inputs = [&](float* own, float* others, int t, int id) {
 #pragma unroll
       for (int i = 0; i < EIGHTS * 4; i++) {
@@ -249,7 +249,7 @@ __device__ __forceinline__ void mma_wide_layer(const Cell& cell, int steps, int 
           if (i == 0) clock.mark(WAIT);
           const matrix h = matrix_at(shared_address(rings + (role * DEPTH + slot) * PIECE), SAMPLES * 16);
           mma_begin();
-#pragma unroll  // near and far apart: both in one loop were more than a compiler unrolls, and near was then in memory
+#pragma unroll  // separate loops for near and far: one loop was not unrolled, which put near in memory
           for (int s = i * PORTION; s < min((i + 1) * PORTION, HELD); s++) mma_wide<SAMPLES>(W(), sum, near[s], h, s % PORTION * TILE, true);
 #pragma unroll
           for (int s = max(i * PORTION, HELD); s < min((i + 1) * PORTION, PRODUCTS); s++)
@@ -284,7 +284,7 @@ __device__ __forceinline__ void mma_wide_layer(const Cell& cell, int steps, int 
             for (int i = 0; i < 4; i++) z[j * 4 + i] = own[j * 4 + i] + __uint_as_float(v.v[i]);
           }
         };
-        meet_at(3, BOTH);  // both have read the sums of the turn before
+        meet_at(3, BOTH);  // both have read the previous turn's sums
         if (role == 0) leave(sum + EIGHTS * 4);
         else leave(sum);
         meet_at(4, BOTH);
@@ -347,8 +347,8 @@ __device__ __forceinline__ void mma_wide_layer(const Cell& cell, int steps, int 
       copy_all_turns(there, my.warp, rings + my.warp * DEPTH * PIECE, full, full + 8 * DEPTH, steps, passes, status);
     }
   }
-  // The other block may end before what this one sends it. All have been counted as often
-  // as they will be: the block that is the last to end leaves the counters at 0.
+  // The other block may end before this one's messages arrive. All have been counted as often as
+  // they will be. The last block to end resets the counters to 0.
   cluster_barrier();
   if (tid != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
   control[1] = 0;

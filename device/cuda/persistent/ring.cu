@@ -2,16 +2,16 @@
 #define SAMPLE_RING
 #include "sample/ring.cuh"
 #endif
-// A Ring brings weights of a warp from memory to shared memory, copy after copy, COPIES
-// in a round and again from the first. There is room for DEPTH of them, QUADS each. Of
-// more than the L2 cache holds it is to keep the first KEPT.
+// A Ring copies a warp's weights from memory to shared memory: COPIES copies per round, and then
+// the first again. It has places for DEPTH copies of QUADS each. The L2 cache is asked to keep the
+// first KEPT of them.
 template <int COPIES, int DEPTH, int QUADS, int KEPT = COPIES> struct Ring {
   const quad* from;    // [COPIES][QUADS]
   quad* slots;         // [DEPTH][QUADS]
   shared_t bars;       // [DEPTH], of 8 bytes
-  int left, slot, phase; // copies that are still to be asked for; the next to be read
+  int left, slot, phase; // copies still to be started; the place of the next to be read
   bool stuck;
-  // begin asks for the first of all copies. The warp has written what they copy.
+  // begin starts the first of all copies. The warp has written what they copy.
   __device__ __forceinline__ void begin(const quad* memory, quad* shared, shared_t barriers, int copies, int lane) {
     from = memory, slots = shared, bars = barriers, left = copies, slot = 0, phase = 0, stuck = false;
     if (lane == 0) {
@@ -25,7 +25,7 @@ template <int COPIES, int DEPTH, int QUADS, int KEPT = COPIES> struct Ring {
         copy_bulk(shared_address(slots + i * QUADS), from + i % COPIES * QUADS, QUADS * 16, bars + 8 * i);
       }
   }
-  // here is where the copy at hand is; wait waits for it, or for one so many behind it.
+  // here is the place of the current copy. wait waits for it, or for one a few (behind) later.
   __device__ __forceinline__ const quad* here() const { return slots + slot * QUADS; }
   __device__ __forceinline__ const quad* wait(unsigned* status, int behind = 0) {
     const bool round = slot + behind >= DEPTH;
@@ -34,18 +34,18 @@ template <int COPIES, int DEPTH, int QUADS, int KEPT = COPIES> struct Ring {
     if (!stuck && !__all_sync(0xffffffff, bar_try(bar, of)) && !arrived(bar, of)) *status = STUCK, stuck = true;
     return here();
   }
-  // next has the place of this copy, the copy-th of the round, filled with that DEPTH behind it.
+  // next starts the copy DEPTH after this one, number copy of the round, into its place.
   __device__ __forceinline__ void next(int copy, int lane) {
     leave();
     refill(copy, lane);
   }
-  // leave passes the copy at hand. What comes to its place has not been asked for.
+  // leave moves on to the next copy. It starts none into the place that it left.
   __device__ __forceinline__ void leave() {
     __syncwarp();  // all lanes have read it
     if (++slot == DEPTH) slot = 0, phase ^= 1;
   }
-  // latest is the place of the copy that was left last, or so many before, and refill has
-  // it filled again, where the copy-th of the round was.
+  // latest is the place of the copy that was left last, or some (before) earlier. refill starts a
+  // copy into it; the one there was number copy of the round.
   __device__ __forceinline__ int latest(int before = 0) const { return slot <= before ? slot + DEPTH - 1 - before : slot - 1 - before; }
   __device__ __forceinline__ void refill(int copy, int lane, int before = 0) {
     if (left <= 0) return;
@@ -60,11 +60,11 @@ template <int COPIES, int DEPTH, int QUADS, int KEPT = COPIES> struct Ring {
   }
 };
 
-// A Tiers says which of ALL parts of a warp's weights come through a ring: as many as it
-// holds, first, and the rest of them evenly among the others.
+// Tiers says which of ALL parts of a warp's weights come through a ring: first as many as it holds,
+// and the rest evenly spread among the others.
 template <int ALL, int STREAMED, int HELD> struct Tiers {
   static constexpr int FIRST = STREAMED < HELD ? STREAMED : HELD;
-  // streamed_before is how many of the first parts are streamed.
+  // streamed_before returns how many of the parts before this one are streamed.
   static __device__ constexpr int streamed_before(int part) {
     return part <= FIRST ? part : FIRST + (part - FIRST) * (STREAMED - FIRST) / (ALL > FIRST ? ALL - FIRST : 1);
   }

@@ -2,10 +2,9 @@
 #define SAMPLE_SIMT
 #include "sample/simt.cuh"
 #endif
-// A layer over all steps of time in a group of blocks, its weights in registers
-// and shared memory. A group runs SAMPLES sequences at a time; block r of it owns
-// UNITS units with all their gates. A thread multiplies TILE units with a slice
-// of the columns; LANES threads share the units. A step:
+// A layer over all steps in a group of blocks, its weights in registers and shared memory. A group
+// runs SAMPLES sequences at a time. Block r owns UNITS units with all their gates. A thread
+// multiplies TILE units with a slice of the columns; LANES threads share the units. A step:
 //
 //   wait      until all of h has come
 //   product   the thread's rows times its columns of h
@@ -14,38 +13,37 @@
 //   rest      of the cell, on every lane of a unit alike; states stay in registers
 //   push      the unit's new h to all blocks
 //
-// Blocks of a cluster push h into each other's shared memory, every lane of a
-// unit to some of the blocks, and a barrier there counts the bytes. Where SPREAD,
-// a group has blocks from all over the GPU, which leave h in memory and poll for
-// it: each value with a mark of its own or, where a block's values are less than
-// the 32 bytes that memory has in one piece, in a word with the number of the
-// exchange.
+// Blocks of a cluster push h into each other's shared memory: each lane of a unit serves some of
+// the blocks, and a barrier there counts the bytes. With SPREAD, a group has blocks from all over
+// the GPU, which leave h in memory and poll for it. Each value carries a mark of its own. If a
+// block's values are less than a 32-byte sector of memory, each is in a word with the number of the
+// exchange instead.
 //
-// A block without others keeps h to itself.
+// A block that is alone keeps h to itself.
 //
-// Two buffers of h are enough: a block sends h(t+2) once it has all of h(t+1),
-// parts of which every warp sends after it has read h(t).
+// Two buffers of h are enough: a block sends h(t+2) once it has all of h(t+1), and each warp sends
+// its part of that after it has read h(t).
 
-// Marked passes N values from step to step within a group of blocks, through
-// memory: two buffers of words, whose last bit is a mark that changes whenever a
-// word is written. So what polls for values reads nothing else, and what was
-// there before, even by an earlier run, is never mistaken for new: a word is old
-// or new, since nobody writes the next but one before all have read it. What the
-// bit said is lost, 2⁻²³ of a value at most; the bit before it takes its place.
+// Marked passes N values from step to step within a group of blocks, through memory. It has two
+// buffers of words. The last bit of a word is a mark that changes whenever the word is written. So
+// polling reads nothing but the values, and old words, even of an earlier run, are never mistaken
+// for new. A word is from this exchange or from the last but one, since nobody writes again before
+// all have read. The value of the mark's bit is lost, at most 2⁻²³ of a value; readers fill
+// in the bit before it.
 template <int N, int THREADS> struct Marked {
   enum { QUADS = (N + 3) / 4, MINE = (QUADS + THREADS - 1) / THREADS, MOST = MINE < 8 ? MINE : 8 };
   unsigned *words, number;  // of the latest exchange, over all runs
   __device__ __forceinline__ Marked(unsigned* control, int group) : words(control + 64 + group * (8ll * QUADS + 4)) {
     number = SPREAD ? *(volatile unsigned*)(words + 8 * QUADS) : 0;
   }
-  // next begins an exchange, to which threads put values.
+  // next begins an exchange. Threads then put values.
   __device__ __forceinline__ void next() { number++; }
   __device__ __forceinline__ unsigned* buffer() const { return words + number % 2 * (4 * QUADS); }
   __device__ __forceinline__ unsigned mark() const { return (number + 1) / 2 % 2; }
   __device__ __forceinline__ void put(float v, int at) { put_one(buffer() + at, (__float_as_uint(v) & ~1u) | mark()); }
-  // fetch waits for the values of the exchange that this block began, and has
-  // them in to, four at a time. What is looked for too early costs a look, so the
-  // first is after some cycles.
+  // fetch waits for the values of the exchange that this block began, and puts them in to, four at
+  // a time. A poll that comes too early must be repeated, so the first comes after some (after)
+  // cycles.
   __device__ __forceinline__ bool fetch(float* to, int after) const {
     const long long start = clock64();
     while (after > 0 && __any_sync(0xffffffff, clock64() - start < after)) {}
@@ -76,7 +74,7 @@ template <int N, int THREADS> struct Marked {
     }
     return true;
   }
-  // finish says where the numbers of the next run begin.
+  // finish stores the number from which the next run counts on.
   __device__ __forceinline__ void finish(int, int rank) const {
     if (threadIdx.x == 0 && rank == 0) words[8 * QUADS] = number;
   }
@@ -88,19 +86,19 @@ template <class A, class B> struct Either<false, A, B> { typedef B type; };
 template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
   constexpr int SLOTS = Cell::SLOTS, GATES = Cell::GATES, HIDDEN = Cell::hidden;
-  constexpr int WIDE = TILE <= 2 ? TILE : TILE <= 4 ? 4 : TILE <= 8 ? 8 : 16; // units of a thread, filled up to a power of two
+  constexpr int WIDE = TILE <= 2 ? TILE : TILE <= 4 ? 4 : TILE <= 8 ? 8 : 16; // units per thread, rounded up to a power of two
   constexpr bool EVEN = WIDE == TILE, PERMUTE = EVEN && GATES == SLOTS; // rows of units, and of gates, permuted; see spread
-  constexpr int ROWS = WIDE * SLOTS;                       // of a thread
+  constexpr int ROWS = WIDE * SLOTS;                       // per thread
   constexpr int VALUES = ROWS * SAMPLES;
   constexpr int EACH = VALUES > LANES ? VALUES / LANES : 1; // samples that stay together in a lane
   constexpr int APART = SAMPLES / EACH, SUMS = VALUES / EACH, SAME = LANES / SUMS; // lanes per value
   constexpr int COPIES = SLOTS * SAME;                     // lanes with the same new h
   constexpr int SENDS = (CLUSTER + COPIES - 1) / COPIES;
-  constexpr int STEP = SAMPLES >= 4 ? 1 : 4 / SAMPLES;     // columns side by side in a thread
-  constexpr int COLUMNS = CHUNKS * STEP * LANES;           // HIDDEN and what fills it up
+  constexpr int STEP = SAMPLES >= 4 ? 1 : 4 / SAMPLES;     // adjacent columns of a thread
+  constexpr int COLUMNS = CHUNKS * STEP * LANES;           // HIDDEN, rounded up
   constexpr int THREADS = UNITS / TILE * LANES;
   constexpr int CHAINS = SAMPLES == 1 ? 2 : 1;             // independent sums per row: the adder's latency
-  constexpr int PER = STEP * TILE * GATES;                 // weights per chunk
+  constexpr int PER = STEP * TILE * GATES;                 // weights per piece
   constexpr int BUFFER = COLUMNS * SAMPLES * 4, BYTES = HIDDEN * SAMPLES * 4;
   static_assert(SUMS <= LANES && APART * EACH == SAMPLES && (RESIDENT == CHUNKS || PER % 4 == 0), "shape");
 
@@ -111,14 +109,14 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
   const int tid = threadIdx.x, lane = tid % 32, s = tid % LANES;
   const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER;
 
-  // What this lane ends with: (unit, gate, samples).
+  // This lane ends with (unit, gate, samples).
   const int v = s / SAME, sample = v % APART * EACH, g = v / APART % SLOTS, tile = v / (APART * SLOTS);
   const int first = rank * UNITS + tid / LANES * TILE, unit = first + tile, u = min(unit, HIDDEN - 1);
   const int copy = g * SAME + s % SAME, gate0 = lane - (g * APART) * SAME;
   const bool live = unit < HIDDEN && (EVEN || tile < TILE);
 
   typedef decltype(cell.weights(0)) Weights;
-  Weights weights[GATES];  // of the gates in this lane's order
+  Weights weights[GATES];  // the gates in this lane's order
 #pragma unroll
   for (int i = 0; i < GATES; i++) weights[i] = cell.weights(PERMUTE ? i ^ g : i);
   float w[RESIDENT > 0 ? RESIDENT : 1][PER];
@@ -143,39 +141,39 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
 
   if (SETTLED) settle(&w[0][0], RESIDENT * PER);
   for (int i = tid; i < 2 * COLUMNS * SAMPLES; i += THREADS) h[i] = 0;
-  shared_t to[SENDS];  // a block of the cluster each
+  shared_t to[SENDS];  // one address per block of the cluster
   if (SENT)
 #pragma unroll
     for (int p = 0; p < SENDS; p++) to[p] = remote(base, min(copy + p * COPIES, CLUSTER - 1));
   constexpr bool MARKED = UNITS * SAMPLES >= 8;
   typename Either<MARKED, Marked<HIDDEN * SAMPLES, THREADS>, Exchange<HIDDEN * SAMPLES, THREADS>>::type words(control, group);
-  // As was measured to be faster; the sends of a warp or two alone take longer without branches.
+  // As measured to be faster. One or two warps alone take longer to send without branches.
   constexpr bool LATE = !SPREAD || GATES == 1, BRANCHES = Cell::SAVED > 0 || THREADS < 128;
   if (LATE) settle(&words.number, 1);
 
   typedef typename Cell::Input Input;
   constexpr int INPUTS = 1 + Cell::FREE;
   const bool owns = Cell::owns(g);
-  // Where LATE, the input is added last: what needs it alone, compilers would do at the
-  // start of a step, and wait there for the next one's. The bias is added FIRST where a
-  // lane's own value is always in the same place, by one lane of those that end with it.
+  // With LATE, the input is added last. Otherwise compilers would add it at the start of a step,
+  // and wait there for the next step's input. The bias is added FIRST if a lane's own value is
+  // always in the same place, by one of the lanes that end with it.
   constexpr int PLAIN = PERMUTE ? APART : EVEN ? APART * SLOTS : SUMS;
   constexpr bool FIRST = LATE && PLAIN == 1;
   const float bias = FIRST && s % SAME > 0 ? 0 : cell.bias(g, u);
   const long long stride = cell.stride(batch);
   float constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
   cell.constants(u, constants);
-  constexpr int ROUNDS = (Cell::RESULTS + COPIES - 1) / COPIES;  // a lane of a unit stores a result in each
+  constexpr int ROUNDS = (Cell::RESULTS + COPIES - 1) / COPIES;  // in each round, a unit's lane stores a result
   long long apart[ROUNDS];
 #pragma unroll
   for (int r = 0; r < ROUNDS; r++) apart[r] = cell.apart(copy + r * COPIES, batch);
-  // A warp without a unit sends nothing, and so nobody would wait for it. Compilers
-  // know that warps stay together where there is none.
+  // A warp without a unit sends nothing, and so nobody would wait for it. If there is no such warp,
+  // compilers know that warps stay together.
   constexpr bool IDLE = SENT && CLUSTER * UNITS - HIDDEN >= 32 / LANES * TILE;
   const int last = !IDLE || rank * UNITS + tid / 32 * 32 / LANES * TILE < HIDDEN ? steps : 0;
   bool stuck = false;
   Clock<CLOCKS> clock;
-  const int together = gridDim.x / CLUSTER * SAMPLES;  // sequences
+  const int together = gridDim.x / CLUSTER * SAMPLES;  // sequences that run at the same time
   for (int begin = group * SAMPLES; begin < batch; begin += together) {
     __syncthreads();
     if (SENT && tid == 0) expect(bar, BYTES, begin >= together);
@@ -190,7 +188,7 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
     float state[EACH][Cell::STATES];
     const Input* from[EACH][INPUTS];
     char* result[EACH][ROUNDS];
-    float x[2][EACH][INPUTS];  // inputs of even and of odd steps
+    float x[2][EACH][INPUTS];  // inputs of even and odd steps
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
       const int n = min(begin + sample + e, batch - 1);
@@ -284,7 +282,7 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
         if (ALONE && live && copy == 0)
 #pragma unroll
           for (int e = 0; e < EACH; e++) h[next * (BUFFER / 4) + unit * SAMPLES + sample + e] = fresh[e];
-        const bool may = t + 1 < steps && live;  // nothing may be under way to a block that has ended
+        const bool may = t + 1 < steps && live;  // nothing may be in flight to a block that has ended
         if (SENT && (!BRANCHES || may))
 #pragma unroll
           for (int p = 0; p < SENDS; p++) {

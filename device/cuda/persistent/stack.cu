@@ -2,14 +2,13 @@
 #define SAMPLE_STACK
 #include "sample/stack.cuh"
 #endif
-// Layers upon each other over all steps of time, as one kernel: each has blocks of
-// its own, with the weights of their units for both its own h and that of the
-// layer beneath, on chip. While a layer runs a step the one beneath runs the next.
-// Products are on tensor cores and h travels as in mma_poll.cu, to the blocks of its
-// layer and to those of the layer above. A block has BAND units; SPLIT warps have
-// a slice of the columns each and multiply, CELLS warps add their sums and run the
-// cell, so that both go on at the same time. A group with more than SAMPLES
-// sequences takes turns with PARTS of them. Of each part, in a step:
+// Stacked layers over all steps, as one kernel. Each layer has blocks of its own, whose weights,
+// both for the layer's own h and for that of the layer beneath, stay on chip. While a layer runs a
+// step, the layer beneath runs the next. Products are on tensor cores. h travels as in mma_poll.cu,
+// to the blocks of its layer and to those of the layer above. A block has BAND units. SPLIT warps
+// multiply, each with a slice of the columns. CELLS warps add their sums and run the cell, so both
+// go on at the same time. A group with more than SAMPLES sequences takes turns with PARTS of them.
+// For each part, in a step:
 //
 //   wait      until the warp's slice of the h beneath has come
 //   product   with it
@@ -18,25 +17,25 @@
 //   leave     sums to shared memory, one of PLACES for them
 //   cell      in the other warps, which put h to memory
 //
-// What a layer has put stays for DEPTH steps. The layer above counts its steps,
-// every so often, and the one beneath looks whether they are enough.
+// h of a layer stays in memory for DEPTH steps. The layer above counts its steps from time to time,
+// and the layer beneath checks that they suffice.
 constexpr int PRODUCERS = SPLIT * 32, EIGHTS = SAMPLES / 8;
-constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of columns each, and what fills them up
+constexpr int LINES = CHUNKS * SPLIT;                       // pieces of 64 bytes of the columns, rounded up
 constexpr int COUNTED = 4;                                  // steps from count to count
 constexpr unsigned FREE_BITS = 0x40004000;
 
-// Of each group, for either kind of words: the number of its latest exchange; where
-// blocks meet and what they have seen; of each layer, the steps that those above
-// have counted, and its h, [DEPTH][LINES][SEQUENCES][16].
+// For each group, and for either kind of words: the number of its latest exchange; barrier state;
+// and, for each layer, the steps that those above have counted, and its h,
+// [DEPTH][LINES][SEQUENCES][16].
 constexpr int HEAD = 32, COUNTS = 32;
-__device__ constexpr int words_of(bool phased) { return LINES * SEQUENCES * 16 * (phased ? 1 : 2); } // of 32 bits, of a step's h
+__device__ constexpr int words_of(bool phased) { return LINES * SEQUENCES * 16 * (phased ? 1 : 2); } // words of 32 bits of a step's h
 __device__ constexpr long long room_of(bool phased) { return HEAD + LAYERS * (COUNTS + DEPTH * (long long)words_of(phased)); }
 __device__ __forceinline__ unsigned* room(unsigned* control, bool phased) {
   return control + 64 + blockIdx.x / (BLOCKS * LAYERS) * ((BOUNDED ? room_of(true) : 0) + (BOUNDED != 1 ? room_of(false) : 0)) + (BOUNDED && !phased ? room_of(true) : 0);
 }
 
-// into is the sum to which gate g of the h beneath belongs: that of the gate, or
-// one of its own where the cell needs it apart.
+// into returns the sum to which gate g of the h beneath belongs: that of the gate, or one of its
+// own if the cell needs it apart.
 template <class Cell> __device__ __forceinline__ int into(int g) {
   int at = g;
 #pragma unroll
@@ -45,7 +44,7 @@ template <class Cell> __device__ __forceinline__ int into(int g) {
   return at;
 }
 
-// multiply_into is multiply with TILES of weights, each for the sum that place says.
+// multiply_into is multiply with TILES of weights, each for the sum that place returns.
 template <int CHAINS, int TILES, int SUMS, class Place>
 __device__ __forceinline__ void multiply_into(float (*sum)[EIGHTS][SUMS][4], Place place, int chain, const quad (*weights)[2], const quad* in) {
 #pragma unroll
@@ -58,8 +57,8 @@ __device__ __forceinline__ void multiply_into(float (*sum)[EIGHTS][SUMS][4], Pla
         else mma_part(W(), sum[(chain + part) % CHAINS][n][place(g)], weights[g][part % 2].v, in[n].v[part * 2 % 4], in[n].v[part * 2 % 4 + 1]);
 }
 
-// wide reports whether any layer of the group has a first h beyond ±1: all blocks
-// meet, and say it by the sum of both kinds' numbers, which no run before had.
+// wide reports whether any layer of the group has a first h beyond ±1. All blocks meet, and say so
+// by the sum of both kinds' numbers, which no earlier run used.
 template <class Cell> __device__ __forceinline__ bool wide(const Cell& cell, int batch, unsigned* control, unsigned* status) {
   const int rank = blockIdx.x % BLOCKS, begin = blockIdx.x / (BLOCKS * LAYERS) * SEQUENCES;
   unsigned* const at = room(control, true);
@@ -98,18 +97,18 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   constexpr int WIDE = PHASED ? 1 : 2, BUFFER = words_of(PHASED);
   constexpr bool FULL = WORDS == LINES * 16, EVEN = SEQUENCES == SAMPLES * PARTS;
   constexpr int CHAINS = chains(SUMS * EIGHTS), PART = SUMS * SAMPLES * GAP;
-  constexpr int EACH = SAMPLES / (ACROSS * CELLS);            // sequences of a thread that runs cells
+  constexpr int EACH = SAMPLES / (ACROSS * CELLS);            // sequences per thread that runs cells
   constexpr int INPUTS = GATES + Cell::FREE, AHEAD = 4;       // turns from reading inputs to their use
   typedef typename Cell::Input Input;
 
   DYNAMIC_SHARED(memory);
   float* const sums = (float*)memory;                         // [PLACES][SPLIT][PART], used in turns
-  quad* const far = (quad*)(sums + PLACES * SPLIT * PART);    // weights beyond registers
+  quad* const far = (quad*)(sums + PLACES * SPLIT * PART);    // weights in shared memory
   float* const states = (float*)(far + PRODUCERS * 2 * ((CHUNKS - RESIDENT) * GATES + (CHUNKS - NEAR) * TAKES)); // [PARTS][EACH][STATES][CELLS * 32]
   Input* const inputs = (Input*)(states + PARTS * EACH * Cell::STATES * CELLS * 32); // [AHEAD][EACH][INPUTS][CELLS * 32]
-  // Barriers of places for sums: those that are left, and those that have been added.
-  // Every thread arrives, since racecheck takes an arrival to speak for its own thread
-  // alone. See docs/kernels.md, "Why persistent kernels do not deadlock".
+  // Barriers of places for sums: for sums that are left there, and for those that have been added.
+  // Every thread arrives, since racecheck credits an arrival only to its own thread. See
+  // docs/kernels.md, "Why persistent kernels do not deadlock".
   const shared_t left_at = shared_address(inputs + AHEAD * EACH * INPUTS * CELLS * 32), added_at = left_at + 8 * PLACES;
   if (threadIdx.x == 0) {
     for (int i = 0; i < PLACES; i++) bar_init(left_at + 8 * i, PRODUCERS), bar_init(added_at + 8 * i, CELLS * 32);
@@ -123,9 +122,9 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   unsigned* const latest = room(control, PHASED);
   unsigned* const own = latest + HEAD + LAYERS * COUNTS + layer * DEPTH * BUFFER;
   const unsigned* const under = own - DEPTH * BUFFER;
-  unsigned* const counted = latest + HEAD + layer * COUNTS;   // by this layer, of the one beneath
+  unsigned* const counted = latest + HEAD + layer * COUNTS;   // steps of the layer beneath, counted by this layer
   const unsigned* const above = layer < LAYERS - 1 ? counted + COUNTS : counted;
-  const unsigned number = keep(*(volatile unsigned*)latest, memory) + DEPTH - 1; // of h after t steps, less t
+  const unsigned number = keep(*(volatile unsigned*)latest, memory) + DEPTH - 1; // number of h after t steps, minus t
   const unsigned before = keep(*(volatile const unsigned*)above, memory);
   auto pattern = [](unsigned number) { return PHASED ? number / DEPTH % 2 ? FREE_BITS : 0 : number; };
   Clock<CLOCKS> clock;
@@ -183,9 +182,9 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
         }
       } while (!stuck && !come(in, pattern(number), part));
     };
-    // The first h is that of the caller.
+    // The first h is the caller's.
     auto first = [&](Slice& in) {
-      const int row = fresh(lane / 4), column = fresh(slice * 4 + four); // or addresses would take registers in all steps
+      const int row = fresh(lane / 4), column = fresh(slice * 4 + four); // otherwise addresses would occupy registers in all steps
 #pragma unroll
       for (int i = 0; i < CHUNKS; i++)
 #pragma unroll
@@ -245,7 +244,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
       }
       if (q + 1 < total && next > 0) look(own_h, own, number + next, next_part);
       clock.mark(CELL, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][SUMS - 1][3]);
-      if (q >= PLACES) wait(added_at + 8 * (q % PLACES), q / PLACES - 1); // what was in this place has been added
+      if (q >= PLACES) wait(added_at + 8 * (q % PLACES), q / PLACES - 1); // the sums in this place have been added
       put_sums<CHAINS, SAMPLES>(sum, sums + (q % PLACES * SPLIT + slice) * PART, lane);
       bar_arrive(left_at + 8 * (q % PLACES));
       clock.mark(SEND);
@@ -254,13 +253,13 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   } else {
     fewer_registers<FEWER>();
     const int mine = tid - PRODUCERS, unit = rank * BAND + lane % BAND, u = min(unit, HIDDEN - 1);
-    const int sample = mine / 32 % 4 + lane / BAND * 4 + mine / 128 * 8; // and every ACROSS·CELLS-th after it: two of a warp are in other banks
+    const int sample = mine / 32 % 4 + lane / BAND * 4 + mine / 128 * 8; // and every ACROSS·CELLS-th after it: two of a warp are in different banks
     float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
 #pragma unroll
     for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
     cell.constants(u, constants);
     const long long stride = cell.stride(batch);
-    // input begins to copy the inputs of turn q to shared memory.
+    // input starts to copy the inputs of turn q to shared memory.
     auto input = [&](int q) {
       const int t = q / PARTS, part = q % PARTS;
 #pragma unroll

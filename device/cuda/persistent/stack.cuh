@@ -1,23 +1,23 @@
-// What stack.cu is configured by: Go prints a struct Config with these fields.
+// The configuration of stack.cu: Go prints a struct Config with these fields.
 constexpr int SPREAD = Config::SPREAD;       // 1: the blocks of a group are spread over the GPU
-constexpr int ORDERED = Config::ORDERED;     // 1: weights lie as warps take them (pack_fragments.cu)
+constexpr int ORDERED = Config::ORDERED;     // 1: weights lie as fragments (pack_fragments.cu)
 constexpr int CLUSTER = Config::CLUSTER;     // 1: there are no clusters
-constexpr int BAND = Config::BAND;           // units of a block
+constexpr int BAND = Config::BAND;           // units per block
 constexpr int LAYERS = Config::LAYERS;       // layers of the stack
-constexpr int BLOCKS = Config::BLOCKS;       // blocks of a layer in a group
-constexpr int SEQUENCES = Config::SEQUENCES; // sequences of a group
+constexpr int BLOCKS = Config::BLOCKS;       // blocks per layer and group
+constexpr int SEQUENCES = Config::SEQUENCES; // sequences per group
 constexpr int SAMPLES = Config::SAMPLES;     // sequences that are multiplied together, a multiple of 8
-constexpr int PARTS = Config::PARTS;         // of a group's sequences, which take turns
+constexpr int PARTS = Config::PARTS;         // parts of a group's sequences, which take turns
 constexpr int SPLIT = Config::SPLIT;         // warps that share the columns
 constexpr int CELLS = Config::CELLS;         // warps that run cells
-constexpr int CHUNKS = Config::CHUNKS;       // pieces of a warp's columns, 64 bytes each
-constexpr int RESIDENT = Config::RESIDENT;   // of these pieces of the layer's own weights, those in registers
-constexpr int NEAR = Config::NEAR;           // of these pieces of weights for the h beneath, those in registers
-constexpr int TAKES = Config::TAKES;         // gates that take the h beneath
+constexpr int CHUNKS = Config::CHUNKS;       // 64-byte pieces of a warp's columns
+constexpr int RESIDENT = Config::RESIDENT;   // pieces of the layer's own weights in registers
+constexpr int NEAR = Config::NEAR;           // pieces of the weights for the h beneath in registers
+constexpr int TAKES = Config::TAKES;         // gates that read the h beneath
 constexpr int DEPTH = Config::DEPTH;         // steps for which h stays in memory
 constexpr int PLACES = Config::PLACES;       // places for sums
-constexpr int MORE = Config::MORE;           // registers of a thread that multiplies
-constexpr int FEWER = Config::FEWER;         // registers of a thread that runs cells; 0: all threads have as many
-constexpr int BOUNDED = Config::BOUNDED;     // 1: states stay within ±1; 2: they do if the first ones do; 0: they may not
-constexpr int EXACT = Config::EXACT;         // 1: single precision in halves (recurrence.cu); 0: weights and h are as they are stored
+constexpr int MORE = Config::MORE;           // registers of a multiplying thread
+constexpr int FEWER = Config::FEWER;         // registers of a thread that runs cells; 0: as launched
+constexpr int BOUNDED = Config::BOUNDED;     // 1: states stay within ±1; 2: if the first ones do; 0: not known
+constexpr int EXACT = Config::EXACT;         // 1: fp32 as two halves (recurrence.cu); 0: weights and h as stored
 constexpr int CLOCKS = Config::CLOCKS;       // 1: count the cycles of a step's phases (recurrence.cu)

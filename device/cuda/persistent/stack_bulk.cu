@@ -2,12 +2,11 @@
 #define SAMPLE_STACK_BULK
 #include "sample/stack_bulk.cuh"
 #endif
-// Layers upon each other as in stack.cu, for many sequences: a group's h of SAMPLES
-// sequences lies in memory as it will lie in shared memory. Once all blocks have
-// counted theirs the copy engine fetches it whole, each half by one of the two blocks
-// of a cluster for both. Four warps multiply all rows of a block together, Hopper's
-// fastest product: their weights, 16 rows each, are in registers. Warps have roles, so
-// that all of this goes on at the same time. Of a part, in a step:
+// Stacked layers as in stack.cu, for many sequences. A group's h of SAMPLES sequences lies in
+// memory as it will lie in shared memory. Once all blocks have counted their part, the copy engine
+// copies it whole; each block of a cluster of two copies half for both. A warpgroup multiplies all
+// rows of a block together, Hopper's fastest product; their weights, 16 rows per warp, are in
+// registers. Warps have roles, so that all of this goes on at the same time. For a part, in a step:
 //
 //   lower     four warps multiply the h beneath and leave their sums; in the first
 //             layer they bring its inputs instead
@@ -18,24 +17,23 @@
 //             that the block has written
 //   results   a warp writes them, units side by side: few writes for that to wait for
 //
-// A group takes turns with PARTS of its sequences, so that the h of one travels while
-// others are multiplied. What a layer has put stays for DEPTH steps. The layer above
-// counts its steps, every so often, and who would write there looks whether they are
-// enough.
-constexpr int FOUR = 128, STEPS = BLOCKS;                   // threads of four warps; products, of 16 columns each
-constexpr int PIECE = SAMPLES * 32, BYTES = STEPS * PIECE;  // of h: [STEPS][2][SAMPLES / 8][8][8 columns]
-constexpr int SHARE = BLOCKS / CLUSTER, COPY = BYTES / CLUSTER; // blocks whose h one of a cluster copies, and bytes
+// A group takes turns with PARTS of its sequences, so that the h of one part travels while others
+// are multiplied. h of a layer stays in memory for DEPTH steps. The layer above counts its steps
+// from time to time, and writers check that they suffice.
+constexpr int FOUR = 128, STEPS = BLOCKS;                   // threads of a warpgroup; products, of 16 columns each
+constexpr int PIECE = SAMPLES * 32, BYTES = STEPS * PIECE;  // bytes of h, [STEPS][2][SAMPLES / 8][8][8 columns]
+constexpr int SHARE = BLOCKS / CLUSTER, COPY = BYTES / CLUSTER; // blocks whose h one block of a cluster copies, and bytes
 constexpr int COUNTED = 4;                                  // steps from count to count
-constexpr int MINE = SAMPLES / 16;                          // sequences of a thread that runs cells, of two units
-constexpr int ROW = BAND + 2;                               // of states, so that lanes are in banks of their own
+constexpr int MINE = SAMPLES / 16;                          // sequences per thread that runs cells, each for two units
+constexpr int ROW = BAND + 2;                               // row of states, such that lanes are in different banks
 
-// Of each group: the number of its latest step; of each layer, the steps that those
-// above have counted; of each layer, part and share, how many blocks have put theirs;
-// of each layer its h, [DEPTH][PARTS][BYTES].
+// For each group: the number of its latest step; for each layer, the steps that those above have
+// counted; for each layer, part and share, how many blocks have written their h; and each layer's
+// h, [DEPTH][PARTS][BYTES].
 constexpr long long ROOM = 32 * (1 + LAYERS + LAYERS * PARTS * CLUSTER) + LAYERS * DEPTH * PARTS * (BYTES / 4ll);
 
-// gate_into is the gate of the h beneath that belongs to a sum: to that of the gate
-// or to one of its own, behind, where the cell needs it apart; -1: none.
+// gate_into returns the gate of the h beneath that belongs to a sum: the sum of that gate, or one
+// of its own after those if the cell needs it apart; -1: none.
 template <class Cell> __device__ __forceinline__ int gate_into(int sum) {
   int gate = sum < TAKES ? sum : -1;
 #pragma unroll
@@ -46,8 +44,8 @@ template <class Cell> __device__ __forceinline__ int gate_into(int sum) {
   return gate;
 }
 
-// exchange4 passes value i of four to the lane whose bits BIT and 2·BIT say i; value
-// i of a lane is then that of the lane which says i.
+// exchange4 passes value i of four to the lane whose bits BIT and 2·BIT are i. Value i of a lane
+// then comes from that lane.
 template <int BIT> __device__ __forceinline__ void exchange4(float* v, int lane) {
 #pragma unroll
   for (int width = 2; width > 0; width /= 2) {
@@ -62,8 +60,8 @@ template <int BIT> __device__ __forceinline__ void exchange4(float* v, int lane)
   }
 }
 
-// take_rows has a warp take what it multiplies of weights: of its four units, from
-// first on, those of gate g of the lane, two units side by side, or none.
+// take_rows loads the weights that a warp multiplies, of its four units from first on: gate g of
+// two adjacent units per lane, or none.
 template <class Weights> __device__ __forceinline__ void take_rows(const Weights& from, int g, int first, unsigned (*w)[4], unsigned* status) {
   const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -72,7 +70,7 @@ template <class Weights> __device__ __forceinline__ void take_rows(const Weights
 #pragma unroll
     for (int half = 0; half < 2; half++) q[half] = g < 0 ? quad{} : weights_of(from, g, first + lane / 4 % 2 * 2, (i * 4 + lane % 4) * FEW, half, status);
 #pragma unroll
-    for (int u = 0; u < 2; u++) { // columns of lanes side by side, of which each had eight
+    for (int u = 0; u < 2; u++) { // regroup: neighbouring lanes had eight columns each
       float v[4];
 #pragma unroll
       for (int p = 0; p < 4; p++) v[p] = __uint_as_float(q[p / 2].v[p % 2 * 2 + u]);
@@ -98,9 +96,9 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
   quad* const sums = (quad*)(own_h + OWN * BYTES);            // [PLACES][SAMPLES / 8][FOUR]
   float* const states = (float*)(sums + PLACES * SAMPLES / 8 * FOUR); // [PARTS][STATES][SAMPLES][ROW]
   unsigned char* const bars = (unsigned char*)(states + PARTS * STATES * SAMPLES * ROW);
-  // Barriers: of places for either h, what is there and what has been multiplied; of
-  // parts, h that has been put, states that are kept, and results that are written; of
-  // places for sums, those that are left and those that have been taken.
+  // Barriers. For places of either h: it has come, and it has been multiplied. For parts: h has
+  // been written, states are stored, and results are written. For places of sums: they are left,
+  // and they have been taken.
   const shared_t full = shared_address(bars), empty = full + 8 * (STAGES + OWN) * CLUSTER, done = empty + 8 * (STAGES + OWN), kept = done + 8 * PARTS, written = kept + 8 * PARTS, left = written + 8 * PARTS, taken = left + 8 * PLACES;
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, role = tid / FOUR;
   const int rank = blockIdx.x % BLOCKS, group = blockIdx.x / (BLOCKS * LAYERS), begin = group * SEQUENCES;
@@ -108,13 +106,13 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
   const int total = steps * PARTS;
 
   unsigned* const latest = control + 64 + group * ROOM;
-  unsigned* const counted = latest + 32 + layer * 32;         // by this layer, of the one beneath
+  unsigned* const counted = latest + 32 + layer * 32;         // steps of the layer beneath, counted by this layer
   const unsigned* const above = layer < LAYERS - 1 ? counted + 32 : counted;
   unsigned* const counts = latest + 32 * (1 + LAYERS);
   unsigned char* const all = (unsigned char*)(counts + 32 * LAYERS * PARTS * CLUSTER);
   const unsigned number = keep(*(volatile unsigned*)latest, states);
   const unsigned before = keep(*(volatile const unsigned*)above, states);
-  // count_of and image are of h of a layer after t steps.
+  // count_of and image are those of a layer's h after t steps.
   auto count_of = [&](int layer, int part, int share) { return counts + ((layer * PARTS + part) * CLUSTER + share) * 32; };
   auto image = [&](int layer, int t, int part) { return all + (((long long)layer * DEPTH + (number + t) % DEPTH) * PARTS + part) * BYTES; };
   bool stuck = false;
@@ -145,8 +143,8 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
 
   Clock<CLOCKS> clock;
   const int first = rank * BAND + warp % 4 * 4, mine = tid % FOUR;
-  // multiply begins to multiply what is in a stage, once it is there; finish waits for
-  // that and says so to both blocks.
+  // multiply starts to multiply a stage once it is there. finish waits for the products and tells
+  // both blocks.
   auto multiply = [&](float* sum, const unsigned (*w)[4], const unsigned char* h, int stage, int phase) {
     wait(full + 8 * stage * CLUSTER, phase);
     clock.mark(WAIT);
@@ -169,8 +167,8 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
     const int sum_of_lane = lane / 8, gate = gate_into<Cell>(sum_of_lane);
     if (!FIRST) take_rows(Beneath<Cell, TAKES>{beneath}, gate, first, w, status);
     const int units = first + lane / 4 % 2 * 2;
-    // Inputs of the first layer are copied turns ahead, [AHEAD][SAMPLES][4][16], to where
-    // others have h; with gaps, so that lanes read from banks of their own.
+    // Inputs of the first layer are copied turns ahead, [AHEAD][SAMPLES][4][16], to where other
+    // layers have the h beneath. Gaps let lanes read from different banks.
     typedef typename Cell::Input Input;
     constexpr int FEWEST = 16 / sizeof(Input), UNITS = BAND + FEWEST, INPUTS = 4 * UNITS + FEWEST;
     Input* const inputs = (Input*)lower_h;
@@ -195,9 +193,9 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
       float sum[SAMPLES / 2];
       if (FIRST) {
         wait_async<AHEAD - 2>();
-        meet_at(15, FOUR);                                    // all have copied theirs, and read those of the turn before
+        meet_at(15, FOUR);                                    // all have copied theirs, and read the previous turn's
 #pragma unroll
-        for (int i = 0; i < SAMPLES / 4; i++) {                // of a sequence, two units
+        for (int i = 0; i < SAMPLES / 4; i++) {                // two units of a sequence
           const int n = i / 2 * 8 + lane % 4 * 2 + i % 2, at = i / 2 * 4 + i % 2;
           float x[2] = {0, 0};
           if (reads(sum_of_lane)) load<2>(x, inputs + (q % AHEAD * SAMPLES + n) * INPUTS + sum_of_lane * UNITS + units - rank * BAND);
@@ -227,8 +225,8 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
     more_registers<MORE>();
     unsigned w[STEPS][4];
     take_rows(cell, lane / 8 < GATES ? lane / 8 : -1, first, w, status);
-    // A thread runs the cells of two units and one or two sequences: of 16 in all it has
-    // one, of 32 two that are side by side.
+    // A thread runs the cells of two units, and of one sequence if there are 16, or of two adjacent
+    // ones if there are 32.
     const int units = first + lane / 4 % 2 * 2;
     auto sample = [&](int e) { return MINE > 1 ? lane / 8 * 8 + lane % 4 * 2 + e : lane / 16 * 8 + lane % 4 * 2 + lane / 8 % 2; };
     float bias[2][GATES], constants[2][Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
@@ -238,7 +236,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
       for (int g = 0; g < GATES; g++) bias[u][g] = cell.bias(g, min(units + u, HIDDEN - 1));
       cell.constants(min(units + u, HIDDEN - 1), constants[u]);
     }
-    // put leaves h of two units after t steps to the others.
+    // put writes h of two units after t steps for the other blocks.
     auto put = [&](int t, int part, int n, float even, float odd) {
       if (units >= HIDDEN) even = 0;
       if (units + 1 >= HIDDEN) odd = 0;
@@ -327,7 +325,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
       int stage = 0, phase = 1, part = 0, t = lower ? 1 : 0;
       for (int q = 0; q < total; q++) {
         const int place = lower ? stage : STAGES + stage;
-        // What comes of this h is put where that of DEPTH steps before was.
+        // This h will be written where that of DEPTH steps before was.
         if (!lower && layer < LAYERS - 1 && part == 0 && (t + 1) % COUNTED == 0 && t + 1 >= DEPTH) wait_count(above, before + BLOCKS * ((t + 1 - DEPTH) / COUNTED + 1));
         if (q >= places) wait(empty + 8 * place, phase);
         clock.mark(WAIT);
@@ -347,7 +345,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
         clock.mark(SEND);
       }
     } else if (helper == RESULTS) {
-      // What no backward pass needs is in the states, where these lanes find units side by side.
+      // Results that no backward pass needs are in the states: these lanes find adjacent units.
       int part = 0, t = 0;
       const int unit = rank * BAND + lane % BAND;
       for (int q = 0; q < total && !SAVES; q++) {
@@ -366,7 +364,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
     }
   }
   if (CLOCKS && group == 0 && rank == 0 && (role < 2 ? mine : lane) == 0 && warp % 4 < 3) clock.tell(cell, batch, (role < 2 ? role : 2 + warp % 4) * PHASES, steps);
-  cluster_barrier();  // or the other block may end before what this one sends it
+  cluster_barrier();  // otherwise the other block may end before this one's messages arrive
 }
 #ifdef SAMPLE_STACK_BULK
 #include "sample/stack_bulk_entry.cuh"

@@ -1,22 +1,22 @@
-// What stack_bulk.cu is configured by: Go prints a struct Config with these fields.
+// The configuration of stack_bulk.cu: Go prints a struct Config with these fields.
 constexpr int SPREAD = Config::SPREAD;       // 1: the blocks of a group are spread over the GPU
-constexpr int ORDERED = Config::ORDERED;     // 1: weights lie as warps take them (pack_fragments.cu)
-constexpr int CLUSTER = Config::CLUSTER;     // blocks of a cluster, which share copies
-constexpr int BAND = Config::BAND;           // units of a block
+constexpr int ORDERED = Config::ORDERED;     // 1: weights lie as fragments (pack_fragments.cu)
+constexpr int CLUSTER = Config::CLUSTER;     // blocks per cluster, which share copies
+constexpr int BAND = Config::BAND;           // units per block
 constexpr int LAYERS = Config::LAYERS;       // layers of the stack
-constexpr int BLOCKS = Config::BLOCKS;       // blocks of a layer in a group
-constexpr int SEQUENCES = Config::SEQUENCES; // sequences of a group
-constexpr int SAMPLES = Config::SAMPLES;     // sequences of a part
-constexpr int PARTS = Config::PARTS;         // of a group's sequences, which take turns
-constexpr int TAKES = Config::TAKES;         // gates that take the h beneath
+constexpr int BLOCKS = Config::BLOCKS;       // blocks per layer and group
+constexpr int SEQUENCES = Config::SEQUENCES; // sequences per group
+constexpr int SAMPLES = Config::SAMPLES;     // sequences per part
+constexpr int PARTS = Config::PARTS;         // parts of a group's sequences, which take turns
+constexpr int TAKES = Config::TAKES;         // gates that read the h beneath
 constexpr int DEPTH = Config::DEPTH;         // steps for which h stays in memory
 constexpr int STAGES = Config::STAGES;       // places for the h beneath in shared memory
 constexpr int OWN = Config::OWN;             // places for the layer's own h
 constexpr int PLACES = Config::PLACES;       // places for sums
 constexpr int LOWER = Config::LOWER;         // bytes of the places for the h beneath, or for inputs
 constexpr int AHEAD = Config::AHEAD;         // turns from reading inputs to their use
-constexpr int MORE = Config::MORE;           // registers of a thread that multiplies
-constexpr int FEWER = Config::FEWER;         // registers of a thread that runs cells; 0: all threads have as many
-constexpr int EXACT = Config::EXACT;         // 1: single precision in halves (recurrence.cu); 0: weights and h are as they are stored
+constexpr int MORE = Config::MORE;           // registers of a multiplying thread
+constexpr int FEWER = Config::FEWER;         // registers of a thread that runs cells; 0: as launched
+constexpr int EXACT = Config::EXACT;         // 1: fp32 as two halves (recurrence.cu); 0: weights and h as stored
 constexpr int CLOCKS = Config::CLOCKS;       // 1: count the cycles of a step's phases (recurrence.cu)
-constexpr int ALIGNED = Config::ALIGNED;     // 1: inputs of 16 units are in one piece
+constexpr int ALIGNED = Config::ALIGNED;     // 1: the inputs of 16 units are contiguous and aligned

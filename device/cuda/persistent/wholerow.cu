@@ -2,33 +2,30 @@
 #define SAMPLE_WHOLEROW
 #include "sample/wholerow.cuh"
 #endif
-// A layer over all steps of time in clusters of blocks, with products on tensor
-// cores, whose warps multiply whole rows: a warp has four units with all of their
-// gates, three or four, which are a tile of 16 rows, and all columns. No sum passes
-// from warp to warp, so a block's warps never meet: each waits for h, multiplies,
-// runs its cells and sends their h to all blocks of the cluster, whose barriers
-// count the bytes. Two buffers of h are enough, as in simt.cu.
+// A layer over all steps in clusters of blocks, with products on tensor cores, whose warps multiply
+// whole rows. A warp has four units with all of their three or four gates, which fill a tile of 16
+// rows, and all columns. No sum passes between warps, so a block's warps never wait for each other.
+// Each waits for h, multiplies, runs its cells and sends their h to all blocks of the cluster,
+// whose barriers count the bytes. Two buffers of h are enough, as in simt.cu.
 //
-// Up to eight sequences are the columns of a product. Where EXACT, weights and h are
-// of single precision in halves (recurrence.cu), of up to four sequences, whose high
-// and low ones are two columns: two products then do what three do elsewhere. Columns
-// that no sequence needs repeat those that are there, so that lanes which have them
-// run the same cells, and share what is to be sent and written.
+// Up to eight sequences are the columns of a product. With EXACT, weights and h are fp32 numbers as
+// two halves (recurrence.cu), of up to four sequences. The high and low halves of a sequence are
+// two columns, so two products do what three do elsewhere. Columns without a sequence repeat
+// others. Their lanes run the same cells, and share the sending and writing.
 //
-// A lane's number is 8u + 4p + q. Its rows are those of gates 2p and 2p + 1 of unit u,
-// its columns 2q and 2q + 1, two sequences or the parts of one; the lane whose p is the
-// other one has the other gates.
+// A lane's number is 8u + 4p + q. Its rows are gates 2p and 2p + 1 of unit u. Its columns are 2q
+// and 2q + 1: two sequences, or the parts of one. The lane with the other p has the other gates.
 
-// What a lane has of a tile of a sequence's h, or of a part of it.
+// A lane's part of a tile of a sequence's h, or of one half of it.
 struct __align__(8) columns { unsigned v[2]; };
 
 template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = (HIDDEN + 15) / 16, FOURS = (HIDDEN + 3) / 4;
   constexpr int WARPS = UNITS / 4, THREADS = WARPS * 32, PARTS = EXACT ? 2 : 1;
-  constexpr int WIDE = EXACT ? SEQUENCES : (SEQUENCES + 1) / 2, PAIRS = WIDE > 2 ? 4 : WIDE; // of columns that differ
-  constexpr int PIECE = 8 * PARTS, FOUR = 16 * PAIRS;    // bytes of four units' h of a sequence, high parts first, and of all
+  constexpr int WIDE = EXACT ? SEQUENCES : (SEQUENCES + 1) / 2, PAIRS = WIDE > 2 ? 4 : WIDE; // pairs of different columns
+  constexpr int PIECE = 8 * PARTS, FOUR = 16 * PAIRS;    // bytes of four units' h: of a sequence, high parts first, and of all
   constexpr int BUFFER = 4 * TILES * FOUR;
-  constexpr int CHAINS = EXACT ? 3 : 4;                  // independent sums: the latency of products
+  constexpr int CHAINS = EXACT ? 3 : 4;                  // independent sums, which hide the latency of products
   constexpr int SAME = 4 / PAIRS, COPIES = PARTS * SAME; // lanes with the same sums, and with the same state
   constexpr int PEERS = 2 * SAME, SENDS = (CLUSTER + PEERS - 1) / PEERS; // blocks that a warp sends to at a time
   static_assert(GATES == 3 || GATES == 4, "rows of a unit");
@@ -38,13 +35,13 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
   const shared_t base = shared_address(memory), bar = base;
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, u = lane / 8, p = lane / 4 % 2, q = lane % 4;
   const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER, four = rank * WARPS + warp, unit = four * 4 + u, some = min(unit, HIDDEN - 1);
-  // place is where the piece of a sequence begins in a buffer: what lanes read side by
-  // side is in different banks.
+  // place is where a sequence's piece begins in a buffer, such that lanes read side by side from
+  // different banks.
   auto place = [](int four, int n) { return four * FOUR + (n ^ (PAIRS == 4 ? four / 2 % 2 * (4 / PARTS) : 0)) * PIECE; };
 
-  // Of each tile of 16 columns a lane has four side by side, of either row.
+  // Of each tile of 16 columns a lane has four adjacent columns, of either row.
   quad w[TILES][PARTS];
-  constexpr int MANY = 8;  // tiles whose weights are on the way at a time
+  constexpr int MANY = 8;  // tiles whose weights are in flight at a time
 #pragma unroll
   for (int first = 0; first < TILES; first += MANY) {
     float v[MANY][2][4];
@@ -63,7 +60,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
 #pragma unroll
     for (int j = 0; j < MANY; j++)
 #pragma unroll
-      for (int i = 0; i < 4; i++)  // of either row two columns, then the next two
+      for (int i = 0; i < 4; i++)  // two columns of either row, then the next two
         if (first + j < TILES) {
           const float a = v[j][i % 2][i / 2 * 2], b = v[j][i % 2][i / 2 * 2 + 1];
 #pragma unroll
@@ -78,8 +75,8 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
 #pragma unroll
   for (int i = 0; i < SENDS; i++) to[i] = remote(base, min(peer + i * PEERS, CLUSTER - 1));
 
-  // A lane has a sequence, and inputs of its own gates where their functions come
-  // before the other gates', else of all.
+  // A lane has a sequence. It has the inputs of its own gates if their functions can be applied
+  // before the other gates are known, else of all gates.
   typedef typename Cell::Input Input;
   const int sample = EXACT ? q % PAIRS : q % PAIRS * 2 + p;
   constexpr int MINE = EXACT ? 2 : GATES, INPUTS = MINE + Cell::FREE, AHEAD = 3;
@@ -93,7 +90,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
 #pragma unroll
   for (int i = 0; i < INPUTS; i++) owns[i] = i >= MINE || Cell::owns(gate_of(i));
   const long long stride = cell.stride(batch);
-  // Of lanes with the same state each writes every COPIES-th result.
+  // Lanes with the same state share its results: each writes every COPIES-th.
   constexpr int ROUNDS = (Cell::RESULTS + COPIES - 1) / COPIES;
   long long apart[ROUNDS];
 #pragma unroll
@@ -129,7 +126,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
     for (int i = 0; i < INPUTS; i++) from[i] = cell.input(gate_of(i), n, some);
 #pragma unroll
     for (int i = 0; i < ROUNDS; i++) result[i] = cell.place(copy + i * COPIES, batch, n, some);
-    auto read = [&](int t) {  // behind the last step, that again
+    auto read = [&](int t) {  // after the last step, that step again
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
         stream.read(i, t, from[i]);
@@ -149,7 +146,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
         float x[INPUTS];
 #pragma unroll
         for (int i = 0; i < INPUTS; i++) x[i] = (owns[i] ? stream.get(i, t) : 0) + (i < MINE ? bias[i] : -0.f);
-        float sum[PARTS][CHAINS][4];  // with the high parts of weights, and with the low ones
+        float sum[PARTS][CHAINS][4];  // by the high parts of weights, and by the low ones
 #pragma unroll
         for (int i = 0; i < PARTS * CHAINS * 4; i++) (&sum[0][0][0])[i] = 0;
         if (!stuck && !arrived(bar + 8 * now, phase)) {
@@ -198,15 +195,15 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
         const float fresh = unit < HIDDEN ? state[Cell::THROUGH] : 0;
         clock.mark(CELL, fresh);
 
-        // Of two units side by side each lane sends a word: four bytes a lane arrive
-        // earlier than sixteen.
+        // Each lane sends a word with two adjacent units: four bytes per lane arrive earlier than
+        // sixteen.
         unsigned word = 0;
         if (EXACT) word = BOUNDED ? halves_of(fresh) : half_of(fresh, false, status) | half_of(fresh, true, status) << 16;
         else put_factor((W&)word, fresh);
         const unsigned beside = __shfl_xor_sync(0xffffffff, word, 8), first = u % 2 ? beside : word, second = u % 2 ? word : beside;
         const float both = __uint_as_float(EXACT && p ? first >> 16 | (second & 0xffff0000) : (first & 0xffff) | second << 16);
         const int at = place(four, sample) + (EXACT ? p * 8 : 0) + u / 2 * 4;
-        const bool may = t + 1 < steps;  // nothing may be under way to a block that has ended
+        const bool may = t + 1 < steps;  // nothing may be in flight to a block that has ended
 #pragma unroll
         for (int i = 0; i < SENDS; i++) push<1>(may && peer + i * PEERS < CLUSTER, to[i] + 128 + next * BUFFER + at, &both, to[i] + 8 * next);
         clock.mark(SEND);
@@ -221,7 +218,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
         read(t + AHEAD);
         clock.mark(REST);
       }
-    wait_async<0>();  // or what was read behind the last step may come after inputs of the next pass
+    wait_async<0>();  // otherwise reads after the last step may arrive after inputs of the next pass
   }
   cluster_barrier();
   if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);

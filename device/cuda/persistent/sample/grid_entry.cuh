@@ -1,8 +1,8 @@
 // What Go puts behind grid.cu for the kernel of sample/grid.cuh.
 typedef bf16 W;
 enum { GATES = 4, ROWS = 4, SAMPLES = 8 };
-// The gradient of a layer over all steps of time, from the last to the first, by blocks
-// over the whole GPU; see barrier.tpl.
+// The gradient of a layer over all steps, from the last to the first, by blocks over the whole GPU;
+// see barrier.tpl.
 extern "C" __global__ void __launch_bounds__(256, 1)
 persistent_backward_barrier_ls_lstm(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* status, const float* g_dout, int ld_g_dout, const float* g_dnext0, int ld_g_dnext0, const float* g_next1, int ld_g_next1, const float* g_saved, int ld_g_saved, const float* g_dnext1, int ld_g_dnext1, const float* g_prev1, int ld_g_prev1, float* g_dnext2, int ld_g_dnext2, const float* g_prev2, int ld_g_prev2, bf16* g_dx, int ld_g_dx, float* g_dprev1, int ld_g_dprev1, float* g_dprev2, int ld_g_dprev2, const W* from) {
   DYNAMIC_SHARED(memory);
