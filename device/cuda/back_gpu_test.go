@@ -14,12 +14,12 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// places are those in the list of geometries that BenchmarkGPUGradients tries: the
-// default and what was expected to be slower.
+// places are the divisions that BenchmarkGPUGradients tries, by their rank: the default, and some
+// that are predicted to be slower.
 var places = []int{0, 1, 2, 3, 5, 8}
 
-// BenchmarkGPUGradients times the gradient of layers on the first GPU in the
-// default geometry and in others, all held to double precision first.
+// BenchmarkGPUGradients times the gradient of layers on the first GPU, in the default division and
+// in others, all held to double precision first.
 func BenchmarkGPUGradients(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, long := range trained() {

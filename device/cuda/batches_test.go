@@ -12,7 +12,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// runs is a schedule of packs and of zeros that follow each other.
+// runs is a schedule of consecutive packs and zeros.
 func runs(t *testing.T) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -51,8 +51,8 @@ func runs(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// TestBatchedLaunches: small operations of a kind that follow each other are one launch, of seventeen at
-// most sixteen; the largest value of what is packed twice is looked for once.
+// TestBatchedLaunches: consecutive small operations of a kind share a launch, at most sixteen of
+// seventeen. The largest value of a matrix that is packed twice is found once.
 func TestBatchedLaunches(t *testing.T) {
 	s := runs(t)
 	launches, _, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
@@ -76,10 +76,10 @@ func TestBatchedLaunches(t *testing.T) {
 	holdAll(t, d, s)
 }
 
-// TestGPUBatchedLaunches holds them on a GPU.
+// TestGPUBatchedLaunches holds the same schedule on a GPU.
 func TestGPUBatchedLaunches(t *testing.T) { holdAll(t, openGPU(t, time.Minute), runs(t)) }
 
-// TestBatchesLookOnce: a weight that is packed both ways is looked through by a launch of one call.
+// TestBatchesLookOnce: one call finds the largest value of a weight that is packed both ways.
 func TestBatchesLookOnce(t *testing.T) {
 	b := schedule.NewBuilder(1)
 	w, x := b.Matrix("w", 300, 300).All(), b.Matrix("x", 300, 300).All()
@@ -110,8 +110,8 @@ func TestBatchesLookOnce(t *testing.T) {
 	holdAll(t, d, s)
 }
 
-// weights is a schedule of packs that follow each other: as they are and turned, of some
-// columns, into 16 bits, and one that is too large to be packed along.
+// weights is a schedule of consecutive packs: straight and transposed, of some columns, into 16
+// bits, and one that is too large for a batch.
 func weights(t *testing.T) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -135,7 +135,7 @@ func weights(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// TestWeightsPackedTogether: few weights are packed in one launch.
+// TestWeightsPackedTogether: small weights are packed in one launch.
 func TestWeightsPackedTogether(t *testing.T) {
 	s := weights(t)
 	launches, _, err := cuda.Sources(s, knob.Params{"narrow": 2}, h200())
@@ -149,5 +149,5 @@ func TestWeightsPackedTogether(t *testing.T) {
 	holdAll(t, d, s)
 }
 
-// TestGPUWeightsPackedTogether holds them on a GPU.
+// TestGPUWeightsPackedTogether holds the same schedule on a GPU.
 func TestGPUWeightsPackedTogether(t *testing.T) { holdAll(t, openGPU(t, time.Minute), weights(t)) }

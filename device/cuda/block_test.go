@@ -17,9 +17,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// gradientBlocks are gradients in single blocks: of units that fill tiles and that do not, of
-// one gate to four, of one sequence to more than a block runs, over more steps than inputs
-// are read ahead and over fewer.
+// gradientBlocks are gradients in single blocks. Units fill tiles or not. Cells have one gate to
+// four. There are from one sequence to more than a block runs, and both more and fewer steps than
+// inputs are read ahead.
 func gradientBlocks(t *testing.T, d device.Device, every int, hiddens ...int) {
 	var cases []devicetest.Case
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole} {
@@ -43,7 +43,7 @@ func TestBackwardBlocks(t *testing.T) {
 	gradientBlocks(t, d, every, 17, 33, 16, 50)
 }
 
-// TestGPUBackwardBlocks runs them on a GPU, at sizes that are chosen so by default too.
+// TestGPUBackwardBlocks runs them on a GPU, also at sizes at which they are the default.
 func TestGPUBackwardBlocks(t *testing.T) {
 	every := 1
 	if testing.Short() {
@@ -52,8 +52,8 @@ func TestGPUBackwardBlocks(t *testing.T) {
 	gradientBlocks(t, openGPU(t, time.Minute), every, 17, 33, 64, 83, 100, 128)
 }
 
-// BenchmarkGPUBlocks times small layers in training, and their gradients, on the first GPU, in
-// single blocks of 2, 4 and 8 sequences and without tensor cores, all held to double precision
+// BenchmarkGPUBlocks times small layers in training, and their gradients, on the first GPU: in
+// single blocks of 2, 4 and 8 sequences, and without tensor cores. All are held to double precision
 // first.
 func BenchmarkGPUBlocks(b *testing.B) {
 	d := openGPU(b, time.Minute)
@@ -90,8 +90,8 @@ func BenchmarkGPUBlocks(b *testing.B) {
 	}
 }
 
-// TestBlocksFit: small layers in 16 bits and their gradients run in single blocks where knobs
-// ask for that, on GPUs without clusters as well, and none spills registers.
+// TestBlocksFit: if knobs ask for single blocks, small layers in 16 bits and their gradients run in
+// them, also on GPUs without clusters. None spills registers.
 func TestBlocksFit(t *testing.T) {
 	hopper, older := hopper(t), compilerFor(t, 80)
 	for i, l := range []devicetest.Layer{
@@ -132,9 +132,9 @@ func TestBlocksFit(t *testing.T) {
 	}
 }
 
-// blocks are layers in single blocks: of units that fill a warp and that do not, of one gate
-// to four, of one sequence to more than a block runs, over more steps than inputs are read
-// ahead and over fewer.
+// blocks are layers in single blocks. Units fill a warp or not. Cells have one gate to four. There
+// are from one sequence to more than a block runs, and both more and fewer steps than inputs are
+// read ahead.
 func blocks(t *testing.T, d device.Device, every int, hiddens ...int) {
 	var cases []devicetest.Case
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole} {
@@ -158,7 +158,7 @@ func TestBlocks(t *testing.T) {
 	blocks(t, d, every, 17, 33, 16, 50)
 }
 
-// TestGPUBlocks runs them on a GPU, at sizes that are chosen so by default too.
+// TestGPUBlocks runs them on a GPU, also at sizes at which they are the default.
 func TestGPUBlocks(t *testing.T) {
 	every := 1
 	if testing.Short() {

@@ -13,8 +13,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// summing is a schedule each run of which adds the first row of x, which is so wide and stored in 16 bits
-// where the precision has so many, to the first row of sum, and multiplies what it has.
+// summing is a schedule whose run adds the first row of x to the first row of sum, and multiplies
+// the sum. x has width columns, in 16 bits if the precision has 16.
 func summing(t *testing.T, p schedule.Precision, width int) (s *schedule.Schedule, x, sum, y *schedule.Matrix) {
 	t.Helper()
 	b := schedule.NewBuilder(2)
@@ -29,8 +29,8 @@ func summing(t *testing.T, p schedule.Precision, width int) (s *schedule.Schedul
 	return s, x, sum, y
 }
 
-// callAll makes five calls with two inputs in turns, launched one by one and as a graph, of rows that are
-// whole words of 32 bits and of others.
+// callAll makes five calls with two alternating inputs, launched one by one and as a graph. Rows
+// are whole words of 32 bits, or not.
 func callAll(t *testing.T, d device.Device) {
 	for i := range 8 {
 		precision, width, graph := []schedule.Precision{schedule.FP32, schedule.BF16}[i%2], []int{16, 3}[i/2%2], i/4 // rows of whole words and not
@@ -74,7 +74,7 @@ func callAll(t *testing.T, d device.Device) {
 	}
 }
 
-// serves holds what the host gets of each call to its input: a product with ones.
+// serves holds what the host receives from each call to the call's input: a product with ones.
 func serves(t *testing.T, p device.Program, c device.Calls, s *schedule.Schedule) {
 	t.Helper()
 	w := s.Matrices[slices.IndexFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Name == "w" })]
@@ -95,7 +95,7 @@ func serves(t *testing.T, p device.Program, c device.Calls, s *schedule.Schedule
 	}
 }
 
-// TestCalls: calls are made one by one, with the inputs in turns.
+// TestCalls: calls are made one by one, with alternating inputs.
 func TestCalls(t *testing.T) {
 	d, _ := emulated(t)
 	callAll(t, d)

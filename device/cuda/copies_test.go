@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// carried is a schedule that ends as calls do: the last rows of states become the first. States are
-// stored in 16 bits or 32; one is an odd number of 16 bits, which is no whole word.
+// carried is a schedule that ends as calls do: the last rows of states become the first. States
+// have 16 or 32 bits; one is an odd number of 16-bit values, so no whole number of words.
 func carried(t *testing.T) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -32,8 +32,8 @@ func carried(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// TestCarriedStates: copies within matrices are one launch, whatever their elements, but for
-// those that are no whole words.
+// TestCarriedStates: copies within matrices share one launch for any types, unless they are no
+// whole words.
 func TestCarriedStates(t *testing.T) {
 	s := carried(t)
 	launches, _, err := cuda.Sources(s, nil, h200())
@@ -59,5 +59,5 @@ func TestCarriedStates(t *testing.T) {
 	holdAll(t, d, s)
 }
 
-// TestGPUCarriedStates holds them on a GPU.
+// TestGPUCarriedStates holds the same schedule on a GPU.
 func TestGPUCarriedStates(t *testing.T) { holdAll(t, openGPU(t, time.Minute), carried(t)) }

@@ -16,7 +16,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// emulated is a device without a GPU and its driver.
+// emulated returns a device on the emulator, and its driver.
 func emulated(t *testing.T) (*cuda.Device, *emulator.Driver) {
 	compiler, driver := emulation(t, 8)
 	d := cuda.New(driver, compiler, t.TempDir())
@@ -24,7 +24,7 @@ func emulated(t *testing.T) (*cuda.Device, *emulator.Driver) {
 	return d, driver
 }
 
-// sample is all of cases, or with -short the first of each so many.
+// sample returns all of cases, or with -short the first of every so many.
 func sample[T any](cases []T, every int) []T {
 	if !testing.Short() {
 		return cases
@@ -36,7 +36,7 @@ func sample[T any](cases []T, every int) []T {
 	return some
 }
 
-// emulation is what an emulated GPU of so many multiprocessors takes.
+// emulation returns the compiler and the driver of an emulated GPU with sms multiprocessors.
 func emulation(t *testing.T, sms int) (driver.Compiler, *emulator.Driver) {
 	compiler, err := emulator.NewCompiler()
 	if err != nil {
@@ -49,8 +49,8 @@ func emulation(t *testing.T, sms int) (driver.Compiler, *emulator.Driver) {
 	return compiler, driver
 }
 
-// TestEmulated runs the suite of devices on the emulator. make emulate asks for
-// it, since kernels are compiled one by one, which takes minutes.
+// TestEmulated runs the suite of devices on the emulator. It runs only under make emulate, since
+// compiling kernels one by one takes minutes.
 func TestEmulated(t *testing.T) {
 	if os.Getenv("RNNBENCH_EMULATE") == "" {
 		t.Skip("make emulate runs it")
@@ -59,8 +59,7 @@ func TestEmulated(t *testing.T) {
 	devicetest.Run(t, d)
 }
 
-// TestLimits checks the launches of what measures a GPU, and that doctor hears
-// of its state.
+// TestLimits checks the launches that measure a GPU, and that Inspect reports its state.
 func TestLimits(t *testing.T) {
 	d, driver := emulated(t)
 	driver.Dry = true
@@ -79,7 +78,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// poor is a GPU without a library of products.
+// poor is a GPU without a library for products.
 type poor struct{ *emulator.Driver }
 
 func (d poor) Properties() driver.Properties {
@@ -130,7 +129,7 @@ func declines(t *testing.T, d *cuda.Device, b *schedule.Builder, why string) {
 	}
 }
 
-// network is one of so many layers of two units over fresh matrices.
+// network is a network of so many layers of two units over new matrices.
 func network(b *schedule.Builder, layers int) schedule.Vendor {
 	all := func(rows, cols int) schedule.View { return b.Matrix("m", rows, cols).All() }
 	op := schedule.Vendor{
@@ -144,7 +143,7 @@ func network(b *schedule.Builder, layers int) schedule.Vendor {
 	return op
 }
 
-// A counting compiler counts what it compiled and what it is compiling.
+// A counting compiler counts the kernels that it has compiled and those that it is compiling.
 type counting struct {
 	driver.Compiler
 	mu       sync.Mutex
@@ -164,7 +163,7 @@ func (c *counting) Compile(name, source string) ([]byte, error) {
 	return c.Compiler.Compile(name, source)
 }
 
-// TestCache: a kernel that was compiled before is not compiled again, unless the file that has it was damaged.
+// TestCache: a cached kernel is not compiled again, unless its file was damaged.
 func TestCache(t *testing.T) {
 	compiler, driver := emulation(t, 8)
 	count, dir := &counting{Compiler: compiler}, t.TempDir()
@@ -207,8 +206,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestPrecompile has kernels of several programs compiled before the first of
-// them is: each once, and all by the time that the first is ready.
+// TestPrecompile: kernels of several programs are compiled before the first program is: each once,
+// and all before the first is ready.
 func TestPrecompile(t *testing.T) {
 	compiler, driver := emulation(t, 8)
 	count := &counting{Compiler: compiler}

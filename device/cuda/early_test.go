@@ -9,7 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestEarlyStartsWait: a kernel that may begin ahead of the end of the one before it waits for that itself.
+// TestEarlyStartsWait: a kernel that may begin before the previous one ends waits for that end
+// itself.
 func TestEarlyStartsWait(t *testing.T) {
 	all := []*schedule.Schedule{runs(t), sharedFactors(t)}
 	for _, size := range [][3]int{{65536, 1, 256}, {65536, 1, 64}, {1024, 64, 256}, {3000, 1, 32}} {

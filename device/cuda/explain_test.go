@@ -17,7 +17,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// explained is how an H200 that is not there would run a layer.
+// explained explains how a described H200 would run a layer.
 func explained(t *testing.T, l devicetest.Layer, k knob.Params) (device.Explanation, error) {
 	t.Helper()
 	d, err := cuda.Machine("h200")
@@ -31,7 +31,7 @@ func explained(t *testing.T, l devicetest.Layer, k knob.Params) (device.Explanat
 	return d.Explain(s, k)
 }
 
-// variant is the option of that name among those of a choice that do not run.
+// variant returns the option of that name among those of a choice that do not run.
 func variant(t *testing.T, c device.Choice, name string) device.Option {
 	t.Helper()
 	for _, o := range c.Others {
@@ -63,7 +63,7 @@ func TestExplain(t *testing.T) {
 	}
 	cycles := c.Runs.Cycles
 	for _, o := range c.Others {
-		if o.Cycles > 0 && o.Variant != "mma-stream" { // which is passed over
+		if o.Cycles > 0 && o.Variant != "mma-stream" { // passed over
 			if o.Cycles < cycles || o.Step <= 0 || o.Floor <= 0 || o.Floor >= o.Step || o.Why != "" {
 				t.Errorf("after %v cycles comes %+v", cycles, o)
 			}
@@ -81,7 +81,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainWhy: each way in which a variant is passed over is said.
+// TestExplainWhy: the explanation gives each reason for which a variant is passed over.
 func TestExplainWhy(t *testing.T) {
 	for _, x := range []struct {
 		layer         devicetest.Layer
@@ -112,8 +112,8 @@ func TestExplainWhy(t *testing.T) {
 	}
 }
 
-// TestExplainUnderKnobs: what could run beside is what knobs allow. What they rule out
-// comes after it.
+// TestExplainUnderKnobs: options that knobs allow come first. Options that they rule out come after
+// them.
 func TestExplainUnderKnobs(t *testing.T) {
 	layer := devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}
 	e, err := explained(t, layer, knob.Params{"resident": 2})
@@ -142,7 +142,7 @@ func TestExplainUnderKnobs(t *testing.T) {
 	}
 }
 
-// TestExplainSource: a reader is sent to a file that has the function.
+// TestExplainSource: the source of an option is a file that has the function.
 func TestExplainSource(t *testing.T) {
 	for _, x := range []struct {
 		layers, batch int
@@ -166,8 +166,8 @@ func TestExplainSource(t *testing.T) {
 	}
 }
 
-// TestExplainCompiled: where there is a GPU, an explanation has what kernels take, and
-// names those that a program then launches.
+// TestExplainCompiled: with a GPU, an explanation has the kernels' resources, and the kernels are
+// those that a program then launches.
 func TestExplainCompiled(t *testing.T) {
 	none, err := emulator.New(8, 1)
 	if err != nil {
@@ -193,7 +193,7 @@ func TestExplainCompiled(t *testing.T) {
 	}
 }
 
-// TestMachine: a GPU that is not there explains and runs nothing.
+// TestMachine: a described GPU explains schedules and runs nothing.
 func TestMachine(t *testing.T) {
 	if _, err := cuda.Machine("h9000"); err == nil || !strings.Contains(err.Error(), "h200") {
 		t.Errorf("an unknown machine: %v", err)

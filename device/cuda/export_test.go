@@ -18,7 +18,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Sources are the texts of s's kernels with knobs k on a GPU of properties p.
+// Sources returns the launches of s and their kernels' texts, with knobs k on a GPU of properties
+// p.
 func Sources(s *schedule.Schedule, k knob.Params, p driver.Properties) ([]*driver.Launch, []string, error) {
 	var texts []string
 	var launches []*driver.Launch
@@ -30,7 +31,7 @@ func Sources(s *schedule.Schedule, k knob.Params, p driver.Properties) ([]*drive
 	return launches, texts, err
 }
 
-// Expected is how many seconds each launch of s is expected to take; 0: its launcher does not know.
+// Expected returns the predicted seconds of each launch of s; 0: none.
 func Expected(s *schedule.Schedule, k knob.Params, p driver.Properties) (seconds []float64, err error) {
 	steps, err := launching(s, k, p)
 	for _, step := range steps {
@@ -39,7 +40,7 @@ func Expected(s *schedule.Schedule, k knob.Params, p driver.Properties) (seconds
 	return seconds, err
 }
 
-// Early tells of each launch of s whether it may begin ahead of the end of the one before.
+// Early reports of each launch of s whether it may begin before the previous one ends.
 func Early(s *schedule.Schedule, k knob.Params, p driver.Properties) (early []bool, err error) {
 	steps, err := launching(s, k, p)
 	for _, step := range steps {
@@ -48,8 +49,8 @@ func Early(s *schedule.Schedule, k knob.Params, p driver.Properties) (early []bo
 	return early, err
 }
 
-// HalvesEnd is where, in the memory of s's program, the last part of sums of products ends whose
-// left factor is split on the way, and how much memory there is.
+// HalvesEnd returns where in the memory of s's program the last partial sums of split-fp16 products
+// end, and the program's size.
 func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err error) {
 	b, err := lower.New(s, nil, p, nil)
 	if err != nil {
@@ -68,7 +69,7 @@ func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err e
 	return end, b.Size(), err
 }
 
-// launching are the steps of s that are launches.
+// launching returns the commands of s that are launches.
 func launching(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []launch.Command, err error) {
 	b, err := lower.New(s, k, p, nil)
 	if err != nil {
@@ -85,19 +86,19 @@ func launching(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []
 	return out, err
 }
 
-// Portions are those in which a product is formed of split factors.
+// Portions returns the portions in which a split product is formed.
 func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
 	return gemm.Portions(op, kept, room, terms)
 }
 
-// LimitPacked has the packed operands of a product take so many bytes at most, until it is undone.
+// LimitPacked limits the packed operands of a product to so many bytes, until undo is called.
 func LimitPacked(bytes int64) (undo func()) {
 	old := gemm.SplitRoom
 	gemm.SplitRoom = bytes
 	return func() { gemm.SplitRoom = old }
 }
 
-// Groupings are those of a layer, the cheapest first, as knobs and as text.
+// Groupings lists the configurations of a layer, the cheapest first, as knobs and as text.
 func Groupings(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) (knobs []knob.Params, texts []string) {
 	for _, t := range persistent.Candidates(c, hidden, batch, weights, k, p) {
 		knobs = append(knobs, t.Knobs)
@@ -106,7 +107,7 @@ func Groupings(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.P
 	return knobs, texts
 }
 
-// Gradients are those of the gradient of a layer of c.
+// Gradients lists the configurations of the gradient of a layer of c.
 func Gradients(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) (texts []string) {
 	for _, t := range persistent.BackwardCandidates(c, hidden, batch, weights, k, p) {
 		texts = append(texts, t.Describe())
@@ -114,16 +115,16 @@ func Gradients(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.P
 	return texts
 }
 
-// Moved is what the kernel of a scan reads and writes per unit and step, in
-// single precision, in bytes.
+// Moved returns the bytes that the kernel of a scan reads and writes per unit and step, in single
+// precision.
 func Moved(op schedule.Op) int {
 	return scan.Cells{}.Scan(op).Traffic()
 }
 
-// Dispatch is what launches cost on d, as far as it was measured.
+// Dispatch returns the cost of launches on d, as far as it was measured.
 func Dispatch(d *Device) lower.Dispatch { return d.dispatch }
 
-// Served is what the host has got after n calls, as the GPU stores it.
+// Served returns what the host has received after n calls, as the GPU stores it.
 func Served(on device.Program, c device.Calls, n int) (out []byte, err error) {
 	s, err := serve(on.(*program), c)
 	defer func() { err = errors.Join(err, s.close()) }()

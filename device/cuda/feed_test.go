@@ -13,21 +13,21 @@ import (
 // feedings are the settings that differ in how a run is started.
 func feedings() []knob.Params { return []knob.Params{{"graph": 0}, {"graph": 1}} }
 
-// TestFed: the next values travel while a run is under way.
+// TestFed: the next values travel during a run.
 func TestFed(t *testing.T) {
 	d, _ := emulated(t)
 	devicetest.Feeding(t, d, feedings()...)
 	misread(t, d)
 }
 
-// TestGPUFed does so on a GPU.
+// TestGPUFed is the same on a GPU.
 func TestGPUFed(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	devicetest.Feeding(t, d, feedings()...)
 	misread(t, d)
 }
 
-// misread: what a kernel of a started run has to tell, Wait tells once.
+// misread: Wait returns the error of a started run's kernel, once.
 func misread(t *testing.T, d device.Device) {
 	b := schedule.NewBuilder(1)
 	at, out := b.Matrix("at", 3, 1), b.Matrix("out", 3, 4)

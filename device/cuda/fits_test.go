@@ -11,7 +11,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestMemoryDeclines: what Compile declines, Memory declines with the same reason.
+// TestMemoryDeclines: Memory declines what Compile declines, with the same reason.
 func TestMemoryDeclines(t *testing.T) {
 	none, err := emulator.New(8, 1)
 	if err != nil {
@@ -40,7 +40,7 @@ func TestMemoryDeclines(t *testing.T) {
 	}
 }
 
-// TestStepwiseGradient: a gradient whose weights no kernel holds runs step by step.
+// TestStepwiseGradient: a gradient whose weights no kernel can hold runs step by step.
 func TestStepwiseGradient(t *testing.T) {
 	compiler, driver := emulation(t, 2)
 	d := cuda.New(tight{driver, 1 << 10}, compiler, t.TempDir())

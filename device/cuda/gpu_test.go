@@ -38,8 +38,8 @@ func TestGPU(t *testing.T) {
 	devicetest.Run(t, d)
 }
 
-// TestGPUMishaps has kernels spin and read out of bounds. Each is told, and the
-// GPU is of use again.
+// TestGPUMishaps: kernels that spin or read out of bounds are reported, and the GPU works again
+// afterwards.
 func TestGPUMishaps(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	b := schedule.NewBuilder(1)
@@ -72,10 +72,9 @@ func TestGPUMishaps(t *testing.T) {
 	}
 }
 
-// BenchmarkGPUDispatch measures what an operation takes, launched alone and
-// replayed in a graph: one that does next to nothing, on one stream, on four that
-// have nothing to do with each other and on four of which each operation waits
-// for the one before; and products, by either choice of an algorithm.
+// BenchmarkGPUDispatch measures an operation launched alone and replayed in a graph. Operations
+// that do next to nothing run on one stream, on four independent streams, and on four streams of
+// which each waits for the previous operation. Products run by either choice of an algorithm.
 func BenchmarkGPUDispatch(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	const operations = 2000
@@ -141,8 +140,8 @@ func BenchmarkGPUDispatch(b *testing.B) {
 	}
 }
 
-// TestGPUTransfers moves matrices of more than one buffer on the way, and of odd
-// sizes, there and back.
+// TestGPUTransfers writes and reads matrices that need more than one transfer buffer, and odd
+// sizes.
 func TestGPUTransfers(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	b := schedule.NewBuilder(1)

@@ -54,7 +54,7 @@ func holdAll(t *testing.T, d device.Device, s *schedule.Schedule) {
 	if err := p.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // what is known of a factor is not what the run before left
+	for range 2 { // a run must not rely on the largest values that the previous run found
 		for _, n := range s.Nodes {
 			devicetest.Evaluate(n.Op, want)
 		}
@@ -65,7 +65,7 @@ func holdAll(t *testing.T, d device.Device, s *schedule.Schedule) {
 	held(t, "twice", p, s, want)
 }
 
-// held holds all matrices of a program to double precision, after what was run.
+// held holds all matrices of a program to double precision, after a run.
 func held(t *testing.T, after string, p device.Program, s *schedule.Schedule, want [][]float64) {
 	t.Helper()
 	for i, m := range s.Matrices {
@@ -86,8 +86,8 @@ func held(t *testing.T, after string, p device.Program, s *schedule.Schedule, wa
 	}
 }
 
-// holdWithin is how far off a matrix may be, of its largest value: copies of parameters in 16 bits, and
-// products of them, are rounded.
+// holdWithin returns how far off a matrix may be, relative to its largest value: copies of
+// parameters in 16 bits, and products of them, are rounded.
 func holdWithin(p schedule.Precision, name string) float64 {
 	switch {
 	case !strings.HasPrefix(name, "copy") && !strings.HasPrefix(name, "product"):

@@ -29,8 +29,8 @@ var (
 	texts  = flag.String("texts", "", "write what TestKernelTexts hashes to files of this folder")
 )
 
-// A recorder is a driver and a compiler that keep what they are given. It has no
-// memory: what it allocates begins at one address.
+// A recorder is a driver and a compiler that keep all that they are given. It has no memory: all
+// its allocations begin at one address.
 type recorder struct {
 	*emulator.Driver
 	properties driver.Properties
@@ -68,8 +68,8 @@ func (r *recorder) Sequence(c []driver.Call) (driver.Sequence, error) {
 	return 1, nil
 }
 
-// describe spells all calls of the last program, with the texts of their kernels
-// but for comments and the names of functions that are launched.
+// describe spells all calls of the last program, with the texts of their kernels, but without
+// comments and without the names of launched functions.
 func (r *recorder) describe(t *testing.T) string {
 	var b strings.Builder
 	sums := map[int][sha256.Size]byte{}             // of texts, by kernel
@@ -112,8 +112,8 @@ func (r *recorder) describe(t *testing.T) string {
 var renamed = strings.NewReplacer("simt_layer(", "cluster_layer(", "mma_layer(", "tensor_layer(", "mma_poll_layer(", "pull_layer(",
 	"mma_bulk_layer(", "turns_layer(", "wholerow_layer(", "rows_layer(")
 
-// nameless is a kernel's text without its comments and its name, and whether it defines
-// a function of that name.
+// nameless returns a kernel's text without its comments and its name, and whether it defines a
+// function of that name.
 func nameless(name, text string) (body string, defined bool) {
 	text = renamed.Replace(text)
 	var b strings.Builder
@@ -144,7 +144,7 @@ func nameless(name, text string) (body string, defined bool) {
 	return out.String(), defined
 }
 
-// word reports whether byte i of s is one of a name's.
+// word reports whether byte i of s can be part of a name.
 func word(s string, i int) bool {
 	if i < 0 || i >= len(s) {
 		return false
@@ -153,7 +153,7 @@ func word(s string, i int) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// gpus are those that kernels are written for.
+// gpus are the GPUs that kernels are written for.
 func gpus() map[string]driver.Properties {
 	old := driver.Properties{Capability: 80, SMs: 108, Shared: 163 << 10, L2: 40 << 20}
 	next := h200()
@@ -171,16 +171,16 @@ type compiled struct {
 	gpu      string
 }
 
-// later are cells that came after the others' schedules had been drawn, which stay as they are.
-// Their own are laterTexts.
+// later are cells that came after the other schedules had been drawn, which stay as they are. Their
+// schedules are in laterTexts.
 var later = []*cell.Cell{cell.SLSTM}
 
-// drawn are the cells that schedules are drawn of.
+// drawn are the cells of which schedules are drawn.
 func drawn() []*cell.Cell {
 	return slices.DeleteFunc(cell.All(), func(c *cell.Cell) bool { return slices.Contains(later, c) })
 }
 
-// laterTexts are persistent layers of later cells and their gradients, and the same step by step.
+// laterTexts are persistent layers of later cells, their gradients, and the same step by step.
 func laterTexts(t *testing.T) (out []compiled) {
 	for _, c := range later {
 		for i, precision := range []schedule.Precision{schedule.FP32, schedule.BF16, schedule.FP16, schedule.TF32} {
@@ -204,8 +204,8 @@ func laterTexts(t *testing.T) (out []compiled) {
 	return append(out, compiled{name: fmt.Sprintf("%v wideback=1 h200", wide), schedule: s, knobs: knob.Params{"wideback": 1}, gpu: "h200"})
 }
 
-// layerTexts are persistent layers, their gradients, stacks of them and layers
-// as products and cells, with every knob.
+// layerTexts are persistent layers, their gradients, stacks of them, and layers as products and
+// cells, with every knob.
 func layerTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 	add := func(gpu string, l devicetest.Layer, k knob.Params, stepwise bool) {
 		s, err := l.Schedule(uint64(l.Hidden))
@@ -271,8 +271,8 @@ func scanTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 	return out
 }
 
-// techniqueTexts are whole problems by techniques, which have products, sums and
-// copies that follow each other as no single layer does.
+// techniqueTexts are whole problems by techniques. They have sequences of products, sums and copies
+// that no single layer has.
 func techniqueTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 	for _, tech := range impl.All() {
 		for i := range 24 {
@@ -300,12 +300,12 @@ func techniqueTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 	return out
 }
 
-// trainingTexts are networks whose parameters each run changes.
+// trainingTexts are networks whose parameters change in each run.
 func trainingTexts(t *testing.T) (out []compiled) {
 	for _, o := range []rnn.Optimizer{{Rule: schedule.SGD}, {Rule: schedule.SGD, Beta1: 0.9, Norm: true, Carry: true}, {Rule: schedule.Adam, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Norm: true}} {
 		for _, precision := range []rnn.Precision{rnn.FP32, rnn.BF16} {
 			p := rnn.Problem{Cell: cell.LSTM, Input: 64, Hidden: 256, Layers: 1, Batch: 16, Steps: 9, Output: 40, Precision: precision, Pass: rnn.Train}
-			if o == (rnn.Optimizer{}) && precision == rnn.FP32 { // whose rows alone change, of a large table
+			if o == (rnn.Optimizer{}) && precision == rnn.FP32 { // of a large table, only some rows change
 				p.Input, p.OneHot = 4200, true
 			}
 			_, s, err := rnn.LayoutTraining(impl.Lookup("persistent"), p, nil, o)
@@ -318,9 +318,8 @@ func trainingTexts(t *testing.T) (out []compiled) {
 	return out
 }
 
-// productTexts are products of single precision alone: gradients of weights, whose
-// sums are in parts, with what is around them, and factors that the copy engine cannot
-// bring.
+// productTexts are fp32 products alone: gradients of weights with split sums and the operations
+// around them, and factors that the copy engine cannot copy.
 func productTexts(t *testing.T) (out []compiled) {
 	for _, size := range [][3]int{{2312, 256, 65536}, {1024, 256, 16384}, {16384, 1536, 41}, {1536, 41, 16384}, {65536, 256, 256}, {300, 64, 512}, {1, 512, 512}, {16384, 1024, 4096}} {
 		for _, trans := range []bool{false, true} {
@@ -354,10 +353,10 @@ func productTexts(t *testing.T) (out []compiled) {
 	return out
 }
 
-// A text is what a kernel is compiled from, and the schedule that has it.
+// A text is the text of a kernel, and the schedule that has it.
 type text struct{ of, body string }
 
-// A corpus is what a GPU would be sent for all schedules.
+// A corpus is all that a GPU would be sent for all schedules.
 type corpus struct {
 	lines    []string // a hash for each
 	kernels  []text   // in the order in which they were met first
@@ -372,7 +371,7 @@ var compiledOnce struct {
 // compileAll compiles all schedules, once.
 func compileAll(t *testing.T) *corpus {
 	if fused(1+0x1p-30, 1-0x1p-30, -1) {
-		t.Skip("this processor rounds a product and a sum once, by which the cheapest of two kernels may be another")
+		t.Skip("this processor rounds a product and a sum only once, so another kernel may be the cheapest")
 	}
 	compiledOnce.Do(func() {
 		driver, err := emulator.New(8, 1)
@@ -402,7 +401,7 @@ func compileAll(t *testing.T) *corpus {
 	return &compiledOnce.corpus
 }
 
-// compile compiles a schedule and is what r was sent.
+// compile compiles a schedule and returns what r was sent.
 func compile(t *testing.T, c compiled, r *recorder, all *corpus) string {
 	d := cuda.New(r, r, "")
 	sent, k := "", knob.Params{}
@@ -429,16 +428,14 @@ func compile(t *testing.T, c compiled, r *recorder, all *corpus) string {
 	return sent
 }
 
-// fused reports whether the product of the first two, added to the third, is not
-// rounded before it is added: then it is not 0.
+// fused reports whether a·b + c rounds only once on this processor: then the result is not 0.
 //
 //go:noinline
 func fused(a, b, c float64) bool { return a*b+c != 0 }
 
-// TestKernelTexts holds what a GPU would be sent for some hundred schedules to a
-// golden file of hashes: geometry, arguments and the texts of kernels. So a
-// change that is to leave kernels as they are is seen to. Run it with
-// -texts DIR before and after to see what has changed.
+// TestKernelTexts holds what a GPU would be sent for some hundred schedules to a golden file of
+// hashes: geometry, arguments and the texts of kernels. It shows whether a change leaves kernels as
+// they were. Run it with -texts DIR before and after to see what has changed.
 func TestKernelTexts(t *testing.T) {
 	all := compileAll(t)
 	t.Logf("%d schedules, of which %d are declined; %d kernels", len(all.lines), all.declined, len(all.kernels))

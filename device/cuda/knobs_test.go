@@ -14,8 +14,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestKnobsReachTheKernel: a setting of a knob is in the kernel that runs, or declined in a sentence
-// that says why; none is ignored.
+// TestKnobsReachTheKernel: each setting of a knob is in the kernel that runs, or is declined in a
+// sentence that says why. None is ignored.
 func TestKnobsReachTheKernel(t *testing.T) {
 	layer := func(c *cell.Cell, hidden, batch, layers int, p schedule.Precision) devicetest.Layer {
 		return devicetest.Layer{Cell: c, Hidden: hidden, Batch: batch, Steps: 20, Layers: layers, Precision: p}
@@ -132,7 +132,7 @@ func TestKnobsReachTheKernel(t *testing.T) {
 	}
 }
 
-// TestProductKnobsReachTheKernel: so is one of a knob of products, or of scans.
+// TestProductKnobsReachTheKernel is the same for knobs of products and of scans.
 func TestProductKnobsReachTheKernel(t *testing.T) {
 	product := func(rows int, p schedule.Precision) *schedule.Schedule {
 		b := schedule.NewBuilder(1)
@@ -212,7 +212,7 @@ func TestProductKnobsReachTheKernel(t *testing.T) {
 	}
 }
 
-// TestDeclinedKnobsAreToldAhead: who asks what a program takes, as a tune does, hears of it, too.
+// TestDeclinedKnobsAreToldAhead: Memory, which a tune calls first, declines such settings too.
 func TestDeclinedKnobsAreToldAhead(t *testing.T) {
 	d, driver := emulated(t)
 	driver.Dry = true

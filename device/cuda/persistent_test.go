@@ -17,9 +17,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// groups runs tilings of cells, of every every-th, at sizes that fill neither the
-// last thread nor the last block, some in so small a share of the GPU that a few
-// groups take turns at the sequences.
+// groups runs every every-th configuration of cells, at sizes that fill neither the last thread nor
+// the last block. Some have so small a share of the GPU that a few groups take turns with the
+// sequences.
 func groups(t *testing.T, d device.Device, hidden, share, every int) {
 	params, tensors, turns, backs := groupSettings(share)
 	for _, s := range persistent.Strategies {
@@ -64,8 +64,8 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 	devicetest.Layers(t, d, cases)
 }
 
-// groupSettings are those of groups: without tensor cores and with them, with parts that take
-// turns, and of gradients.
+// groupSettings returns settings of knobs: without tensor cores and with them, with parts that take
+// turns, and for gradients.
 func groupSettings(share int) (params, tensors, turns, backs []knob.Params) {
 	params = []knob.Params{
 		{"resident": 1},
@@ -101,7 +101,7 @@ func groupSettings(share int) (params, tensors, turns, backs []knob.Params) {
 		{"tensor": 1, "resident": 7, "lanes": 8},
 		{"tensor": 1, "resident": 9, "samples": 16},
 	}
-	turns = []knob.Params{ // of one, two and five times so many sequences
+	turns = []knob.Params{ // for one, two and five times as many sequences
 		{"tensor": 1, "resident": 4, "groups": 1, "samples": 16, "lanes": 4},
 		{"tensor": 1, "resident": 4, "groups": 2, "samples": 8, "lanes": 16, "tile": 8},
 		{"tensor": 1, "resident": 4, "groups": 1, "samples": 8, "lanes": 32, "tile": 4},
@@ -126,9 +126,9 @@ func groupSettings(share int) (params, tensors, turns, backs []knob.Params) {
 	return params, tensors, turns, backs
 }
 
-// rows are layers whose warps multiply whole rows, with one sequence of a cluster and
-// as many as fit, over more steps than inputs are read ahead and over fewer; some in so
-// small a share of the GPU that a cluster of so many blocks takes turns.
+// rows are layers whose warps multiply whole rows, with one sequence per cluster and as many as
+// fit, over more and fewer steps than inputs are read ahead. Some have so small a share of the GPU
+// that one cluster takes turns.
 func rows(t *testing.T, d device.Device, every, share, cluster int, hiddens ...int) {
 	var cases []devicetest.Case
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole} {
@@ -158,7 +158,7 @@ func TestRows(t *testing.T) {
 	rows(t, d, 7, 4, 2, 37, 20, 64)
 }
 
-// TestGPURows runs them on a GPU, at sizes that are chosen so by default too.
+// TestGPURows runs them on a GPU, also at sizes at which they are the default.
 func TestGPURows(t *testing.T) { rows(t, openGPU(t, time.Minute), 1, 8, 8, 37, 131, 256) }
 
 func TestGroups(t *testing.T) {
@@ -170,8 +170,7 @@ func TestGroups(t *testing.T) {
 	groups(t, d, 37, 4, every)
 }
 
-// TestGPUGroups runs them on a GPU, one after the other with what they leave in
-// memory.
+// TestGPUGroups runs them on a GPU, one after the other, on the memory that earlier ones left.
 func TestGPUGroups(t *testing.T) {
 	every := 2
 	if testing.Short() {
@@ -180,8 +179,8 @@ func TestGPUGroups(t *testing.T) {
 	groups(t, openGPU(t, time.Minute), 131, 32, every)
 }
 
-// TestFunctions: what coarse functions are off by does not add up over many steps,
-// in bf16, whose choice they are, and in fp16, where they are asked for.
+// TestFunctions: errors of coarse functions do not add up over many steps, in bf16, where they are
+// the default, and in fp16, where a knob asks for them.
 func TestFunctions(t *testing.T) {
 	d, _ := emulated(t)
 	steps := 1000
@@ -196,7 +195,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestBeforeHopper: there are no clusters, whatever knobs ask for.
+// TestBeforeHopper: no clusters are used, whatever knobs ask for.
 func TestBeforeHopper(t *testing.T) {
 	p := driver.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
 	for _, k := range []knob.Params{{"resident": 1}, {"resident": 1, "cluster": 1}} {
@@ -210,7 +209,7 @@ func TestBeforeHopper(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what halves cannot hold is told, not multiplied.
+// TestTooLarge: values that fp16 halves cannot hold are reported, not multiplied.
 func TestTooLarge(t *testing.T) {
 	d, _ := emulated(t)
 	s, err := devicetest.Layer{Cell: cell.RNNReLU, Hidden: 20, Batch: 2, Steps: 2}.Schedule(1)
@@ -240,8 +239,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestLargeStates: states that are exchanged in fewer bits, or split in fewer
-// operations, where they are within ±1 may begin beyond that.
+// TestLargeStates: the first states may exceed ±1 even if later ones do not, and so are exchanged
+// in fewer bits or split in fewer operations.
 func TestLargeStates(t *testing.T) {
 	d, _ := emulated(t)
 	for _, c := range sample([]*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh}, 3) {
@@ -253,7 +252,7 @@ func TestLargeStates(t *testing.T) {
 	}
 }
 
-// large holds a form to that of resident=1.
+// large holds a configuration to that of resident=1.
 func large(t *testing.T, d device.Device, c *cell.Cell, precision schedule.Precision, resident int, tolerance float64) {
 	layer := devicetest.Layer{Cell: c, Hidden: 20, Batch: 3, Steps: 3, Precision: precision}
 	s, err := layer.Schedule(1)
@@ -267,7 +266,7 @@ func large(t *testing.T, d device.Device, c *cell.Cell, precision schedule.Preci
 			t.Fatal(err)
 		}
 		defer p.Close()
-		for _, first := range []float32{0.5, 6.1} { // a program is run with either, one after the other
+		for _, first := range []float32{0.5, 6.1} { // the program runs with each of them in turn
 			m := s.Nodes[len(s.Nodes)-1].Op.(schedule.Persistent).State[c.Through].M
 			for _, x := range s.Matrices {
 				v := slices.Repeat([]float32{first}, x.Elements())
@@ -295,7 +294,7 @@ func large(t *testing.T, d device.Device, c *cell.Cell, precision schedule.Preci
 				continue
 			}
 			for i, v := range h {
-				if !(math.Abs(float64(v-want[i])) <= tolerance) { // sums are in another order
+				if !(math.Abs(float64(v-want[i])) <= tolerance) { // sums are added in another order
 					t.Fatalf("from %v: %v, not %v", first, h, want[:len(h)])
 				}
 			}

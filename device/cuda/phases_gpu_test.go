@@ -11,9 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// BenchmarkGPUPhases says where the cycles of a step go, by clocks in the kernel,
-// in the first warp of the first block and in the last one. A clock costs a few
-// cycles itself.
+// BenchmarkGPUPhases measures the phases of a step by clocks in the kernel, in the first warps of
+// the first and the last block. A clock itself costs a few cycles.
 func BenchmarkGPUPhases(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, l := range []struct {

@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestPredict: a run's expected time grows with its steps, and a graph saves what the host
-// takes for launches.
+// TestPredict: a run's predicted time grows with its steps, and a graph saves the host's time for
+// launches.
 func TestPredict(t *testing.T) {
 	d, err := cuda.Machine("h200")
 	if err != nil {
@@ -49,7 +49,7 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// TestPredictTimesLaunches: a device times its launches when it was asked to, and not before.
+// TestPredictTimesLaunches: a device times its launches only after TimeLaunches.
 func TestPredictTimesLaunches(t *testing.T) {
 	d, _ := emulated(t)
 	s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 8, Batch: 2, Steps: 3, Precision: schedule.FP32}.Schedule(1)
@@ -75,8 +75,8 @@ func TestPredictTimesLaunches(t *testing.T) {
 	}
 }
 
-// TestPredictBarrier: a layer in one group with a barrier, which is what is left where no
-// other variant fits, is expected to take longer than the variant that runs by default.
+// TestPredictBarrier: a layer in one group with a barrier, the last resort, is predicted to take
+// longer than the variant that runs by default.
 func TestPredictBarrier(t *testing.T) {
 	d, err := cuda.Machine("h200")
 	if err != nil {
@@ -99,8 +99,8 @@ func TestPredictBarrier(t *testing.T) {
 	}
 }
 
-// TestPredictStreams: products of several streams share the GPU. Large ones take as long as
-// one after the other, and small ones run side by side.
+// TestPredictStreams: products of several streams share the GPU. Large ones take as long as one
+// after the other, and small ones run side by side.
 func TestPredictStreams(t *testing.T) {
 	d, err := cuda.Machine("h200")
 	if err != nil {

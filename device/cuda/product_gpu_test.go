@@ -17,7 +17,7 @@ import (
 type multiplication struct {
 	m, n, k        int
 	transA, transB bool
-	packed         bool // the right factor is, ahead of all runs
+	packed         bool // the right factor is packed before all runs
 	precision      schedule.Precision
 }
 
@@ -31,9 +31,9 @@ func (m multiplication) String() string {
 	return name + "," + m.precision.String()
 }
 
-// BenchmarkGPUProducts times products on the first GPU, replayed as a graph of
-// twenty, and holds them to double precision: the error is the largest of 256
-// values, as a part of the largest of them.
+// BenchmarkGPUProducts times products on the first GPU, replayed as a graph of twenty, and holds
+// them to double precision. The error is the largest of 256 values, relative to the largest of
+// these values.
 func BenchmarkGPUProducts(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	var all []multiplication
@@ -62,8 +62,7 @@ func BenchmarkGPUProducts(b *testing.B) {
 	}
 }
 
-// BenchmarkGPUSkinny times products of few rows, by the vendor's library and by
-// the kernel for them.
+// BenchmarkGPUSkinny times products of few rows, by the vendor's library and by the skinny kernel.
 func BenchmarkGPUSkinny(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, p := range []schedule.Precision{schedule.FP32, schedule.BF16, schedule.TF32} {
@@ -79,8 +78,7 @@ func BenchmarkGPUSkinny(b *testing.B) {
 	}
 }
 
-// BenchmarkGPUFewRows times products of so few rows that they read weights and little
-// else.
+// BenchmarkGPUFewRows times products of so few rows that they read little but weights.
 func BenchmarkGPUFewRows(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, p := range []schedule.Precision{schedule.FP32, schedule.BF16} {
@@ -164,7 +162,7 @@ func multiply(b *testing.B, d device.Device, m multiplication, k knob.Params) {
 	b.ReportMetric(m.deviation(rng, values[0], values[1], got), "error")
 }
 
-// deviation is the error of some values of a product.
+// deviation returns the error of some values of a product.
 func (m multiplication) deviation(rng *rand.Rand, left, right, got []float32) float64 {
 	worst, largest := 0.0, 0.0
 	for range 256 {

@@ -16,7 +16,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A compiler that knows what its kernels take.
+// loaded is a driver that knows its kernels' resources.
 type loaded struct{ recorder }
 
 func (l *loaded) Load(image []byte, name string) (driver.Kernel, error) {
@@ -25,7 +25,7 @@ func (l *loaded) Load(image []byte, name string) (driver.Kernel, error) {
 	return k, err
 }
 
-// kernelsOf are the kernels of a layer on an H200.
+// kernelsOf returns the kernels of a layer on an H200.
 func kernelsOf(t *testing.T, l devicetest.Layer, stepwise bool, k knob.Params) []device.Kernel {
 	t.Helper()
 	s, err := devicetest.Case{Layer: l, Stepwise: stepwise}.Build()
@@ -42,11 +42,11 @@ func kernelsOf(t *testing.T, l devicetest.Layer, stepwise bool, k knob.Params) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(p.Kernels(), func(k device.Kernel) bool { return k.Name == "arrange" || k.Name == "transpose" }) // of packing, which is of the schedule here
+	return slices.DeleteFunc(p.Kernels(), func(k device.Kernel) bool { return k.Name == "arrange" || k.Name == "transpose" }) // these pack weights, within the schedule here
 }
 
-// TestProgramKernels: a program tells of a persistent kernel its function, its variant and
-// geometry, what it takes, and how long the cost model expects it to run.
+// TestProgramKernels: a program reports a persistent kernel's function, variant, geometry,
+// resources and predicted time.
 func TestProgramKernels(t *testing.T) {
 	layer := devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 100, Precision: schedule.BF16}
 	all := kernelsOf(t, layer, false, nil)
@@ -75,7 +75,7 @@ func TestProgramKernels(t *testing.T) {
 	}
 }
 
-// TestProgramKernelsMerge: kernels of equal geometry are one, with the number of launches.
+// TestProgramKernelsMerge: kernels of equal geometry are merged, with the number of launches.
 func TestProgramKernelsMerge(t *testing.T) {
 	all := kernelsOf(t, devicetest.Layer{Cell: cell.GRU, Hidden: 64, Batch: 8, Steps: 5, Precision: schedule.FP32}, true, knob.Params{"narrow": 2})
 	launches := 0

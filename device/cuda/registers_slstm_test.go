@@ -9,8 +9,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSpillsSLSTM: nor does sLSTM, which has the longest program of all cells, as one head of the
-// shapes that FlashRNN (Pöppel et al. 2024) is measured at: 12 heads of 64 units, 3 of 256, 1 of 768.
+// TestSpillsSLSTM: sLSTM, which has the longest program of all cells, does not spill either, as one
+// head in the shapes of FlashRNN's measurements (Pöppel et al. 2024): 12 heads of 64 units, 3 of
+// 256, 1 of 768.
 func TestSpillsSLSTM(t *testing.T) {
 	c := hopper(t)
 	for i, hidden := range []int{64, 256, 768} {

@@ -21,16 +21,16 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// What an image says of its kernels, in records of a few words: a thread's
-// registers, and the bytes of its stack, where what finds no register lies.
+// Types of records of a few words in which an image describes its kernels: a thread's registers,
+// and the bytes of its stack, which holds spills.
 const (
 	registerRecord = 0x042f
 	stackRecord    = 0x0412
 )
 
-// most is the largest that an image says of its kernels in such records.
+// most returns the largest value in an image's records of this type.
 func most(record int, image []byte) (int, error) {
-	const version, info = 20, ".nv.info" // of the format, whose number is CUDA's own
+	const version, info = 20, ".nv.info" // of the format; CUDA defines the number
 	image = bytes.Clone(image)
 	binary.LittleEndian.PutUint32(image[version:], uint32(elf.EV_CURRENT))
 	f, err := elf.NewFile(bytes.NewReader(image))
@@ -58,7 +58,7 @@ func most(record int, image []byte) (int, error) {
 	return most, nil
 }
 
-// hopper compiles for sm_90a, where NVRTC is.
+// hopper returns a compiler for sm_90a, if NVRTC is here.
 func hopper(t *testing.T) *nvrtc.Compiler { return compilerFor(t, 90) }
 
 func compilerFor(t *testing.T, capability int) *nvrtc.Compiler {
@@ -74,8 +74,8 @@ func compilerFor(t *testing.T, capability int) *nvrtc.Compiler {
 	return c
 }
 
-// TestLaterGPUs: kernels of a GPU that NVRTC does not know take nothing that
-// the driver will not assemble for it.
+// TestLaterGPUs: kernels for a GPU that NVRTC does not know use nothing that the driver cannot
+// assemble for it.
 func TestLaterGPUs(t *testing.T) {
 	const later = 900
 	c, p := compilerFor(t, later), h200()
@@ -116,10 +116,9 @@ func TestLaterGPUs(t *testing.T) {
 	}
 }
 
-// TestSpills: no gradient of the layers that are compared with the maker's library
-// spills registers by default, but for two of gru 1024 at batch 64 in single
-// precision: shared memory has no room for the weights that fewer registers would
-// leave to it.
+// TestSpills: gradients of the layers that are compared with cuDNN do not spill registers by
+// default. Two exceptions are for gru 1024 at batch 64 in single precision: with fewer weights in
+// registers, shared memory has no room for the others.
 func TestSpills(t *testing.T) {
 	c := hopper(t)
 	for i, l := range trained() {
@@ -145,7 +144,8 @@ func TestSpills(t *testing.T) {
 	}
 }
 
-// TestSpillsScans: nor do scans of few channels over much time or of many channels, in any pass.
+// TestSpillsScans: scans of few channels over many steps, and of many channels, do not spill in any
+// pass.
 func TestSpillsScans(t *testing.T) {
 	c := hopper(t)
 	spills := func(one *cell.Cell, pass string, size [3]int) {
@@ -178,7 +178,7 @@ func TestSpillsScans(t *testing.T) {
 	}
 }
 
-// recorded is what the image of a launch's kernel says in such records.
+// recorded returns what the image of a launch's kernel records.
 func recorded(t *testing.T, c *nvrtc.Compiler, record int, launch *driver.Launch, text string) int {
 	t.Helper()
 	image, err := c.Compile(launch.Name, text)
@@ -192,7 +192,7 @@ func recorded(t *testing.T, c *nvrtc.Compiler, record int, launch *driver.Launch
 	return n
 }
 
-// clustered is the launch of a layer in clusters by default settings, and its text.
+// clustered returns the launch of a layer in clusters by default settings, and its text.
 func clustered(t *testing.T, l devicetest.Layer) (*driver.Launch, string) {
 	t.Helper()
 	launches, texts := sources(t, l)
@@ -203,7 +203,7 @@ func clustered(t *testing.T, l devicetest.Layer) (*driver.Launch, string) {
 	return launches[i], texts[i]
 }
 
-// sources are the launches of a layer on an H200 by default settings, and their texts.
+// sources returns the launches of a layer on an H200 by default settings, and their texts.
 func sources(t *testing.T, l devicetest.Layer) ([]*driver.Launch, []string) {
 	t.Helper()
 	s, err := l.Schedule(1)
@@ -217,9 +217,9 @@ func sources(t *testing.T, l devicetest.Layer) ([]*driver.Launch, []string) {
 	return launches, texts
 }
 
-// TestSideBySide: where a batch takes more clusters than there are multiprocessors
-// for, as many blocks fit one as the choice counts on. gru 256 at batch 16 in single
-// precision took 1.13 µs a step instead of 0.79 with eleven registers more.
+// TestSideBySide: if a batch needs more clusters than there are multiprocessors for, as many blocks
+// fit one multiprocessor as the choice assumes. gru 256 at batch 16 in single precision took 1.13
+// µs a step instead of 0.79 with eleven more registers.
 func TestSideBySide(t *testing.T) {
 	c := hopper(t)
 	for _, l := range []devicetest.Layer{
@@ -234,7 +234,7 @@ func TestSideBySide(t *testing.T) {
 			launch, text := clustered(t, l)
 			n := recorded(t, c, registerRecord, launch, text)
 			clusters, warps := launch.Grid[0]/launch.Cluster, launch.Block[0]/32
-			blocks := 4 * (512 / ints.RoundUp(n, 8)) / warps // a quarter of a multiprocessor has registers for 512 of a warp
+			blocks := 4 * (512 / ints.RoundUp(n, 8)) / warps // a quarter of a multiprocessor has 512 registers for each lane of a warp
 			if blocks*h200().Clusters[launch.Cluster] < clusters {
 				t.Errorf("%d registers of %d warps: %d blocks fit a multiprocessor, and so not all of %d clusters of %d run at a time", n, warps, blocks, clusters, launch.Cluster)
 			}
@@ -242,8 +242,8 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestMeasuredFormsAreChosen: forms that were measured to be the fastest are chosen, µs per step of the
-// recurrent part on an H200 beside those that were chosen before.
+// TestMeasuredFormsAreChosen: the configurations measured to be the fastest are chosen. Comments
+// give µs per step of the recurrent part on an H200, and those of the earlier choice.
 func TestMeasuredFormsAreChosen(t *testing.T) {
 	for _, l := range []struct {
 		cell          *cell.Cell
@@ -273,8 +273,7 @@ func TestMeasuredFormsAreChosen(t *testing.T) {
 	}
 }
 
-// trained are the layers whose training is compared with the maker's library, as
-// gradients.
+// trained are the layers whose training is compared with cuDNN, as gradients.
 func trained() []devicetest.Layer {
 	var all []devicetest.Layer
 	for _, c := range []*cell.Cell{cell.LSTM, cell.GRU} {
@@ -289,8 +288,8 @@ func trained() []devicetest.Layer {
 	return all
 }
 
-// TestRowsFit: kernels whose warps multiply whole rows have registers for all of their
-// weights, wherever they are chosen.
+// TestRowsFit: kernels whose warps multiply whole rows have registers for all of their weights
+// wherever they are chosen.
 func TestRowsFit(t *testing.T) {
 	c := hopper(t)
 	for i, l := range []devicetest.Layer{
@@ -318,7 +317,7 @@ func TestRowsFit(t *testing.T) {
 	}
 }
 
-// TestSpillsSplitFP16: no kernel of products whose left factor is split on the way does.
+// TestSpillsSplitFP16: the split-fp16 kernel does not spill.
 func TestSpillsSplitFP16(t *testing.T) {
 	c := hopper(t)
 	hold := func(what string, s *schedule.Schedule) {

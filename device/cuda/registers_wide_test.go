@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSpillsWide: warpgroups keep weights in registers, however many products they take.
+// TestSpillsWide: warpgroups keep weights in registers for any number of products.
 func TestSpillsWide(t *testing.T) {
 	c := hopper(t)
 	for _, l := range []devicetest.Layer{

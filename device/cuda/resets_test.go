@@ -14,7 +14,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// groupResets are layers whose sequences begin anew, by every kernel of groups of blocks.
+// groupResets are layers with resets, by every grouped kernel.
 func groupResets(t *testing.T, d device.Device, hidden, share, every int) {
 	params, tensors, turns, backs := groupSettings(share)
 	cells := []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole}
@@ -41,7 +41,7 @@ func TestGroupResets(t *testing.T) {
 	groupResets(t, d, 37, 4, every)
 }
 
-// TestSpillsResets: the kernels of agents' layers keep their values in registers where sequences begin anew, too.
+// TestSpillsResets: with resets, the kernels of agents' layers also keep their values in registers.
 func TestSpillsResets(t *testing.T) {
 	c := hopper(t)
 	for i, one := range []*cell.Cell{cell.LSTM, cell.GRU} {
@@ -71,7 +71,7 @@ func TestSpillsResets(t *testing.T) {
 	}
 }
 
-// TestSpillsScanResets: so do scans, of an agent's layer and of few channels over much time.
+// TestSpillsScanResets: so do scans, of an agent's layer and of few channels over many steps.
 func TestSpillsScanResets(t *testing.T) {
 	c := hopper(t)
 	for _, one := range []*cell.Cell{cell.MinGRU, cell.GILR} {
@@ -96,7 +96,7 @@ func TestSpillsScanResets(t *testing.T) {
 	}
 }
 
-// scanningResets is scanning, of sequences that begin anew.
+// scanningResets is scanning with resets.
 func scanningResets(t *testing.T, c *cell.Cell, pass string, size [3]int) *schedule.Schedule {
 	s := scanning(t, c, pass, size)
 	keep := &schedule.Matrix{Name: "keep", Rows: (size[2] + 1) * size[0], Cols: 1, ID: len(s.Matrices)}

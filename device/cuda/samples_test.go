@@ -14,12 +14,12 @@ import (
 	"rnnbench/device/cuda/emulator"
 )
 
-// Every .cu file opens by itself: its first lines include a sample of what Go puts
-// ahead of it, a configuration and a cell, and its last lines what Go puts behind it,
-// the entry that instantiates its templates. The samples are of real kernels.
+// Every .cu file opens by itself. Its first lines include a sample of what Go puts ahead of it: a
+// configuration and a cell. Its last lines include a sample of what Go puts behind it: the entry
+// that instantiates its templates. The samples come from real kernels.
 
-// kernelFiles are the .cu files of all rooms, by their paths, with what is compiled
-// of them.
+// kernelFiles returns the .cu files of all folders, by their paths, without the lines that include
+// samples.
 func kernelFiles(t *testing.T) map[string]string {
 	all := map[string]string{}
 	paths, err := filepath.Glob("*/*.cu")
@@ -39,8 +39,8 @@ func kernelFiles(t *testing.T) map[string]string {
 	return all
 }
 
-// sampleOf is where the sample of what is put ahead of a .cu file is, and entryOf where
-// that of what is put behind it is.
+// sampleOf is the path of the sample that goes ahead of a .cu file, and entryOf of the one that
+// goes behind it.
 func sampleOf(path string) string { return besides(path, ".cuh") }
 func entryOf(path string) string  { return besides(path, "_entry.cuh") }
 
@@ -48,7 +48,7 @@ func besides(path, end string) string {
 	return filepath.Join(filepath.Dir(path), "sample", strings.TrimSuffix(filepath.Base(path), ".cu")+end)
 }
 
-// opened is a .cu file with the lines that include its samples.
+// opened returns a .cu file with the lines that include its samples.
 func opened(path, body string, entry bool) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".cu")
 	word := "SAMPLE_" + strings.ToUpper(name)
@@ -63,8 +63,8 @@ func opened(path, body string, entry bool) string {
 // A fileSample is what Go puts ahead of a file and behind it in one kernel.
 type fileSample struct{ of, before, after string }
 
-// sampleIn is the sample for a file in the first kernel that has it. What it takes from
-// other files, by their paths, it includes.
+// sampleIn returns the sample for a file, from the first kernel that has it. The sample includes
+// other files by their paths.
 func sampleIn(kernels []text, path, body string, others map[string]string) (fileSample, bool) {
 	include := func(s string) string {
 		for other, text := range others {
@@ -84,7 +84,7 @@ func sampleIn(kernels []text, path, body string, others map[string]string) (file
 	return fileSample{}, false
 }
 
-// limitTexts are the kernels that measure a GPU, which no schedule has.
+// limitTexts returns the kernels that measure a GPU, which no schedule has.
 func limitTexts(t *testing.T) (all []text) {
 	driver, err := emulator.New(8, 1)
 	if err != nil {
@@ -106,8 +106,8 @@ func limitTexts(t *testing.T) (all []text) {
 	return all
 }
 
-// TestSamples holds the samples to what Go puts ahead of each file in the first kernel
-// of the corpus that has it.
+// TestSamples holds each sample to what Go puts ahead of the file in the first kernel of the corpus
+// that has it.
 func TestSamples(t *testing.T) {
 	files := kernelFiles(t)
 	kernels := append(compileAll(t).kernels, limitTexts(t)...)
@@ -115,7 +115,7 @@ func TestSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	included := maps.Clone(files) // by what a kernel has ahead of its own file
+	included := maps.Clone(files) // files that a kernel has ahead of its own file
 	for _, path := range headers {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -156,15 +156,15 @@ func TestSamples(t *testing.T) {
 
 var includes = regexp.MustCompile(`(?m)^#include "(.*)"\n`)
 
-// expanded is a file with what it includes in place, but for what the compiler puts
-// ahead of all.
+// expanded returns a file with its includes in place, without those that the compiler puts ahead of
+// all kernels.
 func expanded(t *testing.T, path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(data)
-	if !strings.HasSuffix(path, ".cuh") { // of a sample, which is not opened by itself
+	if !strings.HasSuffix(path, ".cuh") { // a sample, which is not opened by itself
 		if strings.Contains(path, "/sample/") {
 			text = codegen.Body(text)
 		}
@@ -186,8 +186,8 @@ func expanded(t *testing.T, path string) string {
 	})
 }
 
-// TestSamplesCompile compiles each file as it opens, with a kernel that instantiates its
-// templates, for the oldest GPU that kernels are for and for Hopper.
+// TestSamplesCompile compiles each file as it opens, with a kernel that instantiates its templates,
+// for the oldest supported GPU and for Hopper.
 func TestSamplesCompile(t *testing.T) {
 	old, hopper := compilerFor(t, 80), hopper(t)
 	for path := range kernelFiles(t) {

@@ -24,8 +24,9 @@ var scanSizes = [][3]int{
 	{1, 256, 65537}, {16, 256, 4095}, {64, 256, 1025}, {1, 256, 65535}, {1, 32, 1<<20 + 1}, {1, 8, 1<<22 - 1},
 }
 
-// TestGPUScanTeams holds recurrences of few channels, in groups and without, and of as many chains as blocks to their meaning,
-// their gradients, too, and inference of other cells to the passes that keep values for a gradient.
+// TestGPUScanTeams holds recurrences of few channels to their meaning, and their gradients: in
+// groups and without, and with as many chains as blocks. It holds inference of other cells to the
+// passes that keep values for a gradient.
 func TestGPUScanTeams(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for _, test := range []struct {
@@ -54,8 +55,7 @@ func TestGPUScanTeams(t *testing.T) {
 // TestGPUScanExtremes is TestScanExtremes on a GPU, whose exponentials are its own.
 func TestGPUScanExtremes(t *testing.T) { extremes(t, openGPU(t, time.Minute)) }
 
-// same compares the states of inference with those that are kept for a gradient, in
-// the second run.
+// same compares the states of inference with those that are kept for a gradient, in the second run.
 func same(t *testing.T, d device.Device, c *cell.Cell, steps, batch, hidden int) {
 	t.Helper()
 	var states [2][]float32
@@ -88,9 +88,9 @@ func same(t *testing.T, d device.Device, c *cell.Cell, steps, batch, hidden int)
 	}
 }
 
-// BenchmarkGPUScan times linear recurrences on the first GPU, in bytes that they
-// must read and write a second, beside a copy of as many bytes in turns with
-// them. Each iteration is a sample; the medians are told.
+// BenchmarkGPUScan times linear recurrences on the first GPU. It reports the bytes per second that
+// they must read and write, alternating with a copy of as many bytes. Each iteration is a sample,
+// and it reports medians.
 func BenchmarkGPUScan(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, c := range []*cell.Cell{cell.Linear, cell.GILR, cell.SRU, cell.LSLSTM.Core} {
@@ -104,8 +104,8 @@ func BenchmarkGPUScan(b *testing.B) {
 	}
 }
 
-// oddSizes are batch, channels and steps whose rows begin anywhere: few channels, rows of several
-// tiles, many sequences of few channels, and more chains than multiprocessors.
+// oddSizes are batch, channels and steps of unaligned rows: few channels, rows of several tiles,
+// many sequences of few channels, and more chains than multiprocessors.
 var oddSizes = [][3]int{
 	{3, 77, 100003}, {2, 5, 2097151}, {5, 100, 30011}, {7, 333, 2999}, {1, 1, 8388607}, {1, 37, 400009}, {1, 229, 65521},
 	{4096, 3, 1201}, {33, 501, 1009}, {129, 1023, 127}, {17, 19, 40009}, {129, 11, 8009}, {401, 51, 1003},
@@ -128,7 +128,8 @@ func BenchmarkGPUScanOdd(b *testing.B) {
 // smallSizes are of scans that fit the chip.
 var smallSizes = [][3]int{{1, 256, 128}, {16, 256, 64}, {64, 256, 100}, {64, 512, 32}, {3, 77, 301}, {1, 8, 4096}, {8, 64, 512}, {33, 101, 50}}
 
-// BenchmarkGPUScanSmall times scans that fit the chip, of which the start of a kernel and its ways to memory are most.
+// BenchmarkGPUScanSmall times scans that fit the chip, which mostly wait for a kernel's start and
+// for memory.
 func BenchmarkGPUScanSmall(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, size := range smallSizes {
@@ -140,7 +141,7 @@ func BenchmarkGPUScanSmall(b *testing.B) {
 	}
 }
 
-// BenchmarkGPUScanSteps compares how many steps a thread has.
+// BenchmarkGPUScanSteps compares numbers of steps per thread.
 func BenchmarkGPUScanSteps(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, size := range scanSizes[:6] {
@@ -154,8 +155,7 @@ func BenchmarkGPUScanSteps(b *testing.B) {
 	}
 }
 
-// rates reports the rate of s, one scan of that size, with knobs k beside that of
-// a copy.
+// rates reports the rate of s, one scan of that size, with knobs k, and that of a copy.
 func rates(b *testing.B, d device.Device, s *schedule.Schedule, size [3]int, k knob.Params) {
 	bytes := float64(cuda.Moved(s.Nodes[0].Op)) * float64(size[0]) * float64(size[1]) * float64(size[2])
 	copied := copying(b, int64(bytes))
@@ -203,14 +203,14 @@ func rates(b *testing.B, d device.Device, s *schedule.Schedule, size [3]int, k k
 	b.ReportMetric(100*c/t, "%")
 }
 
-// scanning is one pass of a scan of batch, channels and steps over rows of random
-// numbers; the forward pass is done ahead of the backward one.
+// scanning returns one pass of a scan of batch, channels and steps over random rows. Before a
+// backward pass, it runs the forward pass.
 func scanning(t testing.TB, c *cell.Cell, pass string, size [3]int) *schedule.Schedule {
 	return scanningTimes(t, c, pass, size, schedule.FP32, 1)
 }
 
-// scanningTimes is that pass so many times, one after the other. In 16 bits, products ahead of it ask that the states
-// and the gradients of the inputs be stored so.
+// scanningTimes is that pass several times, one after the other. In 16 bits, products before it
+// make the states and the gradients of inputs 16-bit matrices.
 func scanningTimes(t testing.TB, c *cell.Cell, pass string, size [3]int, precision schedule.Precision, times int) *schedule.Schedule {
 	batch, hidden, steps := size[0], size[1], size[2]
 	b := schedule.NewBuilder(1)
@@ -219,7 +219,7 @@ func scanningTimes(t testing.TB, c *cell.Cell, pass string, size [3]int, precisi
 	full := func(rows, cols int) schedule.View {
 		v := b.Matrix("m", rows, cols).All()
 		one := b.Matrix("row", 1, cols).All()
-		// Random numbers from nothing: sums of bits that differ from column to column.
+		// Random numbers made from zeros: sums of bits that differ from column to column.
 		b.Prepare(schedule.Map{Op: cell.Zero, Out: one})
 		for range 8 {
 			from := rng.IntN(cols)

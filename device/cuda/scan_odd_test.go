@@ -17,7 +17,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An oddScan is a scan whose rows begin anywhere.
+// An oddScan is a scan of unaligned rows.
 type oddScan struct {
 	cell      *cell.Cell
 	size      [3]int // steps, batch, hidden
@@ -26,7 +26,8 @@ type oddScan struct {
 	kinds     [3]string // in inference, forward in training, and backward
 }
 
-// oddScans are of each cell, in each precision, of one sequence and of several, of whole rows of memory and of parts.
+// oddScans have each cell, each precision, one sequence and several, whole rows of memory and
+// parts.
 var oddScans = []oddScan{
 	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, [3]string{"alone", "alone", "groups"}},
 	{cell.GILR, [3]int{131, 50, 3}, schedule.FP32, 2, [3]string{"tiles", "tiles", "tiles"}},
@@ -55,7 +56,7 @@ var oddScans = []oddScan{
 	{cell.SRU, [3]int{263, 13, 3}, schedule.FP16, 1, [3]string{"tiles", "tiles", "tiles"}},
 }
 
-// TestScanOdd holds scans whose rows begin anywhere to their meaning. The copy engine brings their tiles.
+// TestScanOdd holds scans of unaligned rows to their meaning. The copy engine copies their tiles.
 func TestScanOdd(t *testing.T) {
 	for _, test := range sample(oddScans, 9) {
 		t.Run(fmt.Sprint(test.cell, test.size, test.precision), func(t *testing.T) {
@@ -87,8 +88,8 @@ func TestScanOdd(t *testing.T) {
 	}
 }
 
-// withinScans begin at a step of their matrices where memory is no multiple of 16 bytes, as those of the gradients of a
-// surrogate's states do, and where they are blocks of time.
+// withinScans begin at a step of their matrices whose address is no multiple of 16 bytes. The
+// gradients of a surrogate's states do, and so do blocks of time.
 var withinScans = []struct {
 	oddScan
 	ahead int
@@ -120,8 +121,9 @@ func TestScanWithin(t *testing.T) {
 	}
 }
 
-// TestScanSurrogate: the copy engine brings all tiles of an ls-lstm, of any number of channels and sequences. The gradient
-// of a surrogate's states begins a step behind the first row of its matrix.
+// TestScanSurrogate: the copy engine copies all tiles of an ls-lstm with any number of channels and
+// sequences. The gradient of a surrogate's states begins one step after the first row of its
+// matrix.
 func TestScanSurrogate(t *testing.T) {
 	for _, size := range [][3]int{{1, 9, 139119}, {3, 47, 6325}, {5, 77, 2837}, {17, 147, 2715}, {9, 379, 273}, {2, 1, 100003}} {
 		p := rnn.Problem{Cell: cell.LSLSTM, Input: 1, Hidden: size[1], Layers: 1, Batch: size[0], Steps: size[2], Pass: rnn.Train}
@@ -149,7 +151,8 @@ func TestScanSurrogate(t *testing.T) {
 	}
 }
 
-// TestScanLarge: matrices of 2³¹ elements and more are cut as others are. Numbers that the copy engine takes have 32 bits.
+// TestScanLarge: matrices of 2³¹ and more elements are divided like others, though the copy
+// engine's numbers have 32 bits.
 func TestScanLarge(t *testing.T) {
 	for _, size := range [][3]int{{1 << 30, 1, 4}, {200003, 4096, 3}, {1000003, 3, 1077}, {50, 4099, 12347}} {
 		covered(t, cell.Linear, size[0], size[1], size[2], h200())

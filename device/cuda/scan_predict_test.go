@@ -7,7 +7,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestScanPredict holds what scans are expected to take to what they took on an H200, recorded in
+// TestScanPredict holds predicted times of scans to those measured on an H200, recorded in
 // docs/notebook/performance.md: within a third for small ones, and 15 % for large ones.
 func TestScanPredict(t *testing.T) {
 	for _, test := range []struct {
@@ -31,10 +31,11 @@ func TestScanPredict(t *testing.T) {
 	}
 }
 
-// TestScanPredictShares holds what large scans whose rows begin anywhere are expected to take, as a share of memory's rate,
-// to the share of a copy's rate that they had on an H100, recorded in docs/notebook/scan.md.
+// TestScanPredictShares holds the predictions for large scans of unaligned rows to measurements on
+// an H100. It compares the predicted share of memory's rate with the measured share of a copy's
+// rate (docs/notebook/scan.md).
 func TestScanPredictShares(t *testing.T) {
-	const rate = 3.9e12 // bytes a second, of memory as it is expected
+	const rate = 3.9e12 // bytes a second: the model's rate of memory
 	for _, test := range []struct {
 		size   [3]int     // batch, hidden, steps
 		shares [3]float64 // in inference, kept, and backward

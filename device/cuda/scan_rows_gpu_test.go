@@ -17,7 +17,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestGPUScanRows holds the ways to write rows that begin anywhere, and small scans, to their meaning on a GPU.
+// TestGPUScanRows holds the ways to write unaligned rows, and small scans, to their meaning on a
+// GPU.
 func TestGPUScanRows(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for _, test := range []rowScan{
@@ -52,14 +53,14 @@ func TestGPUScanRows(t *testing.T) {
 	}
 }
 
-// rowForms are the ways to write rows that begin anywhere.
+// rowForms are the ways to write unaligned rows.
 var rowForms = []string{
 	"", "scancut=16", "scanlanes=32:scancut=16", "scancut=32", "scancut=128", "scanlanes=64", "scanlanes=64:scancut=32",
 	"scanlanes=128", "scanlanes=128:scancut=32", "scanlanes=128:scancut=128",
 }
 
-// BenchmarkGPUScanRows times these beside a copy of as many bytes, in turns. Sizes of the tables, whose rows begin at
-// multiples of 16 bytes, come with none.
+// BenchmarkGPUScanRows times these, alternating with a copy of as many bytes. Sizes with aligned
+// rows run without such settings.
 func BenchmarkGPUScanRows(b *testing.B) {
 	type timed struct {
 		cell      *cell.Cell
@@ -108,7 +109,7 @@ func BenchmarkGPUScanSmallForms(b *testing.B) {
 	}
 }
 
-// with has a form's knobs, of a program that is a graph.
+// with returns a form's knobs, with a graph.
 func with(form string) knob.Params {
 	k, err := knob.Parse(form)
 	if err != nil {
@@ -119,7 +120,7 @@ func with(form string) knob.Params {
 	return out
 }
 
-// taken are the forms that s can have on a large GPU.
+// taken returns the forms that s can have on a large GPU.
 func taken(s *schedule.Schedule, forms []string) []string {
 	return slices.DeleteFunc(slices.Clone(forms), func(form string) bool {
 		_, _, err := cuda.Sources(s, with(form), h200())
@@ -127,8 +128,9 @@ func taken(s *schedule.Schedule, forms []string) []string {
 	})
 }
 
-// formRates reports what forms of s, so many scans of a size, take in turns with copies of as many bytes in
-// single precision: the least of the samples, in % of a copy and, of the first form and the copy, in µs a scan.
+// formRates reports the times of forms of s, which is several scans of a size, alternating with
+// copies of as many bytes in single precision. It reports the least sample, in % of a copy; for the
+// first form and the copy, also in µs per scan.
 func formRates(b *testing.B, d device.Device, s *schedule.Schedule, size [3]int, times int, forms []string) {
 	bytes := float64(cuda.Moved(s.Nodes[0].Op)) * float64(size[0]) * float64(size[1]) * float64(size[2])
 	runs := min(512, max(2, int(4e9/bytes)/times))
@@ -178,7 +180,7 @@ func formRates(b *testing.B, d device.Device, s *schedule.Schedule, size [3]int,
 	}
 }
 
-// scanCopies are so many copies that read and write so many bytes each.
+// scanCopies returns so many copies that read and write so many bytes each.
 func scanCopies(t testing.TB, bytes int64, times int) *schedule.Schedule {
 	b := schedule.NewBuilder(1)
 	cols := 1024
@@ -209,7 +211,7 @@ var wholeRows = []struct {
 	{[3]int{23, 7, 100003}, "scanlanes=512"}, {[3]int{1, 1597, 9001}, "scanlanes=256"}, {[3]int{5, 307, 10007}, "scanlanes=256"},
 }
 
-// BenchmarkGPUScanWholeRows times these beside the default form and a copy, in turns.
+// BenchmarkGPUScanWholeRows times these, alternating with the default form and a copy.
 func BenchmarkGPUScanWholeRows(b *testing.B) {
 	d := openGPU(b, 20*time.Second)
 	type timed struct {
@@ -236,8 +238,9 @@ func BenchmarkGPUScanWholeRows(b *testing.B) {
 	}
 }
 
-// TestGPUScanWholeRows holds tiles of whole rows to their meaning, from few tiles to more than have words of their own. Each
-// has a worker of its own: as this form was first, its kernels did not end.
+// TestGPUScanWholeRows holds tiles of whole rows to their meaning, from few tiles to more than have
+// words of their own. Each has a worker of its own, since the first version of these kernels did
+// not end.
 func TestGPUScanWholeRows(t *testing.T) {
 	for _, test := range []rowScan{
 		{cell.Linear, [3]int{2003, 3, 15}, schedule.FP32, 0, "scanlanes=512"},

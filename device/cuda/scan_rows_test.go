@@ -13,7 +13,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A rowScan is a scan whose rows begin anywhere, with knobs for how they are written.
+// A rowScan is a scan of unaligned rows, with knobs for how they are written.
 type rowScan struct {
 	cell      *cell.Cell
 	size      [3]int // steps, batch, hidden
@@ -22,7 +22,8 @@ type rowScan struct {
 	knobs     string
 }
 
-// rowScans are of each knob in tiles that blocks draw and in teams, with and without groups, of each precision.
+// rowScans have each knob, in tiles that blocks draw and in teams, with and without groups, in each
+// precision.
 var rowScans = []rowScan{
 	{cell.Linear, [3]int{131, 3, 101}, schedule.FP32, 2, "scanlanes=32:scancut=32"},
 	{cell.GILR, [3]int{605, 3, 77}, schedule.FP32, 29, "scanlanes=32:scancut=32"},
@@ -47,8 +48,8 @@ var rowScans = []rowScan{
 	{cell.Linear, [3]int{2051, 3, 7}, schedule.FP32, 5, "scanlanes=32"},
 	{cell.GILR, [3]int{1033, 3, 7}, schedule.FP32, 5, "scanlanes=32:scancut=32"},
 	{cell.SRU, [3]int{2003, 1, 5}, schedule.BF16, 3, "scanlanes=32:scancut=128"},
-	// Tiles of whole rows: of one thread in time and of several, with and without idle ones, of more threads than 256, and of
-	// more tiles than have words of their own.
+	// Tiles of whole rows, with one thread per channel and several, with and without idle threads,
+	// with more than 256 threads, and with more tiles than have words of their own.
 	{cell.Linear, [3]int{901, 3, 77}, schedule.FP32, 7, "scanlanes=512"},
 	{cell.GILR, [3]int{1033, 5, 29}, schedule.FP32, 3, "scanlanes=512"},
 	{cell.SRU, [3]int{2003, 1, 45}, schedule.BF16, 3, "scanlanes=512"},
@@ -57,14 +58,14 @@ var rowScans = []rowScan{
 	{cell.Linear, [3]int{3001, 1, 37}, schedule.FP16, 2, "scanlanes=512"},
 	{cell.QRNN, [3]int{523, 17, 19}, schedule.FP32, 6, "scanlanes=512"},
 	{cell.LSLSTM.Core, [3]int{801, 3, 33}, schedule.FP32, 4, "scanlanes=512"},
-	// Chains of one sequence's channels, of as many blocks as chains and more.
+	// Chains of one sequence's channels, with as many blocks as chains and more.
 	{cell.Linear, [3]int{605, 1, 549}, schedule.FP32, 7, "scanlanes=256:scancut=32"},
 	{cell.GILR, [3]int{523, 2, 333}, schedule.FP32, 9, "scanlanes=256:scancut=32"},
 	{cell.SRU, [3]int{517, 1, 257}, schedule.BF16, 5, "scanlanes=256:scancut=32"},
 	{cell.RGLRU.Scanned, [3]int{601, 2, 301}, schedule.FP32, 12, "scanlanes=256:scancut=64"},
 }
 
-// smallScans have a tile for each chain.
+// smallScans have one tile per chain.
 var smallScans = []rowScan{
 	{cell.GILR, [3]int{130, 3, 77}, schedule.FP32, 41, "scansmall=2"},
 	{cell.SRU, [3]int{65, 2, 64}, schedule.BF16, 29, "scansmall=2"},
@@ -76,7 +77,7 @@ var smallScans = []rowScan{
 	{cell.GILR, [3]int{131, 50, 4}, schedule.FP32, 2, "scansmall=1"},
 }
 
-// TestScanRows holds the ways to write rows that begin anywhere, and small scans, to their meaning.
+// TestScanRows holds the ways to write unaligned rows, and small scans, to their meaning.
 func TestScanRows(t *testing.T) {
 	for _, test := range append(sample(rowScans, 4), sample(smallScans, 4)...) {
 		t.Run(fmt.Sprint(test.cell, test.size, test.precision, test.knobs), func(t *testing.T) {
@@ -109,7 +110,8 @@ func TestScanRows(t *testing.T) {
 	}
 }
 
-// cutWord is what a kernel has that cuts at multiples of bytes: stretches, or pieces of chains.
+// cutWord is a word in the text of kernels that cut at multiples of bytes: stretches, or pieces of
+// chains.
 func cutWord(k knob.Params, text string) string {
 	if strings.Contains(entry(text), "write_stretch<") {
 		return fmt.Sprintf("write_stretch<%d>", max(1, k["scancut"]))
@@ -117,13 +119,13 @@ func cutWord(k knob.Params, text string) string {
 	return "&& owns<"
 }
 
-// entry is a kernel's own text.
+// entry returns a kernel's own text.
 func entry(text string) string {
 	_, kernel, _ := strings.Cut(text, "DYNAMIC_SHARED(")
 	return kernel
 }
 
-// TestScanRowsDeclined: what a scan cannot follow is told.
+// TestScanRowsDeclined: a setting that a scan cannot follow is declined.
 func TestScanRowsDeclined(t *testing.T) {
 	before := h200()
 	before.Capability, before.Hopper = 80, false
@@ -205,7 +207,8 @@ func TestSpillsScanRows(t *testing.T) {
 	}
 }
 
-// TestScanRowsDefaults: large scans whose rows begin anywhere have wide chains, and those that keep values end at sectors.
+// TestScanRowsDefaults: large scans of unaligned rows have wide chains, and those that keep values
+// end at sectors.
 func TestScanRowsDefaults(t *testing.T) {
 	for _, test := range []struct {
 		size  [3]int // steps, batch, hidden

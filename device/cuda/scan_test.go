@@ -17,13 +17,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// scans are a scan of c and its gradient over fresh matrices.
+// scans returns a scan of c and its gradient over new matrices.
 func scans(t *testing.T, c *cell.Cell, steps, batch, hidden int, train bool) (*schedule.Schedule, schedule.Scan, schedule.ScanBackward) {
 	return scansIn(t, schedule.FP32, c, steps, batch, hidden, train)
 }
 
-// scansIn are those in a schedule of that precision; if it is of 16 bits, products multiply a state and the
-// gradients of inputs, so that these are stored in as many.
+// scansIn is the same in a schedule of that precision. In 16 bits, products multiply a state and
+// the gradients of inputs, so that these are stored in 16 bits.
 func scansIn(t *testing.T, precision schedule.Precision, c *cell.Cell, steps, batch, hidden int, train bool) (*schedule.Schedule, schedule.Scan, schedule.ScanBackward) {
 	b := schedule.NewBuilder(1)
 	b.SetPrecision(precision)
@@ -62,7 +62,7 @@ func scansIn(t *testing.T, precision schedule.Precision, c *cell.Cell, steps, ba
 	return s, op, back
 }
 
-// TestScanMoves holds the bytes of docs/kernels.md to what kernels read and write.
+// TestScanMoves holds the bytes in docs/kernels.md to what kernels read and write.
 func TestScanMoves(t *testing.T) {
 	for _, want := range []struct {
 		cell                         *cell.Cell
@@ -79,17 +79,17 @@ func TestScanMoves(t *testing.T) {
 	}
 }
 
-// A cutting is how a launch cuts a scan, as its arguments and the text of its kernel say.
+// A cutting says how a launch divides a scan, according to its arguments and its kernel's text.
 type cutting struct {
-	kind                  string // tiles: that blocks draw; a team's: groups, alone without, or rows, whose walkers are no part of blocks
+	kind                  string // tiles: drawn by blocks; of teams: groups; alone: no groups; rows: with walkers, not counted in blocks
 	blocks, threads       int
-	width, lanes, chains  int // width: channels of a thread
-	steps, tail           int // of a thread, and in tiles of a team's last turn
-	tiles, regular, group int // of a chain; regular: those ahead of the last turn
-	units, seqs           int // channels of a chain in each of its sequences, and how many of these; 0: chains are so many lanes side by side
+	width, lanes, chains  int // width: channels per thread
+	steps, tail           int // per thread, and in tiles of a team's last turn
+	tiles, regular, group int // per chain; regular: those before the last turn
+	units, seqs           int // channels per sequence of a chain, and sequences; 0: a chain is lanes vectors side by side
 }
 
-// cuts lists those of the launches of s that are scans.
+// cuts lists the cuttings of the scans among the launches of s.
 func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p driver.Properties) (all []cutting) {
 	t.Helper()
 	launches, texts, err := cuda.Sources(s, k, p)
@@ -134,15 +134,15 @@ func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p driver.Properties
 	return all
 }
 
-// deep is how many threads are behind one another in time, and covers how many steps and channels tiles have.
+// deep returns the number of threads that share a channel's steps.
 func (c cutting) deep() int { return c.threads / c.lanes }
 
 func (c cutting) covers() (steps, channels int) {
 	return c.deep() * (c.regular*c.steps + (c.tiles-c.regular)*c.tail), c.chains * c.lanes * c.width
 }
 
-// covered checks that tiles of all passes cover all channels and steps, with none to spare, and that
-// there are enough of them to fill a GPU where there is enough to do.
+// covered checks that the tiles of all passes cover all channels and steps, with none to spare. It
+// also checks that enough tiles fill a GPU if there is enough work.
 func covered(t *testing.T, of *cell.Cell, steps, batch, hidden int, p driver.Properties) {
 	t.Helper()
 	for _, train := range []bool{false, true} {
@@ -160,14 +160,14 @@ func covered(t *testing.T, of *cell.Cell, steps, batch, hidden int, p driver.Pro
 			if c.lanes == 96 { // rows of three warps
 				whole = c.threads == c.lanes
 			}
-			if c.kind == "rows" { // all threads that change their registers together, of which some idle
+			if c.kind == "rows" { // whole warpgroups, of which some threads idle
 				whole = c.threads%128 == 0 && c.deep()*c.lanes > c.threads/3
 			}
 			if c.threads < 64 || !whole { // two warps at least, see leastThreads
 				fail("threads in lanes")
 			}
 			n, channels := c.covers()
-			if c.units > 0 { // a chain has some channels of a sequence, or all of several
+			if c.units > 0 { // a chain has some channels of one sequence, or all of several
 				if chains := (batch + c.seqs - 1) / c.seqs * ((hidden + c.units - 1) / c.units); c.chains != chains || c.units*c.seqs > c.lanes {
 					fail("want %d chains", chains)
 				}
@@ -215,8 +215,8 @@ func FuzzScanTiles(f *testing.F) {
 	})
 }
 
-// TestScanGroups holds a recurrence whose team is so large that it meets in groups
-// to its meaning, in the second run.
+// TestScanGroups holds a recurrence to its meaning, in the second run, whose team is so large that
+// it has groups.
 func TestScanGroups(t *testing.T) {
 	compiler, driver := emulation(t, 41)
 	d := cuda.New(driver, compiler, "")
@@ -233,7 +233,8 @@ func TestScanGroups(t *testing.T) {
 	holds(t, d, s, op, nil, nil)
 }
 
-// TestScanSanitized: on an H200 scripts/gpu-sanitize runs scans of every kind, whose blocks have several tiles.
+// TestScanSanitized: on an H200, scripts/gpu-sanitize runs scans of every kind whose blocks have
+// several tiles.
 func TestScanSanitized(t *testing.T) {
 	for _, test := range []struct {
 		cell                         *cell.Cell
@@ -243,8 +244,8 @@ func TestScanSanitized(t *testing.T) {
 		{cell.GILR, 40, 128, 113, 1, "tiles"},
 		{cell.SRU, 1, 32, 9504, 2, "groups"},
 		{cell.SRU, 1, 192, 1408, 2, "alone"},
-		{cell.SRU, 1, 8, 38016, 3, "alone"},   // four threads look for each value
-		{cell.GILR, 32, 128, 200, 3, "alone"}, // a chain for each block
+		{cell.SRU, 1, 8, 38016, 3, "alone"},   // four threads look back for each value
+		{cell.GILR, 32, 128, 200, 3, "alone"}, // one chain per block
 	} {
 		for _, train := range []bool{false, true} {
 			s, _, _ := scans(t, test.cell, test.steps, test.batch, test.hidden, train)
@@ -257,7 +258,7 @@ func TestScanSanitized(t *testing.T) {
 	}
 }
 
-// TestScanTurns: the member of a team that has the most to do has little more than a fair share.
+// TestScanTurns: the busiest block of a team has little more than a fair share of the work.
 func TestScanTurns(t *testing.T) {
 	for _, hidden := range []int{8, 32, 128, 256} {
 		for _, of := range []*cell.Cell{cell.Linear, cell.SRU, cell.LSLSTM.Core} {
@@ -275,7 +276,8 @@ func TestScanTurns(t *testing.T) {
 	}
 }
 
-// TestScanBoxes: boxes, of 256 rows at most, leave few channels of several sequences tiles that are about as long as those of many.
+// TestScanBoxes: boxes have at most 256 rows. Still, few channels of several sequences have tiles
+// about as long as many channels.
 func TestScanBoxes(t *testing.T) {
 	for _, size := range [][2]int{{2, 4}, {4, 4}, {2, 8}, {2, 16}, {4, 64}} {
 		s, _, _ := scans(t, cell.Linear, 1<<20, size[0], size[1], false)
@@ -287,14 +289,15 @@ func TestScanBoxes(t *testing.T) {
 	}
 }
 
-// TestScanKinds: which passes of a linear recurrence are on an H200 teams' that meet in groups, teams' that do not, of
-// how many blocks, and tiles that blocks draw.
+// TestScanKinds: the kind of each pass of a linear recurrence on an H200: a team with groups or
+// without, of how many blocks, or tiles that blocks draw.
 func TestScanKinds(t *testing.T) {
 	for _, test := range []struct {
 		batch, hidden, steps         int
 		inference, forward, backward string
 	}{
-		// One sequence. Where a block looks at few tiles there are no groups, and it has tiles of one chain if that leaves few multiprocessors idle.
+		// One sequence. There are no groups if a block looks back over few tiles. A block has tiles
+		// of one chain if that leaves few multiprocessors idle.
 		{1, 8, 1 << 21, "alone 132", "alone 132", "groups 132"},
 		{1, 32, 1 << 19, "groups 132", "groups 132", "groups 132"},
 		{1, 64, 1 << 18, "groups 132", "groups 132", "groups 132"},
@@ -306,7 +309,7 @@ func TestScanKinds(t *testing.T) {
 		{1, 256, 1 << 18, "alone 128", "groups 132", "groups 132"},
 		{1, 288, 1 << 16, "groups 132", "groups 132", "groups 132"},
 		{1, 512, 1 << 14, "alone 128", "alone 128", "groups 132"},
-		// Little time, and rows that begin anywhere.
+		// Few steps, and unaligned rows.
 		{1, 256, 200, "alone 104", "alone 104", "tiles"},
 		{1, 256, 60, "tiles", "tiles", "tiles"},
 		{1, 224, 600, "groups 132", "groups 132", "groups 132"},
@@ -349,17 +352,18 @@ func TestScanKinds(t *testing.T) {
 	}
 }
 
-// TestScanTexts: scans of a program share a kernel only if they are cut and written alike. What one of two writes is columns
-// of a matrix that has more, so that it leaves another way: by threads, what is whole by the copy engine.
+// TestScanTexts: scans of a program share a kernel only if they are divided and written alike. One
+// of these two writes a part of a matrix's columns, so threads write it; the copy engine writes
+// whole matrices.
 func TestScanTexts(t *testing.T) {
-	type more struct{ saved, state int } // vectors that a matrix has besides
+	type more struct{ saved, state int } // further vectors of a matrix
 	for _, test := range []struct {
 		cell   *cell.Cell
 		hidden int
 		more   [2]more
 	}{
 		{cell.GILR, 32, [2]more{{}, {saved: 1}}},
-		{cell.Linear, 8, [2]more{{saved: 1}, {state: 1}}}, // as many bytes are staged of either
+		{cell.Linear, 8, [2]more{{saved: 1}, {state: 1}}}, // both stage as many bytes
 	} {
 		b := schedule.NewBuilder(1)
 		c, hidden := test.cell, test.hidden
@@ -406,9 +410,9 @@ func (o older) Properties() driver.Properties {
 	return p
 }
 
-// TestScanTeams holds what teams leave, of forward and of backward passes, to what single blocks
-// leave: of tiles that the copy engine brings in one stretch or in boxes, of one sequence
-// and of several, and of those that a warp copies.
+// TestScanTeams holds the results of teams, in forward and backward passes, to those of single
+// blocks. The copy engine copies tiles in one stretch or in boxes, of one sequence and of several;
+// or a warp copies them.
 func TestScanTeams(t *testing.T) {
 	type form struct {
 		name  string
@@ -479,8 +483,8 @@ func TestScanTeams(t *testing.T) {
 	}
 }
 
-// TestScanInference holds inference of teams, which copies at a pace and has other tiles, to what they leave in training:
-// of teams that meet in groups and of those whose blocks look at each tile.
+// TestScanInference holds inference of teams, which paces its copies and has other tiles, to the
+// results in training: for teams with and without groups.
 func TestScanInference(t *testing.T) {
 	type scan struct {
 		cell *cell.Cell
@@ -512,8 +516,8 @@ func TestScanInference(t *testing.T) {
 	}
 }
 
-// random writes numbers to matrices, those that there are, of half at most: a factor that is one
-// of them and a bias does not let states grow.
+// random writes numbers of at most 0.5 to matrices, except empty ones. With such a factor and a
+// bias, states do not grow.
 func random(t *testing.T, prog device.Program, rng *rand.Rand, views ...schedule.View) {
 	t.Helper()
 	for _, v := range views {
@@ -530,7 +534,8 @@ func random(t *testing.T, prog device.Program, rng *rand.Rand, views ...schedule
 	}
 }
 
-// left is what a scan for training and its gradient, of such kinds, leave, in the second run.
+// left returns the results of a scan for training and of its gradient, of such kinds, in the second
+// run.
 func left(t *testing.T, d *cuda.Device, p driver.Properties, precision schedule.Precision, of *cell.Cell, size [3]int, kinds [2]string) (all [][]float32) {
 	t.Helper()
 	s, op, back := scansIn(t, precision, of, size[0], size[1], size[2], true)
@@ -566,13 +571,13 @@ func left(t *testing.T, d *cuda.Device, p driver.Properties, precision schedule.
 	return all
 }
 
-// TestScanBurden: many chains are cut so that their last tiles are full, or nearly, and few ones into large tiles, of
-// which a multiprocessor has memory for as many blocks as it should run.
+// TestScanBurden: many chains have last tiles that are full, or nearly. Few chains have large
+// tiles, such that a multiprocessor has memory for as many blocks as it should run.
 func TestScanBurden(t *testing.T) {
 	for _, test := range []struct {
 		cell                   *cell.Cell
 		steps, batch           int
-		shared                 int // KiB of a multiprocessor
+		shared                 int // KiB per multiprocessor
 		chunk, resident, tiles int
 	}{
 		{cell.Linear, 1024, 64, 227, 8, 3, 8}, {cell.Linear, 1025, 64, 227, 6, 3, 11}, {cell.Linear, 64, 1024, 227, 8, 3, 1}, {cell.GILR, 1025, 64, 227, 6, 3, 11},
@@ -582,7 +587,7 @@ func TestScanBurden(t *testing.T) {
 	} {
 		s, _, _ := scans(t, test.cell, test.steps, test.batch, 256, false)
 		p := h200()
-		p.Shared, p.Capability = test.shared<<10, 80 // with a copy engine 64 and 128 chains are a team's
+		p.Shared, p.Capability = test.shared<<10, 80 // with a copy engine, 64 and 128 chains would run on a team
 		launches, texts, err := cuda.Sources(s, nil, p)
 		if err != nil {
 			t.Fatal(err)
@@ -595,7 +600,8 @@ func TestScanBurden(t *testing.T) {
 	}
 }
 
-// TestScanExtremes: activations are what they should be of whatever is a number and of what is none, two at a time and one.
+// TestScanExtremes: activations are right for all numbers and for NaN, computed in pairs and
+// singly.
 func TestScanExtremes(t *testing.T) {
 	compiler, driver := emulation(t, 3)
 	d := cuda.New(driver, compiler, "")
@@ -603,8 +609,8 @@ func TestScanExtremes(t *testing.T) {
 	extremes(t, d)
 }
 
-// extremes holds a layer to its meaning where gates are near their limits or no numbers: in inference, where they are
-// computed in pairs, and in training, one by one.
+// extremes holds a layer to its meaning with gates near their limits or NaN: in inference, where
+// they are computed in pairs, and in training, where they are computed singly.
 func extremes(t *testing.T, d device.Device) {
 	t.Helper()
 	values := []float32{0, -1, 1, -20, 20, -45, 45, -200, 200, -1e30, 1e30, float32(math.Inf(-1)), float32(math.Inf(1)), float32(math.NaN())}
@@ -653,8 +659,8 @@ func extremes(t *testing.T, d device.Device) {
 	}
 }
 
-// TestScanWalkers holds recurrences of few channels, through which one block or
-// several walk, to their meaning, in the second run.
+// TestScanWalkers holds recurrences of few channels, with one or several walker blocks, to their
+// meaning, in the second run.
 func TestScanWalkers(t *testing.T) {
 	compiler, driver := emulation(t, 29)
 	d := cuda.New(driver, compiler, "")
@@ -673,8 +679,8 @@ func TestScanWalkers(t *testing.T) {
 	}
 }
 
-// TestScanSteps: a thread has as many steps as a knob says, in tiles and in teams, also those that teams of few channels
-// do not have by themselves.
+// TestScanSteps: a thread has as many steps as a knob says, in tiles and in teams, also numbers
+// that teams of few channels do not choose themselves.
 func TestScanSteps(t *testing.T) {
 	compiler, driver := emulation(t, 29)
 	d := cuda.New(driver, compiler, "")
@@ -691,7 +697,8 @@ func TestScanSteps(t *testing.T) {
 	}
 }
 
-// holds compares what a linear scan leaves, and its gradient unless that is nil, with what they mean, in the second run.
+// holds compares the results of a linear scan, and of its gradient unless that is nil, with their
+// meaning, in the second run.
 func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan, back *schedule.ScanBackward, k knob.Params) {
 	t.Helper()
 	prog, err := d.Compile(s, k)
@@ -727,7 +734,7 @@ func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan
 		dout = fill(back.DOut, make([]float32, back.DOut.M.Elements()))
 	}
 	for range 2 {
-		if back != nil { // a run leaves the first state's gradient where it found the last one's
+		if back != nil { // a run overwrites the last state's gradient with the first one's
 			last = fill(back.Carry[0], make([]float32, wide))
 		}
 		if _, err := prog.Run(1); err != nil {
@@ -768,7 +775,8 @@ func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan
 	}
 }
 
-// TestScanWords: what blocks of a scan show each other stays in the L2, of which little else tells than the time that a look takes.
+// TestScanWords: words of a scan's blocks stay in the L2 cache. Little else shows this than the
+// time of a poll.
 func TestScanWords(t *testing.T) {
 	passing := regexp.MustCompile(`\b(get|put)_words?\(`)
 	for _, size := range [][3]int{{65536, 1, 256}, {1 << 20, 1, 32}, {1024, 64, 256}, {3000, 1, 30}} {

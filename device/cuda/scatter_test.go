@@ -14,8 +14,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// scatters is a schedule of sums into tables, of rows for less and more than a round of the kernel, and
-// of more columns than a block has threads.
+// scatters is a schedule of sums into tables, with fewer and more rows than a round of the kernel,
+// and with more columns than a block has threads.
 func scatters(t *testing.T) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -37,7 +37,7 @@ func scatters(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// spread is a column of so many integers below 343.
+// spread returns a column of so many integers below 343.
 func spread(b *schedule.Builder, rows int) schedule.View {
 	sum := b.Matrix("spread", rows, 1).All()
 	b.Do(0, schedule.Map{Op: cell.Zero, Out: sum})
@@ -52,8 +52,8 @@ func spread(b *schedule.Builder, rows int) schedule.View {
 	return sum
 }
 
-// TestTables: of a large table's gradient a run zeroes the rows alone that the run before has added to. What
-// the host has written elsewhere does not stay.
+// TestTables: a run zeroes only those rows of a large table's gradient to which the previous run
+// has added. What the host has written elsewhere does not stay.
 func TestTables(t *testing.T) {
 	d, _ := emulated(t)
 	defer func(was int64) { lower.LeastTable = was }(lower.LeastTable)
@@ -63,7 +63,7 @@ func TestTables(t *testing.T) {
 
 func TestGPUTables(t *testing.T) { holdTables(t, openGPU(t, time.Minute), 8300, 507, 520, 1030) }
 
-// holdTables is of tables of so many rows and columns.
+// holdTables is the test for tables of so many rows and columns.
 func holdTables(t *testing.T, d device.Device, rows int, columns ...int) {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -73,7 +73,7 @@ func holdTables(t *testing.T, d device.Device, rows int, columns ...int) {
 		b.Do(0, schedule.Map{Op: cell.Zero, Out: table})
 		b.Do(0, schedule.Scatter{Index: index.All(), Src: b.Matrix("from", 9, cols).All(), Table: table})
 	}
-	b.Do(0, schedule.Map{Op: cell.Copy, Out: index.All(), A: other}) // the next run has others
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: index.All(), A: other}) // the next run has other rows
 	s, err := b.Schedule()
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func holdTables(t *testing.T, d device.Device, rows int, columns ...int) {
 	holdWritten(t, d, s, nil, index, 0, 1)
 }
 
-// names are those of launches.
+// names returns the names of launches.
 func names(all []*driver.Launch) (list []string) {
 	for _, l := range all {
 		list = append(list, l.Name)

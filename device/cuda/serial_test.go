@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSerialScans holds the kernels that loop over time to what scans mean, over steps that no chunk
-// of loads divides.
+// TestSerialScans holds serial scans to their meaning, for numbers of steps that are no multiple of
+// a chunk of loads.
 func TestSerialScans(t *testing.T) {
 	d, _ := emulated(t)
 	devicetest.ScansWith(t, d, knob.Params{"scanserial": 1})
@@ -38,7 +38,8 @@ func TestSerialKernels(t *testing.T) {
 	}
 }
 
-// TestNewCellsCompile compiles scans of the cells whose functions are not all quick ones, where NVRTC is.
+// TestNewCellsCompile compiles scans of the cells that have functions without a quick form, if
+// NVRTC is here.
 func TestNewCellsCompile(t *testing.T) {
 	compiler := hopper(t)
 	for _, c := range []*cell.Cell{cell.MinGRU, cell.RGLRU.Scanned} {

@@ -11,12 +11,12 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// h200 has the room of an H200.
+// h200 returns the properties of an H200.
 func h200() driver.Properties {
 	return driver.Properties{Capability: 90, Hopper: true, SMs: 132, Shared: 227 << 10, L2: 60 << 20, Clusters: map[int]int{1: 132, 2: 66, 4: 31, 8: 15, 16: 7}}
 }
 
-// wave is a layer of c on each of so many streams.
+// wave returns a layer of c on each of so many streams.
 func wave(t *testing.T, c *cell.Cell, streams, hidden, batch int, p schedule.Precision) *schedule.Schedule {
 	b := schedule.NewBuilder(streams)
 	b.SetPrecision(p)
@@ -40,9 +40,9 @@ func wave(t *testing.T, c *cell.Cell, streams, hidden, batch int, p schedule.Pre
 	return s
 }
 
-// TestLayersShareTheGPU has the groups of layers on several streams fit the GPU together
-// where each may have a part of it, and go before what else waits for room; alone
-// a layer waits for none.
+// TestLayersShareTheGPU: the groups of layers on several streams fit the GPU together if each can
+// have a part of it. They are launched before other work that waits for room. A layer alone waits
+// for none.
 func TestLayersShareTheGPU(t *testing.T) {
 	for _, test := range []struct {
 		streams, hidden, batch, share int
@@ -76,9 +76,9 @@ func TestLayersShareTheGPU(t *testing.T) {
 	}
 }
 
-// TestGroupsStartTogether: where persistent layers are on several streams, the blocks of each kernel that wait for
-// each other start together: they are a cluster, if only of one, or the launch is cooperative. Else two kernels could each hold
-// part of the GPU and wait for the rest for ever.
+// TestGroupsStartTogether: with persistent layers on several streams, blocks that wait for each
+// other start together: they are a cluster, if only of one, or the launch is cooperative. Otherwise
+// two kernels could each hold part of the GPU and wait for the rest for ever.
 func TestGroupsStartTogether(t *testing.T) {
 	cases := []int{64, 128, 256, 512, 768, 1024, 1536, 2048}
 	for i, hidden := range sample(cases, 3) {
@@ -91,7 +91,7 @@ func TestGroupsStartTogether(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, l := range launches {
-					alone := l.Grid[0] == 1 || strings.HasPrefix(l.Name, "persistent_block_") // each block by itself
+					alone := l.Grid[0] == 1 || strings.HasPrefix(l.Name, "persistent_block_") // blocks wait for no other
 					if !l.Cooperative && l.Cluster == 0 && !alone {
 						t.Errorf("%v of %d units, batch %d, on %d streams: blocks of %s may start one by one: %+v", c, hidden, batch, streams, l.Name, l)
 					}

@@ -12,8 +12,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// skinnies runs steps of cells, of every every-th, as products of few rows, alone
-// and with their cells, and with split factors.
+// skinnies runs steps of every every-th cell as skinny products, alone, with their cells, and with
+// split factors.
 func skinnies(t *testing.T, d device.Device, hidden, every int) {
 	params := []knob.Params{
 		{"narrow": 1},
@@ -62,9 +62,8 @@ func TestGPUSkinny(t *testing.T) {
 	skinnies(t, openGPU(t, time.Minute), 133, every)
 }
 
-// TestSkinnyIsChosenWhereFastest takes the form that was measured to be faster on an H200:
-// products of few rows read weights at the rate of memory, the library's in single
-// precision at a third of it.
+// TestSkinnyIsChosenWhereFastest: the faster method on an H200 is chosen. The skinny kernel reads
+// weights at the rate of memory, and the library at a third of it in single precision.
 func TestSkinnyIsChosenWhereFastest(t *testing.T) {
 	for _, c := range []struct {
 		rows, columns, terms int

@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// losses is a schedule of losses over rows of all lengths that are treated apart.
+// losses is a schedule of losses over rows of all lengths that the kernel treats differently.
 func losses(t *testing.T) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -19,11 +19,11 @@ func losses(t *testing.T) *schedule.Schedule {
 		}
 		op := schedule.SoftmaxLoss{Logits: logits, Target: class, Loss: b.Matrix("loss", 3, 1).All(), Prob: prob, Grad: i%3 == 0, Scale: 0.5}
 		b.Do(0, op)
-		if cols%2 == 0 { // the same in groups, with weights of which some are 0
+		if cols%2 == 0 { // the same in groups, with weights, some of them 0
 			op.Logits, op.Loss = b.Matrix("logits", 3, cols).All(), b.Matrix("loss", 3, 1).All()
 			op.Prob = op.Logits
 			op.Groups, op.Weight = 2, b.Matrix("weight", 3, 1).All()
-			if cols == 256 { // so that classes are of both the first and the second
+			if cols == 256 { // so that classes are in both the first and the second group
 				op.Groups = cols / 4
 			}
 			b.Do(0, schedule.Map{Op: cell.ReLU, Out: op.Weight, A: op.Weight})

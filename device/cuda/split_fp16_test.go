@@ -15,20 +15,20 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A factoring is a product whose factors are parts of larger matrices, and added to what
-// is there.
+// A factoring is a product whose factors are parts of larger matrices. It is added to the old
+// value.
 type factoring struct {
 	m, n, k        int
 	transA, transB bool
-	packed         bool // the right factor is, ahead of all runs
-	left, right    int  // columns ahead of a factor, and more rows above it
-	odd            bool // rows of the left factor begin anywhere
-	out            int  // columns ahead of the product
+	packed         bool // the right factor is packed before all runs
+	left, right    int  // columns before a factor, and more rows above it
+	odd            bool // rows of the left factor are unaligned
+	out            int  // columns before the product
 	accumulate     bool
-	scale          float64 // of values of the left factor; of one in a hundred it is a thousandth
+	scale          float64 // of values of the left factor; one in a hundred is a thousandth as large
 }
 
-// factorings are at sizes of all kinds: 1, primes, one more and less than parts of blocks.
+// factorings have sizes of all kinds: 1, primes, one more and one less than parts of blocks.
 func factorings(large bool) []factoring {
 	all := []factoring{
 		{m: 1, n: 1, k: 4, scale: 1},
@@ -149,7 +149,7 @@ func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
 		check(f.m-1, f.n-1)
 	}
 	bound := 1e-6
-	if f.scale < 1e-18 { // which is scaled by 2⁶⁰, not as much as it should
+	if f.scale < 1e-18 { // the scale is capped at 2⁶⁰, so results lose bits
 		bound = 1e-5
 	}
 	if !(worst < bound) {
@@ -163,7 +163,7 @@ func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
 	}
 }
 
-// TestSplitFP16 holds products whose left factor is split on the way to double precision.
+// TestSplitFP16 holds products by the split-fp16 kernel to double precision.
 func TestSplitFP16(t *testing.T) {
 	d, _ := emulated(t)
 	for _, f := range sample(factorings(false), 5) {
@@ -171,7 +171,7 @@ func TestSplitFP16(t *testing.T) {
 	}
 }
 
-// TestSplitFP16InPortions does the same where pieces of the right factor have no room.
+// TestSplitFP16InPortions is the same if packed right factors do not fit.
 func TestSplitFP16InPortions(t *testing.T) {
 	d, _ := emulated(t)
 	defer cuda.LimitPacked(1 << 15)()
@@ -185,8 +185,8 @@ func TestSplitFP16InPortions(t *testing.T) {
 	}
 }
 
-// TestSplitFP16PortionsHaveRoom: a product whose right factor is split in portions has room for the parts of each,
-// of which the last, which is shorter, may have more than the first.
+// TestSplitFP16PortionsHaveRoom: a product in portions has room for the partial sums of each
+// portion. The last portion is shorter, but may have more parts than the first.
 func TestSplitFP16PortionsHaveRoom(t *testing.T) {
 	for _, size := range [][3]int{{1024, 1536, 142944}, {1536, 1536, 151392}, {256, 3072, 52832}, {2048, 8192, 49216}, {1024, 1536, 143360}} {
 		m, n, k := size[0], size[1], size[2]
@@ -203,7 +203,7 @@ func TestSplitFP16PortionsHaveRoom(t *testing.T) {
 	}
 }
 
-// TestGPUSplitFP16 does the same on a GPU, with larger ones.
+// TestGPUSplitFP16 is the same on a GPU, with larger products.
 func TestGPUSplitFP16(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for _, f := range factorings(true) {
@@ -211,8 +211,8 @@ func TestGPUSplitFP16(t *testing.T) {
 	}
 }
 
-// sharedFactors is a schedule of products whose left factors are the same, or are written to in
-// between, one with a row added to each of its rows.
+// sharedFactors is a schedule of products that share left factors. Some factors are written to in
+// between, and one product has a row added to each of its rows.
 func sharedFactors(t *testing.T) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -222,20 +222,20 @@ func sharedFactors(t *testing.T) *schedule.Schedule {
 	c, d, e, f := matrix("c", 40, 44), matrix("d", 40, 44), matrix("e", 36, 20), matrix("f", 36, 44)
 	b.Do(0, schedule.Gemm{A: a, B: right, C: c})
 	b.Do(0, schedule.Map{Op: cell.Add, Out: c, A: c, B: row})
-	b.Do(0, schedule.Gemm{A: a, TransA: true, B: deep, C: e}) // knows a
+	b.Do(0, schedule.Gemm{A: a, TransA: true, B: deep, C: e}) // a's largest value is known
 	b.Do(0, schedule.Map{Op: cell.Mul, Out: a.Band(7, 4), A: a.Band(7, 4), B: large})
-	b.Do(0, schedule.Gemm{A: a, B: right, C: d}) // knows right, not a
+	b.Do(0, schedule.Gemm{A: a, B: right, C: d}) // right's largest value is known, a's is not
 	b.Do(0, schedule.Gemm{A: a, TransA: true, B: c, C: f})
 	b.Do(0, schedule.Map{Op: cell.Mul, Out: d, A: d, B: row})
 	tall, sum, half := matrix("tall", 700, 36), matrix("sum", 1, 36), matrix("half", 1, 18)
 	b.Do(0, schedule.Gemm{A: tall, B: right, C: matrix("g", 700, 44)})
-	b.Do(0, schedule.SumRows{A: tall.Columns(18, 18), Out: half}) // not what the largest value is of
+	b.Do(0, schedule.SumRows{A: tall.Columns(18, 18), Out: half}) // not the view whose largest value is found
 	b.Do(0, schedule.Gemm{A: tall.Columns(0, 36), TransA: true, B: matrix("wide", 700, 20), C: matrix("h", 36, 20)})
 	b.Do(0, schedule.Map{Op: cell.Mul, Out: tall.Band(699, 1), A: tall.Band(699, 1), B: sum})
-	b.Do(0, schedule.Gemm{A: tall, B: right, C: matrix("i", 700, 44)}) // has its rows summed
+	b.Do(0, schedule.Gemm{A: tall, B: right, C: matrix("i", 700, 44)}) // its rows are summed
 	b.Do(0, schedule.Gemm{A: right, B: d, TransB: true, C: matrix("j", 36, 40)})
 	b.Do(0, schedule.SumRows{A: tall, Out: sum, Accumulate: true})
-	for i, apart := range []bool{true, false} { // sums of rows behind a product in parts
+	for i, apart := range []bool{true, false} { // sums of rows after a split-K product
 		from, to := matrix(fmt.Sprint("from", i), 700, 36), matrix(fmt.Sprint("to", i), 36, 36)
 		b.Do(0, schedule.Gemm{A: from, TransA: true, B: matrix(fmt.Sprint("by", i), 700, 36), C: to})
 		if apart {
@@ -250,8 +250,8 @@ func sharedFactors(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// TestAbsmaxIsFoundOnce: the largest value of a factor is looked for once, until it is written to,
-// and a row is added to a product by its kernel.
+// TestAbsmaxIsFoundOnce: the largest value of a factor is found once, until something writes to it.
+// A product's kernel adds a row to it.
 func TestAbsmaxIsFoundOnce(t *testing.T) {
 	launches, _, err := cuda.Sources(sharedFactors(t), knob.Params{"split": 3}, h200())
 	if err != nil {
@@ -279,7 +279,7 @@ func TestGPUAbsmaxIsFoundOnce(t *testing.T) { holdAbsmax(t, openGPU(t, time.Minu
 
 func holdAbsmax(t *testing.T, d device.Device) { holdAll(t, d, sharedFactors(t)) }
 
-// TestSplitFP16RowOfAnotherStream: a row that another stream is at work on is added behind the product.
+// TestSplitFP16RowOfAnotherStream: a row that another stream writes is added after the product.
 func TestSplitFP16RowOfAnotherStream(t *testing.T) {
 	b := schedule.NewBuilder(2)
 	matrix := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }
@@ -302,19 +302,19 @@ func TestSplitFP16RowOfAnotherStream(t *testing.T) {
 	holdAll(t, d, s)
 }
 
-// TestSplitFP16IsChosenWhereFastest takes the form that was measured to be the fastest on an H200.
+// TestSplitFP16IsChosenWhereFastest: the method measured to be the fastest on an H200 is chosen.
 func TestSplitFP16IsChosenWhereFastest(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k int
 		transA  bool
 		form    string
-		row     bool // one is added to each
+		row     bool // a row is added to each row
 	}{
-		{m: 16384, n: 1536, k: 41, form: "split_fp16"},                // 42 µs; pieces of both factors by the library 130
+		{m: 16384, n: 1536, k: 41, form: "split_fp16"},                // 42 µs; 130 by the library, both factors split
 		{m: 65536, n: 2312, k: 256, form: "split_fp16"},               // 432 µs for 472
 		{m: 16384, n: 2312, k: 256, form: "split_fp16", row: true},    // 133 for 121 and 78
 		{m: 65536, n: 256, k: 2312, form: "split_fp16"},               // 413 for 921
-		{m: 2312, n: 256, k: 65536, transA: true, form: "split_fp16"}, // 458; 1,608 by the library in single precision, 1,551 of pieces
+		{m: 2312, n: 256, k: 65536, transA: true, form: "split_fp16"}, // 458; 1,608 by the library in single precision, 1,551 with split factors
 		{m: 1024, n: 256, k: 16384, transA: true, form: "split_fp16"}, // 63; 173; 212
 		{m: 1536, n: 41, k: 16384, transA: true, form: "split_fp16"},  // 62; 121 in single precision
 		{m: 16384, n: 1024, k: 4096, form: "split_fp16"},              // 690 for 775

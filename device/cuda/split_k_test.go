@@ -12,14 +12,15 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A chained is a schedule of products in parts that follow each other, and the launches that it takes.
+// A chained is a schedule of consecutive split-K products, and the launches that it takes.
 type chained struct {
 	name     string
 	launches string
 	schedule *schedule.Schedule
 }
 
-// chains are such schedules: with what joins their products, and with what does not.
+// chains are such schedules: with operations that may stand between products of a chain, and with
+// others.
 func chains(t *testing.T) (all []chained) {
 	t.Helper()
 	const rows = 700
@@ -106,8 +107,9 @@ func chains(t *testing.T) (all []chained) {
 	return all
 }
 
-// TestChains: the right pieces of products in parts that follow each other are made in one launch, and their parts are
-// added up in one, unless one of them takes what another writes or another stream waits for.
+// TestChains: consecutive split-K products pack their right operands in one launch and add up their
+// parts in another. A product that reads what another writes, or that another stream waits for,
+// ends the chain.
 func TestChains(t *testing.T) {
 	d, _ := emulated(t)
 	for i, c := range chains(t) {

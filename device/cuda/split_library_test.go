@@ -7,8 +7,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestPortions checks that portions of a product are all of it, each of its terms
-// once.
+// TestPortions: the portions of a product have each of its terms exactly once.
 func TestPortions(t *testing.T) {
 	const m, n, k = 300, 130, 200
 	for _, c := range []struct {

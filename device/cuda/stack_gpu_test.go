@@ -12,13 +12,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestGPUStacks runs layers upon each other on a GPU.
+// TestGPUStacks runs stacked layers on a GPU.
 func TestGPUStacks(t *testing.T) {
 	devicetest.Layers(t, openGPU(t, 20*time.Second), devicetest.Stacks("stack"))
 }
 
-// BenchmarkGPUStacks times layers upon each other as one kernel, in both forms, and one
-// after the other, input products included but for the first layer's.
+// BenchmarkGPUStacks times stacked layers as one kernel, in both forms, and one after the other,
+// with their input products except the first layer's.
 func BenchmarkGPUStacks(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh} {
@@ -38,16 +38,16 @@ func BenchmarkGPUStacks(b *testing.B) {
 	}
 }
 
-// stackPhases are those of the warps that keep a clock, six of each, of both forms:
-// warps that multiply and that run cells; or that multiply the h beneath, that multiply
-// the layer's own and run cells, that copy either, and that count what was put.
+// stackPhases are the names of phases for each clock, six per clock, in both forms. Clocks are in
+// warps that multiply and warps that run cells; or in warps for the h beneath, for the layer's own
+// h and cells, for copies of either, and for counts of what was put.
 var stackPhases = map[int][]string{
 	1: {"wait", "product", "come", "again", "leave", "", "cell-wait", "", "cell-sum", "cell", "", "cell-rest"},
 	3: {"lower-wait", "lower-product", "", "", "lower-place", "leave", "wait", "product", "come", "cell", "", "rest",
 		"lower-free", "lower-come", "", "", "", "", "own-free", "own-come", "", "", "", "", "put", "", "", "", "count", ""},
 }
 
-// BenchmarkGPUStackPhases says of each layer where the cycles of a step go.
+// BenchmarkGPUStackPhases reports the phases of a step for each layer.
 func BenchmarkGPUStackPhases(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, batch := range []int{1, 16, 64} {

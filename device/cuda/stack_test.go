@@ -21,7 +21,7 @@ func TestStacks(t *testing.T) {
 	defer d.Close()
 	cases := devicetest.Stacks("stack")
 	if testing.Short() {
-		cases = cases[11:12] // the one that takes the least
+		cases = cases[11:12] // the fastest one
 	}
 	devicetest.Layers(t, d, cases)
 }
@@ -37,7 +37,7 @@ func TestStackChoice(t *testing.T) {
 	for _, test := range []struct {
 		layer devicetest.Layer
 		knobs knob.Params
-		want  []int // blocks of each
+		want  []int // blocks of each stack
 	}{
 		{wide, knob.Params{"stack": 1}, []int{128}},
 		{wide, knob.Params{"stack": 2}, nil},
@@ -109,8 +109,8 @@ func TestStackForms(t *testing.T) {
 	}
 }
 
-// TestStackDeclined: what is asked to run as one kernel and cannot is declined, not
-// run in another form.
+// TestStackDeclined: layers that a knob asks to run as one kernel and that cannot are declined, not
+// run otherwise.
 func TestStackDeclined(t *testing.T) {
 	for _, test := range []struct {
 		layer   devicetest.Layer
@@ -136,8 +136,7 @@ func TestStackDeclined(t *testing.T) {
 	}
 }
 
-// TestLargeStacks: the first states may be beyond ±1, whichever way states are
-// exchanged where they are not.
+// TestLargeStacks: the first states may exceed ±1, however states within ±1 are exchanged.
 func TestLargeStacks(t *testing.T) {
 	d, _ := emulated(t)
 	for _, c := range sample([]*cell.Cell{cell.LSTM, cell.GRU}, 2) {
@@ -165,7 +164,7 @@ func TestLargeStacks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, first := range []float32{0.5, 6, 0.5} { // a program is run with either, one after the other
+			for _, first := range []float32{0.5, 6, 0.5} { // the program runs with each of them in turn
 				for _, n := range s.Nodes {
 					if op, ok := n.Op.(schedule.Persistent); ok {
 						m := op.State[0].M

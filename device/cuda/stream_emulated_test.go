@@ -29,8 +29,8 @@ func (d tight) Properties() driver.Properties {
 	return p
 }
 
-// streams are layers whose weights pass through rings: of fewer copies than a step has,
-// and of more; with weights in all tiers, and without some.
+// streams are layers whose weights pass through rings, of fewer copies than a step has and of more,
+// with weights in all tiers and without some.
 func streams(hidden int) (cases []devicetest.Case) {
 	knobs := []knob.Params{
 		{"resident": 7, "lanes": 4, "near": 1, "far": 1, "ring": 2},
@@ -47,7 +47,7 @@ func streams(hidden int) (cases []devicetest.Case) {
 					continue
 				}
 				k := maps.Clone(knobs[(i+2*j+n)%len(knobs)])
-				if k["tensor"] = 1; batch <= 8 { // which has no parts
+				if k["tensor"] = 1; batch <= 8 { // few sequences have no parts
 					delete(k, "parts")
 				}
 				l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: batch, Steps: []int{5, 1, 2, 6}[(i+j)%4], Train: (i+j+n)%2 == 0, Precision: precision}
@@ -87,7 +87,7 @@ func TestStreams(t *testing.T) { emulateStreams(t, sample(streams(37), 45)) }
 
 func TestBackwardStreams(t *testing.T) { emulateStreams(t, sample(backwardStreams(70), 24)) }
 
-// emulateStreams runs cases in the least shared memory that holds them, or a little more.
+// emulateStreams runs cases with the least shared memory that suffices, or a little more.
 func emulateStreams(t *testing.T, cases []devicetest.Case) {
 	compiler, d := emulation(t, 8)
 	var gpus []device.Device
@@ -100,7 +100,7 @@ func emulateStreams(t *testing.T, cases []devicetest.Case) {
 			t.Errorf("%v %v: no weights are streamed", c.Layer, c.Knobs)
 			continue
 		}
-		// The least memory has no room for weights; with more, some are there.
+		// The least memory has no room for weights; with more, some fit.
 		devicetest.Layers(t, gpus[min(first+i%2, len(gpus)-1)], []devicetest.Case{c})
 	}
 }
@@ -116,7 +116,7 @@ func streamed(t *testing.T, d device.Device, c devicetest.Case) bool {
 	return err == nil && slices.ContainsFunc(e.Kernels, func(k device.Kernel) bool { return strings.HasSuffix(k.Variant, "-stream") })
 }
 
-// TestGPUStreams runs them on a GPU, and layers that exceed it.
+// TestGPUStreams runs them on a GPU, and layers that exceed its chip.
 func TestGPUStreams(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	devicetest.Layers(t, d, sample(slices.Concat(streams(131), backwardStreams(131)), 4))

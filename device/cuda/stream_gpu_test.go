@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// BenchmarkGPUStreams times layers whose weights exceed the chip, as they are chosen and in
-// other forms.
+// BenchmarkGPUStreams times layers whose weights exceed the chip, in the default form and in
+// others.
 func BenchmarkGPUStreams(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	layer := func(c *cell.Cell, hidden, batch int, p schedule.Precision) devicetest.Layer {

@@ -9,8 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSpillsStreams: no layer whose weights exceed the chip spills registers by default,
-// nor does its gradient.
+// TestSpillsStreams: layers whose weights exceed the chip, and their gradients, do not spill
+// registers by default.
 func TestSpillsStreams(t *testing.T) {
 	c := hopper(t)
 	for i, l := range []devicetest.Layer{

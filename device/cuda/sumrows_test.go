@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// sums is a schedule of sums of rows, in parts or not, of columns that are read four at a time
-// or one by one, one of them begun by who looks for a factor's largest value.
+// sums is a schedule of sums of rows, in parts or not, whose columns are read four at a time or
+// singly. The kernel that finds a factor's largest value begins one of them.
 func sums(t *testing.T) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -32,7 +32,7 @@ func sums(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// TestSums holds them to double precision, and to how they are read.
+// TestSums holds them to double precision, and checks how they are read.
 func TestSums(t *testing.T) {
 	s := sums(t)
 	launches, texts, err := cuda.Sources(s, knob.Params{"split": 3}, h200())

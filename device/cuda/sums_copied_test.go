@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestCopiedSums: sums of rows write what the next operation copies of them. A copy of a part
-// is a launch of its own, and so is one of sums that are added up along with a product's.
+// TestCopiedSums: sums of rows also write the copy that the next operation makes. A copy of a part
+// has a launch of its own, and so has one of sums that a product's launch adds up.
 func TestCopiedSums(t *testing.T) {
 	b := schedule.NewBuilder(1)
 	matrix := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }

@@ -17,7 +17,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// narrowSums runs steps of every every-th cell whose products are stored in 16 bits, by the library and
+// narrowSums runs steps of every every-th cell with products stored in 16 bits, by the library and
 // as skinny products, and whole passes.
 func narrowSums(t *testing.T, d device.Device, hidden, every int) {
 	var cases []devicetest.Case
@@ -68,7 +68,8 @@ func wholeByNarrowSums(t *testing.T, d device.Device, p rnn.Problem, k knob.Para
 	}
 }
 
-// TestSumsOfCells: only what products alone write and cells alone read is stored in 16 bits.
+// TestSumsOfCells: a matrix is stored in 16 bits only if only products write it and only cells read
+// it.
 func TestSumsOfCells(t *testing.T) {
 	for _, c := range []struct {
 		technique string
@@ -103,7 +104,7 @@ func TestSumsOfCells(t *testing.T) {
 	}
 }
 
-// TestManySums: products are stored in 16 bits by default where a cell reads 2¹⁹ values of one.
+// TestManySums: products are stored in 16 bits by default if a cell reads 2¹⁹ values of one.
 func TestManySums(t *testing.T) {
 	if gemm.Narrow(1<<19-1, 0) || !gemm.Narrow(1<<19, 0) || gemm.Narrow(1<<30, 2) || gemm.Narrow(0, 1) || gemm.Narrow(0, 0) {
 		t.Error("the rule is another one")

@@ -11,15 +11,15 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// The language models of Hwang & Sung: words, those that are told apart, and the words of two minibatches.
+// The language models of Hwang & Sung: words, distinct words, and words of two minibatches.
 const (
 	words   = 38000
 	classes = 20000
 	named   = 2048
 )
 
-// BenchmarkGPUUpdates times what an iteration of hwang-train has beside its products, operation by operation.
-// Rows are those of a table of words for one gate of 512 units and for four.
+// BenchmarkGPUUpdates times the operations of an iteration of hwang-train other than products, one
+// by one. Rows are those of a table of words, for one gate of 512 units and for four.
 func BenchmarkGPUUpdates(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func BenchmarkGPUUpdates(b *testing.B) {
 	}
 }
 
-// frequent are words of a text, of which those with low numbers are frequent.
+// frequent returns the words of a text, in which words with low numbers are frequent.
 func frequent() []float32 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	list := make([]float32, named)

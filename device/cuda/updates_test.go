@@ -22,7 +22,7 @@ type updating struct {
 	rates, squares schedule.View
 }
 
-// newUpdating is one whose rates lie between 0 and 1, with a norm of 150 gradients or none.
+// newUpdating has rates between 0 and 1, and the norm of 150 gradients or none.
 func newUpdating(norm bool) *updating {
 	u := &updating{Builder: schedule.NewBuilder(2)}
 	u.rates = u.Matrix("rates", 1, schedule.RateColumns).All()
@@ -34,7 +34,7 @@ func newUpdating(norm bool) *updating {
 	return u
 }
 
-// place is a matrix, or a part of one that has gaps or is not aligned.
+// place returns a matrix, or a part of one that has gaps or is not aligned.
 func (u *updating) place(name string, rows, cols int, gaps bool) schedule.View {
 	if gaps {
 		return u.Matrix(name, rows+1, cols+3).All().Band(1, rows).Columns(2, cols)
@@ -42,7 +42,7 @@ func (u *updating) place(name string, rows, cols int, gaps bool) schedule.View {
 	return u.Matrix(name, rows, cols).All()
 }
 
-// grow has parameter i change, whose gradient another stream forms.
+// grow adds an update of parameter i, whose gradient another stream forms.
 func (u *updating) grow(i, rows, cols, moments int, rule schedule.Rule, gaps, copied bool) {
 	name := func(what string) string { return fmt.Sprint(what, i) }
 	op := schedule.Update{
@@ -62,7 +62,7 @@ func (u *updating) grow(i, rows, cols, moments int, rule schedule.Rule, gaps, co
 	u.Do(0, op)
 }
 
-// many is a schedule of updates of 150 parameters of odd sizes, one of which takes several blocks.
+// many is a schedule of updates of 150 parameters of odd sizes. One of them needs several blocks.
 func many(t *testing.T, moments int, rule schedule.Rule, norm bool) *schedule.Schedule {
 	t.Helper()
 	u := newUpdating(norm)
@@ -82,7 +82,7 @@ func finished(t *testing.T, u *updating) *schedule.Schedule {
 	return s
 }
 
-// optimising are schedules of updates and of squares, by what is special about them.
+// optimising returns schedules of updates and of squares, by their special feature.
 func optimising(t *testing.T) map[string]*schedule.Schedule {
 	all := map[string]*schedule.Schedule{
 		"sgd": many(t, 0, schedule.SGD, true), "momentum": many(t, 1, schedule.SGD, false), "adam": many(t, 2, schedule.Adam, true),
@@ -106,8 +106,8 @@ func optimising(t *testing.T) map[string]*schedule.Schedule {
 	return all
 }
 
-// someRows is a schedule of tables of which some rows have a gradient: of few rows and of many, of rows
-// that are read four elements at a time or one, and of symbols that are far apart.
+// someRows is a schedule of tables of which some rows have a gradient: few rows and many, rows that
+// are read four elements at a time or singly, and symbols that are far apart.
 func someRows() *updating {
 	u := newUpdating(true)
 	near, far := u.Matrix("class", 9, 1).All(), u.Matrix("far", 9, 1).All()
@@ -153,9 +153,9 @@ func TestGPUUpdates(t *testing.T) {
 	}
 }
 
-// TestUpdateLaunches: parameters share launches, 64 of them each, also where their gradients are
-// formed on other streams and where some have copies in 16 bits. Of a table of symbols, rows that
-// occur change alone.
+// TestUpdateLaunches: parameters share launches, 64 each, also if their gradients are formed on
+// other streams or if some have copies in 16 bits. Of a table of symbols, only occurring rows
+// change.
 func TestUpdateLaunches(t *testing.T) {
 	adam := rnn.Optimizer{Rule: schedule.Adam, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 	norm := adam
@@ -195,7 +195,7 @@ func TestUpdateLaunches(t *testing.T) {
 	}
 }
 
-// twice is a schedule of products of weights that a run packs both ways, whose update follows.
+// twice is a schedule of products of weights that a run packs both ways before it updates them.
 func twice(t *testing.T, rule schedule.Rule, moments int) (s *schedule.Schedule, weights *schedule.Matrix) {
 	t.Helper()
 	u := newUpdating(true)
@@ -215,8 +215,9 @@ func twice(t *testing.T, rule schedule.Rule, moments int) (s *schedule.Schedule,
 	return finished(t, u), w.M
 }
 
-// TestLargestKept: an update keeps the largest value of weights that the next run splits into halves,
-// so that no launch looks for it. What the host writes between two runs counts as well.
+// TestLargestKept: an update keeps the largest value of weights that the next run splits into
+// halves, so that no launch has to find it. Values that the host writes between two runs count as
+// well.
 func TestLargestKept(t *testing.T) {
 	d, _ := emulated(t)
 	holdLargest(t, d)
@@ -250,8 +251,8 @@ func holdLargest(t *testing.T, d device.Device) {
 	}
 }
 
-// holdWritten holds runs to double precision, before each of which one matrix is written, scaled by the
-// next of some factors, and after each of which there is another run.
+// holdWritten holds runs to double precision. Before each run, one matrix is written, scaled by the
+// next of some factors. After each there is another run.
 func holdWritten(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params, m *schedule.Matrix, factors ...float32) {
 	t.Helper()
 	p, err := d.Compile(s, k)

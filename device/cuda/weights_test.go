@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestWeightLayouts has weights packed as the kernel takes them that reads them, and as
-// always where kernels differ.
+// TestWeightLayouts: weights are packed in the layout of the kernel that reads them, and by column
+// if kernels differ.
 func TestWeightLayouts(t *testing.T) {
 	for _, test := range []struct {
 		batches []int
@@ -21,7 +21,7 @@ func TestWeightLayouts(t *testing.T) {
 		{[]int{64}, "ORDERED = 1"},
 		{[]int{64, 64}, "ORDERED = 1"},
 		{[]int{1, 64}, "ORDERED = 0"},
-		{[]int{64, 0}, "ORDERED = 0"}, // which a product reads, too
+		{[]int{64, 0}, "ORDERED = 0"}, // a product reads these, too
 	} {
 		const hidden = 512
 		b := schedule.NewBuilder(1)
@@ -58,7 +58,7 @@ func TestWeightLayouts(t *testing.T) {
 	}
 }
 
-// TestCopies: packing that would copy what nothing writes takes no launch.
+// TestCopies: packing that would only copy what nothing writes takes no launch.
 func TestCopies(t *testing.T) {
 	const size = 64
 	for _, test := range []struct {

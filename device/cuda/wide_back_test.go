@@ -15,9 +15,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// wideBacks are gradients whose warpgroups multiply many sequences at once: in one turn and
-// in several, with places for sequences to spare, in clusters of several sizes, divided in
-// every way that is listed.
+// wideBacks are gradients whose warpgroups multiply many sequences at once: in one turn and in
+// several, with unused places for sequences, in clusters of several sizes, in every division that
+// is listed.
 func wideBacks(hidden int) (cases []devicetest.Case) {
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole} {
 		for j, batch := range []int{33, 63, 65, 200} {
@@ -62,8 +62,8 @@ func TestWideBacks(t *testing.T) {
 	}
 }
 
-// TestGPUWideBacks runs them on a GPU, at sizes that fill neither the last block nor the
-// last product.
+// TestGPUWideBacks runs them on a GPU, at sizes that fill neither the last block nor the last
+// product.
 func TestGPUWideBacks(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for i, hidden := range []int{72, 333, 640} {
@@ -71,8 +71,8 @@ func TestGPUWideBacks(t *testing.T) {
 	}
 }
 
-// TestGPUWideBackWeights runs layers whose weights come from memory in each turn, from the
-// first on. NVRTC left a division out where these two find their weights.
+// TestGPUWideBackWeights runs layers whose weights come from memory in each turn, all or some.
+// NVRTC dropped a division where these two find their weights.
 func TestGPUWideBackWeights(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	all := wideBacks(72)
@@ -81,8 +81,8 @@ func TestGPUWideBackWeights(t *testing.T) {
 	}
 }
 
-// TestSpillsWideBacks: none of the gradients that warpgroups multiply spills
-// registers, whether their weights fit the chip or exceed it.
+// TestSpillsWideBacks: gradients by warpgroups do not spill registers, whether their weights fit
+// the chip or exceed it.
 func TestSpillsWideBacks(t *testing.T) {
 	c := hopper(t)
 	for i, l := range []devicetest.Layer{
@@ -111,7 +111,7 @@ func TestSpillsWideBacks(t *testing.T) {
 			}
 			last := slices.IndexFunc(launches, func(l *driver.Launch) bool { return strings.Contains(l.Name, "_backward_wide_") })
 			if last < 0 {
-				t.Fatal("it runs otherwise")
+				t.Fatal("it runs by another kernel")
 			}
 			t.Logf("%d registers; %s", recorded(t, c, registerRecord, launches[last], texts[last]), strings.SplitN(texts[last][strings.Index(texts[last], "struct Config"):], "\n", 2)[0])
 			if n := recorded(t, c, stackRecord, launches[last], texts[last]); n > 0 {
@@ -121,8 +121,8 @@ func TestSpillsWideBacks(t *testing.T) {
 	}
 }
 
-// BenchmarkGPUWideBacks times gradients by the kernels that run them by default, and in the
-// first three divisions among warpgroups.
+// BenchmarkGPUWideBacks times gradients by the default kernels and in the first three divisions of
+// backward-wide.
 func BenchmarkGPUWideBacks(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, l := range []struct {

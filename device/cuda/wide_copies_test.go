@@ -12,9 +12,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestWideCopies: where warpgroups multiply, the sums of half of the sequences begin with the inputs before the first half of
-// the columns, and those of the others before the second half. So copies of a sequence are rounded differently, and are
-// on different sides of ReLU's kink. A check that takes them for equal finds gradients of weights wrong which are right.
+// TestWideCopies: the two warpgroups of mma-wide each have half of the columns. For half of the
+// sequences, sums begin with the inputs before the first half of the columns, and for the others
+// before the second half. So copies of a sequence are rounded differently, and lie on different
+// sides of ReLU's kink. A check that assumed them equal would find right gradients wrong.
 func TestWideCopies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it emulates forty steps of 64 sequences")

@@ -13,11 +13,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Data of a wide dynamic range. Halves keep 22 bits of a value, down to a floor: a
-// product splits each factor relative to its largest value, a persistent layer in absolute
-// terms. What is stated here holds for any finite data: an error is at most a share of the
-// terms' sizes, and the floor of each value times what it is multiplied by. A row whose values
-// are all far smaller than the largest of its matrix so has fewer bits than fp32 gives it.
+// Data of a wide dynamic range. Halves keep 22 bits of a value, down to a floor. A product splits
+// each factor relative to its largest value; a persistent layer splits in absolute terms. The
+// stated bounds hold for any finite data: an error is at most a share of the terms' sizes, plus the
+// floor of each value times its factor. So a row whose values are all far smaller than the largest
+// of its matrix has fewer bits than in fp32.
 
 // wideValue is between 1e-6 and 1e4, evenly over its logarithm, of either sign; one in fifty is
 // among the largest.
@@ -36,22 +36,23 @@ func wideValue(rng *rand.Rand) float64 {
 type wideProduct struct {
 	m, n, k        int
 	transA, transB bool
-	small          bool // the first row of the left factor has values below 1e-5 alone
+	small          bool // the first row of the left factor has only values below 1e-5
 }
 
-// termShare is the share of the terms' sizes that a product may be off by. Tensor cores cut off the sum behind each 16
-// terms, where the emulator rounds it: 2⁻²³ of it each time, which is more from 134 terms on.
+// termShare is the share of the terms' sizes that a product may be off by. After each 16 terms,
+// tensor cores truncate the sum and the emulator rounds it: 2⁻²³ of it each time, which dominates
+// from 134 terms on.
 const (
 	termShare = 1e-6
 	cutSums   = 0x1p-27
 )
 
-// productFloor is the part of a factor's largest value that a value may be off by: halves of a
-// factor whose largest value is 2¹⁴ at least end at 2⁻²⁵.
+// productFloor is the error of a value as a share of the factor's largest value: with a largest
+// value of at least 2¹⁴, halves end at 2⁻²⁵.
 const productFloor = 0x1p-39
 
-// hold compares the product with double precision, in parts of what is stated, with a floor
-// where the product is split. It returns the largest relative error of the first row.
+// hold compares the product with double precision, relative to the stated bound, with a floor if
+// the product is split. It returns the largest relative error of the first row.
 func (w wideProduct) hold(t *testing.T, d device.Device, k knob.Params, share, floor float64) (first float64) {
 	t.Helper()
 	build := schedule.NewBuilder(1)
@@ -142,8 +143,8 @@ func wideProducts() []wideProduct {
 	}
 }
 
-// TestWideProducts holds split products of such data to what is stated, and those of fp32 to what
-// no floor takes part in.
+// TestWideProducts holds split products of such data to the stated bound, and fp32 products to the
+// bound without a floor.
 func TestWideProducts(t *testing.T) {
 	d, _ := emulated(t)
 	for i, w := range wideProducts() {
@@ -168,8 +169,8 @@ func TestGPUWideProducts(t *testing.T) {
 	}
 }
 
-// TestSmallRowsLoseBits: that is no worst case of a bound alone. Beside values of 1e4 a row of values below 1e-5
-// is off by more than fp32 would be, as the statement has it.
+// TestSmallRowsLoseBits: the loss is real, not only a bound. Beside values of 1e4, a row of values
+// below 1e-5 is off by more than in fp32, as stated above.
 func TestSmallRowsLoseBits(t *testing.T) {
 	d, _ := emulated(t)
 	w := wideProduct{m: 19, n: 40, k: 64, small: true}
@@ -179,12 +180,12 @@ func TestSmallRowsLoseBits(t *testing.T) {
 	}
 }
 
-// layerFloor is what a weight or a state of a persistent layer may be off by: its low half is
-// scaled by 2¹¹ and ends at 2⁻²⁵ as well.
+// layerFloor is the error of a weight or a state of a persistent layer: its low half is scaled by
+// 2¹¹ and ends at 2⁻²⁵ as well.
 const layerFloor = 0x1p-36
 
-// holdWideLayer compares one step of a layer with double precision: states and weights are between 1e-6 and
-// 5e4, and each product of both is about as large as the others, so that no unit saturates.
+// holdWideLayer compares one step of a layer with double precision. States and weights are between
+// 1e-6 and 5e4, and all products are of similar size, so that no unit saturates.
 func holdWideLayer(t *testing.T, d device.Device, hidden, batch int, k knob.Params, floor float64) {
 	t.Helper()
 	b := schedule.NewBuilder(1)
@@ -238,7 +239,7 @@ func holdWideLayer(t *testing.T, d device.Device, hidden, batch int, k knob.Para
 				z, size, both = z+x*y, size+math.Abs(x*y), both+math.Abs(x)+math.Abs(y)
 			}
 			off := math.Abs(float64(got[(batch+i)*hidden+u]) - math.Tanh(z))
-			stated := 1e-6*(1+size) + floor*both // and what activations may be off by
+			stated := 1e-6*(1+size) + floor*both // and the error of activations
 			if worst = max(worst, off/stated); !(off <= stated) {
 				t.Fatalf("sequence %d, unit %d is off by %.3g, and %.3g is stated", i, u, off, stated)
 			}
@@ -247,7 +248,7 @@ func holdWideLayer(t *testing.T, d device.Device, hidden, batch int, k knob.Para
 	t.Logf("errors are %.2g of what is stated at most", worst)
 }
 
-// wideLayers are forms of a layer, in halves and by multiply-adds, with the floor of each.
+// wideLayers are forms of a layer, with halves and with multiply-adds, and the floor of each.
 var wideLayers = []struct {
 	name  string
 	knobs knob.Params
@@ -258,7 +259,7 @@ var wideLayers = []struct {
 	{"multiply-adds", knob.Params{"tensor": 2}, 0},
 }
 
-// TestWideLayers holds persistent layers of such data to what is stated.
+// TestWideLayers holds persistent layers of such data to the stated bound.
 func TestWideLayers(t *testing.T) {
 	d, _ := emulated(t)
 	for i, l := range wideLayers {

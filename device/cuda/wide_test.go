@@ -15,9 +15,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// wides are layers whose warpgroups multiply many sequences at once: in one turn and in
-// several, with places for sequences to spare, and of several groups where the GPU has
-// room for them.
+// wides are layers whose warpgroups multiply many sequences at once: in one turn and in several,
+// with unused places for sequences, and with several groups if the GPU has room for them.
 func wides(hidden int) (cases []devicetest.Case) {
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole} {
 		for j, batch := range []int{65, 96, 129, 200} {
@@ -56,8 +55,7 @@ func TestWides(t *testing.T) {
 	}
 }
 
-// TestGPUWides runs them on a GPU, at sizes that fill neither the last block nor the last
-// product.
+// TestGPUWides runs them on a GPU, at sizes that fill neither the last block nor the last product.
 func TestGPUWides(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for i, hidden := range []int{72, 333, 640} {
@@ -65,7 +63,7 @@ func TestGPUWides(t *testing.T) {
 	}
 }
 
-// TestSpillsWides: none of the layers that warpgroups multiply by default spills registers.
+// TestSpillsWides: layers that run by warpgroups by default do not spill registers.
 func TestSpillsWides(t *testing.T) {
 	c := hopper(t)
 	for i, l := range []devicetest.Layer{
@@ -91,7 +89,7 @@ func TestSpillsWides(t *testing.T) {
 			}
 			last := slices.IndexFunc(launches, func(l *driver.Launch) bool { return strings.Contains(l.Name, "_wide_") })
 			if last < 0 {
-				t.Fatal("it runs otherwise")
+				t.Fatal("it runs by another kernel")
 			}
 			t.Logf("%d registers; %s", recorded(t, c, registerRecord, launches[last], texts[last]), strings.SplitN(texts[last][strings.Index(texts[last], "struct Config"):], "\n", 2)[0])
 			if n := recorded(t, c, stackRecord, launches[last], texts[last]); n > 0 {
@@ -101,8 +99,8 @@ func TestSpillsWides(t *testing.T) {
 	}
 }
 
-// BenchmarkGPUWides times layers by the sequences of a turn, and says where the cycles of
-// a step go in both warpgroups. 0: as chosen.
+// BenchmarkGPUWides times layers by the sequences per turn, and reports the phases of a step in
+// both warpgroups. 0: the default.
 func BenchmarkGPUWides(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, l := range []struct {

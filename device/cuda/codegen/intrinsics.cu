@@ -332,7 +332,7 @@ __device__ __forceinline__ unsigned bits_of(bf16 v) { return v.bits; }
 __device__ __forceinline__ unsigned bits_of(fp16 v) { return v.bits; }
 
 // settle makes the compiler wait here for loads that are on the way to n registers. In a loop it
-// could not know that they have come, and would wait at each step for all else on the same
+// could not know that they have come. It would then wait at each step for all else on the same
 // scoreboard. (It sleeps a moment in the unlikely case that the values xor to one number.)
 template <class T> __device__ __forceinline__ void settle(const T* v, int n) {
   unsigned all = 0;

@@ -1,9 +1,9 @@
-// Enough of CUDA C++ on one thread of the host to run kernels as they are: the
-// threads of a block, or of a whole grid where all blocks run at the same time,
-// are fibers that take turns at barriers and exchanges.
+// Enough of CUDA C++ on one thread of the host to run kernels unchanged. The threads of a block, or
+// of a whole grid if all blocks run at the same time, are fibers that take turns at barriers and
+// exchanges.
 //
-// What it needs of the host's libraries it declares itself: their headers take
-// longer to compile than most kernels.
+// It declares what it needs of the host's libraries itself, since their headers take longer to
+// compile than most kernels.
 typedef decltype(sizeof(0)) size_t;
 extern "C" {
 float expf(float), expm1f(float), log1pf(float), sqrtf(float), exp2f(float), logf(float), tanhf(float), fmaxf(float, float), fmaf(float, float, float), fabsf(float), ldexpf(float, int);
@@ -25,7 +25,7 @@ struct Index { unsigned x, y, z; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 
 struct Geometry { unsigned grid[3], block[3]; unsigned long long shared; int cooperative, cluster; };
-enum { TOGETHER = 8 }; // blocks at the same time, where one waits for another
+enum { TOGETHER = 8 }; // blocks that run at the same time if one waits for another
 
 struct Meeting { unsigned come = 0, of = 0, turn = 0; };
 struct Cluster { Meeting all; unsigned char* shared; size_t stride; };
@@ -61,9 +61,10 @@ swap_fibers:
 
 static void yield() { swap_fibers(&current->sp, scheduler); }
 
-// A lane that has waited by itself is apart from its warp: on a GPU, the lanes of a warp leave such a wait one by one, and
-// go on apart until the warp or its block does something together. A named barrier at which they arrive apart counts the
-// warp once for each part, and its other threads hang or go on too early. A kernel that does so fails.
+// A lane that has waited by itself is parted from its warp. On a GPU, the lanes of a warp leave
+// such a wait one by one, and go on apart until the warp or its block does something together. If
+// they arrive at a named barrier apart, it counts the warp once for each part, and its other
+// threads hang or go on too early. A kernel that does so fails.
 static bool parted;
 static void pause() {
   current->apart = true;
@@ -189,7 +190,8 @@ template <int N> static void push(shared_t to, const float* v, shared_t bar) {
 template <int N> static void push(bool may, shared_t to, const float* v, shared_t bar) {
   if (may) push<N>(to, v, bar);
 }
-// in_sixteens stops where the copy engine would: it copies whole 16 bytes, from and to where such begin.
+// in_sixteens fails where the copy engine would: it copies whole 16 bytes, from and to multiples of
+// 16.
 static void in_sixteens(const void* to, const void* from, int bytes) {
   if (((size_t)to | (size_t)from | bytes) % 16 != 0 || bytes <= 0) __builtin_trap();
 }
@@ -202,7 +204,7 @@ static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
 static void read_bulk(shared_t to, const void* from, int bytes, shared_t bar) { copy_bulk(to, from, bytes, bar); }
 static void read_bulk(shared_t to, const void* from, int bytes, shared_t bar, bool) { copy_bulk(to, from, bytes, bar); }
 static void show_engine() {}
-// The engine reads what it is to write as late as it may.
+// The engine reads what it writes as late as it may.
 static void write_bulk(void* to, shared_t from, int bytes) {
   in_sixteens(to, (const void*)from, bytes);
   if (current->writes == 8) __builtin_trap();
@@ -216,7 +218,8 @@ static void engine_read() {
 }
 #define __grid_constant__
 struct tensor_map { const char* at; long long size, sizes[3], strides[2], box[3], turned; };
-// turned is where the engine puts what is at p of rows of 128 bytes, eight of which it turns by 16 bytes each.
+// turned returns where the engine puts byte p of rows of 128 bytes, swizzled in eights of rows by
+// pieces of 16 bytes.
 static char* turned(char* p, bool turned) { return turned ? (char*)((size_t)p ^ (size_t)p >> 3 & 0x70) : p; }
 static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int time, shared_t bar) {
   // These are illegal instructions on an H200.
@@ -238,7 +241,7 @@ static void bar_arrive_at(shared_t bar) { bar_arrive(bar, 0); }
 template <int BLOCKS> static void copy_all(shared_t to, const void* from, int bytes, shared_t bar) {
   for (int rank = 0; rank < BLOCKS; rank++) copy_bulk(remote(to, rank), from, bytes, remote(bar, rank));
 }
-// Copies come as late as they may, the latest first: those of one thread have no order.
+// Copies arrive as late as they may, the latest first: copies of one thread have no order.
 template <int BYTES> static void copy_async(void* to, const void* from) {
   if (BYTES == 2) {
     memcpy(to, from, 2);
@@ -283,7 +286,7 @@ static float widen(bf16 v) { return __uint_as_float((unsigned)v.bits << 16); }
 static float widen(fp16 v) {
   // The exponent's bias is 15 and not 127: a product by 2^112 is exact, and right for subnormal numbers as well.
   unsigned u = __float_as_uint(__uint_as_float((unsigned)(v.bits & 0x7fff) << 13) * __uint_as_float((127 + 112) << 23));
-  if ((v.bits & 0x7c00) == 0x7c00) u |= 0x7f800000; // no number, or infinity
+  if ((v.bits & 0x7c00) == 0x7c00) u |= 0x7f800000; // NaN or infinity
   return __uint_as_float(u | (unsigned)(v.bits >> 15) << 31);
 }
 static void narrow(float& to, float v) { to = v; }
@@ -358,7 +361,7 @@ template <int N, class W> static void mma_wide(W w, float* c, const unsigned* a,
   }
 }
 template <int N, class W> static void mma_wide(W w, float* c, matrix a, int before, matrix m, int bytes) {
-  unsigned left[4]; // the fragments that registers would have
+  unsigned left[4]; // the fragments that would be in registers
   const shared_t row = a.at + before + (threadIdx.x / 32 % 4) * 256 + current->lane / 4 * 16 + current->lane % 4 * 4;
   for (int i = 0; i < 4; i++) left[i] = *(const unsigned*)(row + i / 2 * a.apart + i % 2 * 128);
   mma_wide<N>(w, c, left, m, bytes, true);
@@ -376,8 +379,7 @@ static void fiber_main() {
   for (;;) pause();
 }
 
-// launch_alone runs the threads one after the other, where none waits for
-// another.
+// launch_alone runs the threads one after the other, if none waits for another.
 static void launch_alone(const Geometry& g, void** args, void (*kernel)(void**)) {
   blockDim = {g.block[0], g.block[1], g.block[2]}, gridDim = {g.grid[0], g.grid[1], g.grid[2]};
   for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)
@@ -388,7 +390,7 @@ static void launch_alone(const Geometry& g, void** args, void (*kernel)(void**))
             for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++) kernel(args);
 }
 
-// launch runs the grid with fibers: so many blocks after so many, or all at once.
+// launch runs the grid with fibers: some blocks at a time, or all at once.
 static void launch_some(const Geometry& g, void** args, void (*kernel)(void**), unsigned most) {
   const unsigned threads = g.block[0] * g.block[1] * g.block[2], blocks = g.grid[0] * g.grid[1] * g.grid[2];
   const unsigned warps = (threads + 31) / 32;

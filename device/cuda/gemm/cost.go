@@ -134,8 +134,8 @@ func LibrarySeconds(p *driver.Product, sms int) (seconds, work float64) {
 // splitStart is the seconds of a launch of the split-fp16 kernel.
 const splitStart = 3e-6
 
-// splitStages are the seconds of a stage of 32 terms and of an item, which is one part of a tile's
-// sum, for blocks of so many groups of 64 rows.
+// splitStages are the seconds of a stage of 32 terms and of an item, for blocks of so many groups
+// of 64 rows. An item is one part of a tile's sum.
 var splitStages = []struct {
 	groups      int
 	stage, item float64

@@ -26,8 +26,8 @@ __device__ __forceinline__ float largest_of(float m) {
   return m;
 }
 
-// tell_largest writes the largest value of 256 threads as that of part number part, of parts parts
-// (PARTS at most), and copies it to fill PARTS entries.
+// tell_largest finds the largest value of 256 threads and writes it as that of part part of parts,
+// PARTS at most. It copies it to every parts-th of PARTS entries.
 __device__ __forceinline__ void tell_largest(float* tail, int part, int parts, float m) {
   m = largest_of(m);
   for (int i = part + (threadIdx.y * blockDim.x + threadIdx.x) * parts; i < PARTS; i += 256 * parts) tail[HEAD + i] = m;

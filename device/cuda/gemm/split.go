@@ -262,9 +262,8 @@ func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.
 	return out
 }
 
-// SplitFactor packs a factor, or its transpose with trans. If right is not 0, it is the absmax
-// cache of a right factor, and the packed factor is the left one of a product with it. If right is
-// 0, the packed factor is a right one.
+// SplitFactor packs a factor, or its transpose with trans. If right is 0, it packs a right factor.
+// Otherwise it packs the left factor of a product with a right factor whose absmax cache is right.
 func SplitFactor(t *launch.Target, from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []launch.Command {
 	if right == 0 {
 		return SplitWeights(t, from, trans, to, 0)
@@ -285,8 +284,8 @@ func SplitWeights(t *launch.Target, from schedule.View, trans bool, to, largest 
 	return append(list, split(t, from, trans, to, largest, true, false))
 }
 
-// splitSize returns the length of one half of a packed row of from, or of its transpose, and the
-// offset of the absmax cache after all rows.
+// splitSize returns the length of one half of a packed row of from, or of its transpose. absmax is
+// the offset of the absmax cache after all rows.
 func splitSize(from schedule.View, trans bool) (all int, absmax int64) {
 	rows, cols := from.Rows, from.Cols
 	if trans {

@@ -4,7 +4,7 @@
 // A single-precision product on tensor cores that splits its left factor into halves as it
 // multiplies (scales.cu, split.go). A block forms ROWS × COLUMNS values at a time, in stages of
 // DEEP terms. One thread makes the copy engine load them, STAGES ahead. Each of the other
-// warpgroups reads 64 rows of the left factor from shared memory into registers, splits them, and
+// warpgroups reads 64 rows of the left factor from shared memory into registers and splits them. It
 // multiplies them by the right factor's pieces (pack_operand.cu). Tensor cores truncate their sums,
 // so after every FOLD stages the sums are added to the total in single precision. If a product has
 // few tiles, its sums are in parts as well, which split_k.cu adds up. copyrows.cu makes copies that

@@ -12,8 +12,9 @@ import (
 )
 
 // Split-K products, gradients of weights above all, often follow each other. Such a chain packs all
-// of its right operands in one launch. After the last product, another launch adds up all of its
-// partial sums, sums of rows in the chain, and a small addition just before it.
+// of its right operands in one launch. After the last product, another launch adds up all partial
+// sums. It also adds up sums of rows in the chain, and does a small addition that precedes the
+// chain.
 
 // longestChain is how many products a chain has at most.
 const longestChain = 8
@@ -126,8 +127,8 @@ func (e *emitter) right(op schedule.Gemm, absmax, free driver.Pointer, stream in
 	return first, append(commands, gemm.PackOperands(e.Target, calls, !op.TransA))
 }
 
-// joinsSums reports whether node i adds a small matrix to another one, and the chain that begins at
-// the next node can do so along with its partial sums.
+// joinsSums reports whether node i is a small addition of two matrices that the chain from the next
+// node on can do along with its partial sums.
 func (e *emitter) joinsSums(i int) bool {
 	n := e.plan.schedule.Nodes[i]
 	op, ok := n.Op.(schedule.Map)

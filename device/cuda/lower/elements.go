@@ -7,9 +7,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// elementsOf returns how each matrix is stored. In bf16 and fp16, a matrix has 16 bits if a product
-// multiplies it or, by the knob sums, if only cells read the products that it holds. All else is in
-// single precision.
+// elementsOf returns how each matrix is stored. In bf16 and fp16, a matrix that a product
+// multiplies has 16 bits. By the knob sums, so has one that holds products which only cells read.
+// All else is in single precision.
 func elementsOf(s *schedule.Schedule, sums int) []driver.Element {
 	out := make([]driver.Element, len(s.Matrices))
 	var narrow driver.Element

@@ -8,9 +8,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// No kernel has all knobs. If no kernel of the schedule has a knob that is set, the run would not
-// measure what the setting says, so the setting is declined. In training it is enough that either a
-// layer or its gradient has the knob.
+// No kernel has all knobs. A setting is declined if no kernel of the schedule has the knob: the run
+// would not measure what the setting says. In training it is enough that either a layer or its
+// gradient has the knob.
 
 // taken are the knobs that are set and that some kernel uses.
 type taken struct {

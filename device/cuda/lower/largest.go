@@ -14,8 +14,8 @@ import (
 // cache that outlasts the run. If the host writes such weights, their largest value is found before
 // the next run.
 
-// placeLargest places an absmax cache for each matrix of weights that one update alone writes, as a
-// whole, and that a run packs as a split factor.
+// placeLargest places an absmax cache for some matrices of weights: one update alone writes them,
+// as a whole, and a run packs them as split factors.
 func (l *layout) placeLargest(s *schedule.Schedule, kept map[int]gemm.Method) {
 	writes, packed := map[int]int{}, map[int]bool{}
 	for op := range s.Operations() {
@@ -68,7 +68,7 @@ func Refresh(p *Plan, base driver.Pointer) (list []launch.Command) {
 	return list
 }
 
-// CountsOn reports whether a run relies on what the previous run left of m, so that Refresh is due
+// CountsOn reports whether a run relies on what the previous run left of m. Then Refresh is due
 // after the host has written to m.
 func CountsOn(p *Plan, m *schedule.Matrix) bool {
 	_, kept := p.largest[m.ID]

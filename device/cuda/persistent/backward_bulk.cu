@@ -2,14 +2,14 @@
 #define SAMPLE_BACKWARD_BULK
 #include "sample/backward_bulk.cuh"
 #endif
-// The gradient of a layer over all steps, from the last to the first, in a group of CLUSTERS
-// clusters of CLUSTER blocks each, with products on tensor cores; for many sequences. A cluster has
-// UNITS · CLUSTER units of the layer, and a block UNITS of them. Blocks of the same rank in their
-// clusters gather each other's gradients, those of their units' gates. They multiply them by the
-// weights from there to all units of their own cluster. The blocks of a cluster then have parts of
-// the gradient of a unit's h, which are summed where the unit is. So each gradient travels once to
-// each cluster, through memory as h does in mma_bulk.cu, where it lies as it will lie in shared
-// memory. Each sum travels to one block.
+// The gradient of a layer over all steps, from the last to the first, for many sequences. A group
+// has CLUSTERS clusters of CLUSTER blocks each. Products are on tensor cores. A cluster has UNITS ·
+// CLUSTER units of the layer, and a block UNITS of them. Blocks of the same rank in their clusters
+// gather each other's gradients, those of their units' gates. They multiply them by the weights
+// from there to all units of their own cluster. The blocks of a cluster then have parts of the
+// gradient of a unit's h, which are summed where the unit is. So each gradient travels once to each
+// cluster, through memory as h does in mma_bulk.cu, where it lies as it will lie in shared memory.
+// Each sum travels to one block.
 //
 // A group with more than SAMPLES sequences takes turns with them. A turn:
 //

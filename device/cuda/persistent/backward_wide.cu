@@ -2,12 +2,12 @@
 #define SAMPLE_BACKWARD_WIDE
 #include "sample/backward_wide.cuh"
 #endif
-// The gradient of a layer over all steps, from the last to the first, for many sequences, in a
-// group of CLUSTERS clusters of CLUSTER blocks each. A cluster has UNITS · CLUSTER units of the
-// layer, and a block UNITS of them. As in backward_bulk.cu, blocks of the same rank gather each
-// other's gradients, those of their units' gates, and multiply them by the weights from there to
-// all units of their own cluster. The parts of a unit's gradient in the blocks of a cluster are
-// summed where the unit is.
+// The gradient of a layer over all steps, from the last to the first, for many sequences. A group
+// has CLUSTERS clusters of CLUSTER blocks each. A cluster has UNITS · CLUSTER units of the layer,
+// and a block UNITS of them. As in backward_bulk.cu, blocks of the same rank gather each other's
+// gradients, those of their units' gates. They multiply them by the weights from there to all units
+// of their own cluster. The parts of a unit's gradient in the blocks of a cluster are summed where
+// the unit is.
 //
 // Products are Hopper's fastest, as in mma_wide.cu: a warpgroup has HEIGHT tiles of 64 units and
 // multiplies them by the gradients of SAMPLES sequences at once. All warpgroups of a block read the

@@ -158,8 +158,8 @@ func (c *Chooser) samples(batch int, values ...int) []int {
 // maxGroups is the most groups spread over the GPU.
 const maxGroups = 16
 
-// Forward chooses the configuration of op. If no groups of blocks fit, and no knob asks for them,
-// the layer runs in one group with a barrier, and no is the reason.
+// Forward chooses the configuration of op. The layer runs in one group with a barrier if no groups
+// of blocks fit and no knob asks for them. no is the reason.
 func (c *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
 	if c.Knobs["resident"] == WithBarrier {
 		return barrierConfig(), nil, nil

@@ -15,8 +15,8 @@ var (
 	headerField  = regexp.MustCompile(`(?m)^constexpr int (\w+) += Config::(\w+); +// \S`)
 )
 
-// TestConfigFields: the headers of a kernel document each field of the configuration
-// that Go prints, and no other.
+// TestConfigFields: the headers of a kernel document exactly the fields of the configuration that
+// Go prints.
 func TestConfigFields(t *testing.T) {
 	samples, err := filepath.Glob("sample/*.cuh")
 	if err != nil {

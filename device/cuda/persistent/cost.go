@@ -270,8 +270,8 @@ func (f mma) polled(products, bytes float64) float64 {
 	return pollStep + float64(f.parts)*(pollPart+pollProduct*products+pollFar*far+pollSum*sums) + pollByte*bytes
 }
 
-// cycles predicts a step of all sequences. The limits are the rate of tensor cores or of shared
-// memory for products, the block's sends at 32 bytes per cycle, and the chain of the rest.
+// cycles predicts a step of all sequences. Limits of products are the rates of tensor cores and of
+// shared memory. A block sends 32 bytes per cycle. The chain of the rest is added.
 func (r wholeRow) cycles(p driver.Properties) float64 {
 	clusters, together := ints.CeilDiv(r.batch, r.samples), r.together(p)
 	blocks := min(r.perSM(p), ints.CeilDiv(clusters, together))

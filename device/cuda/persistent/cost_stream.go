@@ -5,8 +5,8 @@ import (
 	"rnnbench/device/cuda/ints"
 )
 
-// mma-stream: exchange and products as fitted for mma-poll, rates of the L2 cache from trials of
-// streams, and the rest from a few measurements of this kernel.
+// mma-stream: exchange and products as fitted for mma-poll. Rates of the L2 cache come from trials
+// of streams, and the rest from a few measurements of this kernel.
 const (
 	streamRate    = 39.7 // bytes per cycle and multiprocessor from the L2 cache: 8.9 TB/s for 132 of them
 	streamFits    = 50e6 // most bytes that an H200's L2 cache keeps from step to step

@@ -12,10 +12,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// TestEven: whatever is chosen or asked for, kernels divide a layer so that nothing is
-// left out: warps, lanes and pieces are as many as there are units, sequences and
-// columns, and memory has room for all of them. What kernels make of their constants is
-// worked out here as they do it.
+// TestEven: kernels divide a layer completely, by default and with any setting. There are enough
+// warps, lanes and pieces for all units, sequences and columns, and enough memory for all of them.
+// The test derives the kernels' numbers from their constants as they do.
 func TestEven(t *testing.T) {
 	hiddens, batches := []int{1, 37, 256, 520, 1536}, []int{1, 17, 121, 260}
 	if testing.Short() {
@@ -64,7 +63,7 @@ func even(t *testing.T, c *cell.Cell, hidden, batch int, k knob.Params, seen map
 	}
 }
 
-// constants are those of a kernel's text.
+// constants returns the constants in a kernel's text.
 func constants(sizes string) map[string]int {
 	of := map[string]int{}
 	for _, s := range strings.Split(sizes, ", ") {
@@ -74,7 +73,7 @@ func constants(sizes string) map[string]int {
 	return of
 }
 
-// A divided is a division with what it divides.
+// A divided is a division and what it divides.
 type divided struct {
 	persistent.Division
 	hidden, batch, gates, size int
@@ -89,14 +88,14 @@ func (d *divided) whole(what string, n, of int) {
 	}
 }
 
-// least demands that there are as many as needed.
+// least demands at least as many as needed.
 func (d *divided) least(what string, n, need int) {
 	if n < need {
 		d.wrong = append(d.wrong, fmt.Sprintf("%s: %d of %d", what, n, need))
 	}
 }
 
-// same demands that a number is what it has to be.
+// same demands an exact number.
 func (d *divided) same(what string, n, want int) {
 	if n != want {
 		d.wrong = append(d.wrong, fmt.Sprintf("%s: %d, not %d", what, n, want))
@@ -158,7 +157,7 @@ func (d *divided) check() {
 	}
 }
 
-// groups are how many runs of so many sequences there are, and groups for them.
+// groups returns how many units of so many sequences there are, and how many groups run them.
 func (d *divided) groups(samples int) (all, groups int) {
 	all = (d.batch + samples - 1) / samples
 	return all, min(all, d.Together)
@@ -320,7 +319,7 @@ func (d *divided) wide() {
 	d.least("lanes that look at counters", 32, portions)
 	d.least("copies", depth, 2)
 	d.least("bytes that a barrier counts", 1<<20-1, portion*samples*32)
-	d.least("registers that a launch of 384 threads gives to share", 3*(65536/384/8*8), 2*c["MORE"]+c["FEWER"]) // warps wait for more for ever
+	d.least("registers that a launch of 384 threads gives to share", 3*(65536/384/8*8), 2*c["MORE"]+c["FEWER"]) // otherwise warps would wait for ever
 	shared := up(32*depth, 128) + 2*depth*portion*samples*32 + 2*(products-held)*2048 + 2*samples/16*2048 + passes*samples/4/rows*d.States*1024
 	d.least("shared memory", d.Shared, shared)
 	d.least("memory", int(d.Room), 256+all*(2*portions*128+2*2*products*samples*32))
@@ -339,7 +338,7 @@ func (d *divided) rows() {
 	four := 16 * two((sequences*parts+1)/2)
 	d.least("bytes of four units", four, sequences*8*parts)
 	d.same("single precision in halves", bit(d.size == 4), c["EXACT"])
-	mine := d.gates // inputs of a lane, without those that the rest of the cell reads
+	mine := d.gates // inputs of a lane, without those that only the rest of the cell reads
 	if parts > 1 {
 		mine = 2
 	}

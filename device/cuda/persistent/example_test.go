@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Which kernel runs for an LSTM of 512 units, in bf16, with 16 sequences, on an H200,
-// and what is the best configuration of each other variant?
+// Which kernel runs for an LSTM of 512 units, in bf16, with 16 sequences, on an H200? What is the
+// best configuration of each other variant?
 func ExampleCandidates() {
 	seen := map[string]bool{}
 	for _, c := range persistent.Candidates(cell.LSTM, 512, 16, driver.Brain, nil, h200()) {
@@ -25,7 +25,7 @@ func ExampleCandidates() {
 	// mma-bulk  4117 cycles: the copy engine copies all states of a turn
 }
 
-// The weights of 3,072 units in bf16 are 75 MB, more than the chip has room for.
+// The weights of 3,072 units in bf16 are 75 MB, more than fit on the chip.
 func ExampleCandidates_beyondTheChip() {
 	seen := map[string]bool{}
 	for _, c := range persistent.Candidates(cell.LSTM, 3072, 8, driver.Brain, nil, h200()) {
@@ -38,7 +38,7 @@ func ExampleCandidates_beyondTheChip() {
 	// mma-stream 13701 cycles: each warp polls the words that it needs in the L2 cache
 }
 
-// Of 96 sequences two warpgroups multiply all at once.
+// Two warpgroups multiply all of 96 sequences at once.
 func ExampleCandidates_manySequences() {
 	seen := map[string]bool{}
 	for _, c := range persistent.Candidates(cell.LSTM, 1696, 96, driver.Brain, nil, h200()) {

@@ -15,11 +15,11 @@ import (
 type Division struct {
 	Kernel, Sizes                     string
 	Blocks, Threads, Shared, Together int
-	Room                              int64 // bytes that groups have for what they leave each other
-	States                            int   // that a thread carries from step to step
+	Room                              int64 // bytes of memory for a group's exchanges
+	States                            int   // values that a thread carries from step to step
 }
 
-// Divisions are those of a layer of c, or of its gradient.
+// Divisions lists the divisions of a layer of c, or of its gradient.
 func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, gradient bool, k knob.Params, p driver.Properties) (out []Division) {
 	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
 	l := Layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: exact, within: 0, inputs: 0}
@@ -38,10 +38,10 @@ func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, g
 	return out
 }
 
-// Within is how the state of c that goes through weights is bounded.
+// Within says how the state of c that is multiplied by weights is bounded.
 func Within(c *cell.Cell) int { return within(c) }
 
-// Unsaid lists the constants of v's kernel that Words says nothing of.
+// Unsaid lists the constants of v's kernel that Words does not describe.
 func Unsaid(v *Variant) (all []string) {
 	for _, header := range v.config {
 		for _, found := range configured.FindAllStringSubmatch(codegen.Text(kernels, header+".cuh"), -1) {

@@ -20,8 +20,8 @@ __device__ constexpr int tiles_of(int gates) { return (gates * BAND + 15) / 16; 
 // chains returns the number of independent sums per value, which hide the latency of products.
 __device__ constexpr int chains(int values) { return EXACT ? values == 1 ? 3 : 2 : values >= 3 ? 1 : 4 / values; }
 
-// fragment returns a lane's part of a 64-byte piece of the columns, whose first column for the lane
-// is column, in one of two halves, of two units.
+// fragment returns a lane's part of a 64-byte piece of the columns, in one of two halves, of two
+// units. column is the lane's first column.
 template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, int unit, int column, int half, unsigned* status) {
   float v[4][SIDE];  // reads after a write to status would wait for it
 #pragma unroll

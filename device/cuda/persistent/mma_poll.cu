@@ -2,9 +2,9 @@
 #define SAMPLE_MMA_POLL
 #include "sample/mma_poll.cuh"
 #endif
-// A layer over all steps in a group of blocks from all over the GPU, its weights in registers and
-// shared memory and its products on tensor cores as in mma.cu. The blocks leave h in memory. Each
-// warp reads the part that it multiplies from there straight into registers, where every lane finds
+// A layer over all steps in a group of blocks from all over the GPU. Its weights are in registers
+// and shared memory, and its products on tensor cores as in mma.cu. The blocks leave h in memory.
+// Each warp reads the part that it multiplies from there straight into registers. Every lane finds
 // the 16 bytes of a fragment side by side. A step:
 //
 //   wait      until the warp's slice of h has come, looking at all of it again and

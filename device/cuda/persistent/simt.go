@@ -59,8 +59,8 @@ func (t simt) limit() int {
 	return min(maxRegisters, registersOfSM/ints.RoundUp(t.threads(), 128)/8*8)
 }
 
-// settled reports whether the kernel waits for all weights before the steps. It does if enough
-// registers are free that none spill, if it was not measured to be slower, and if as many of the
+// settled reports whether the kernel waits for all weights before the steps. Three conditions:
+// enough registers are free that none spill; it was not measured to be slower; and as many of the
 // batch's clusters still run side by side.
 func (t simt) settled(batch int, p driver.Properties) bool {
 	if t.spread && t.gates > 1 || t.limit()-t.registers() <= 5 {

@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// TestVariantsFeasible: a GPU without clusters of blocks has none of the variants that
-// take them, and each variant has the strategies that the table says.
+// TestVariantsFeasible: a GPU without clusters of blocks runs none of the variants that need them.
+// Each variant has exactly the strategies in the table.
 func TestVariantsFeasible(t *testing.T) {
 	old := driver.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
 	seen := map[string]bool{}

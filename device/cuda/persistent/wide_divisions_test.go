@@ -9,9 +9,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// TestWideBackChosen: of gradients whose weights exceed the chip those of many sequences in
-// 16 bits are by backward-wide, in the order that an H100 measured. Nobody timed fp32 or
-// fewer than 16 sequences. Weights that fit have it where an H100 found it faster, too.
+// TestWideBackChosen: backward-wide runs 16-bit gradients of many sequences whose weights exceed
+// the chip, in the order that an H100 measured. fp32 and fewer than 16 sequences were not timed. It
+// also runs weights that fit if an H100 found it faster.
 func TestWideBackChosen(t *testing.T) {
 	for _, l := range []struct {
 		cell          *cell.Cell
@@ -73,7 +73,7 @@ func (d *divided) wideBack() {
 		d.least("products whose weights the L2 cache keeps", streamed, c["KEPT"])
 	}
 	d.least("bytes that a barrier counts", 1<<20-1, max(portion*samples*32, weights, 4*line*samples))
-	if c["MORE"] > 0 { // warps wait for more for ever
+	if c["MORE"] > 0 { // otherwise warps would wait for ever
 		d.least("registers that a launch gives to share", (groups+1)*(65536/d.Threads/8*8), groups*c["MORE"]+c["FEWER"])
 	}
 	each := (units*samples/2 + threads - 1) / threads

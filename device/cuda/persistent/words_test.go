@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestWords says how a layer is divided without the names of constants, and has words for
+// TestWords: Words describes how a layer is divided without the names of constants, and covers
 // every constant of every kernel.
 func TestWords(t *testing.T) {
 	for _, v := range persistent.Variants {

@@ -15,8 +15,8 @@ import (
 // How tiles of teams get to shared memory: by the GPU's copy engine if rows are aligned to 16
 // bytes, otherwise by the threads of a warp.
 
-// A contiguous is a piece of a tile that is copied at once. It is either loads side by side that
-// form whole rows of a matrix, in one stretch of memory, or the columns of one load, in boxes.
+// A contiguous is a piece of a tile that is copied at once. Either it is one stretch of memory:
+// loads side by side that form whole rows of a matrix. Or it is the columns of one load, in boxes.
 type contiguous struct {
 	group  *codegen.Group
 	column int // the load's column; 0 if whole

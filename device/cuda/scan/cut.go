@@ -103,8 +103,9 @@ func cutTeam(s *Scan, p driver.Properties) (t Scan, ok bool) {
 	return t, s.sector == 0 && !s.inference() && s.Hidden() > 2*engineLanes && single(s) && large(s, p)
 }
 
-// overlap returns how many channels a chain of so many lanes shares with the next one, so that it
-// can end at the multiples of bytes that are asked for. It is 0 if the lanes have no room for them.
+// overlap returns how many channels a chain of so many lanes shares with the next one. With these,
+// it can end at the multiples of bytes that are asked for. It is 0 if the lanes have no room for
+// them.
 func overlap(s *geometry, lanes int) (over int) {
 	if s.sector <= anywhere || inPlace(s) {
 		return 0

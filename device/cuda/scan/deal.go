@@ -39,8 +39,8 @@ func lead(s *operands, g *codegen.Group) (steps int, ok bool) {
 // aligned reports whether the first row of g begins at a multiple of 16 bytes.
 func aligned(g *codegen.Group) bool { return g.View.Row*g.View.M.Cols*g.Element.Bytes()%16 == 0 }
 
-// dealOut gives each chain either some channels of one sequence or all channels of several
-// sequences, so that few boxes hold what it reads of a step. A chain has at most so many lanes.
+// dealOut gives each chain some channels of one sequence, or all channels of several sequences. So
+// few boxes hold what a chain reads of a step. A chain has at most so many lanes.
 func dealOut(s *geometry, lanes int) {
 	if n := s.Hidden(); n > lanes {
 		s.over = overlap(s, lanes)

@@ -8,11 +8,11 @@ import (
 	"rnnbench/device/cuda/ints"
 )
 
-// A scan of unaligned rows may run on a team whose tiles are whole rows (roles_rows.tpl), if it has
-// more channels than a line of memory and fewer than a block's threads. The rows of some steps, of
-// all sequences, are one stretch of memory. One block writes it, so only its first and last sectors
-// are shared with other blocks. Each thread has one channel; few threads, or one alone, share its
-// steps.
+// A scan of unaligned rows may run on a team whose tiles are whole rows (roles_rows.tpl). It must
+// have more channels than a line of memory and fewer than a block's threads. The rows of some
+// steps, of all sequences, are one stretch of memory. One block writes it, so only its first and
+// last sectors are shared with other blocks. Each thread has one channel; few threads, or one
+// alone, share its steps.
 //
 // A look-back would cost too much, since all tiles belong to one chain and each has hundreds of
 // values. So a few blocks are walkers (walk.cu). They read the tiles' aggregates in the order of
@@ -74,9 +74,9 @@ func rowTeam(s *Scan, p driver.Properties) (t Scan, ok bool) {
 	return t, t.members >= t.chains
 }
 
-// keptSplit reports whether a scan is split into chains for a team by default. On an H100, passes
-// that keep values for a gradient then reach 74 to 84 % of a copy's rate instead of 64 to 78, if
-// they have few chains of 128 channels. Other passes do not gain.
+// keptSplit reports whether a scan is split into chains for a team by default: a pass that keeps
+// values for a gradient, with few chains of 128 channels. On an H100, these reach 74 to 84 % of a
+// copy's rate instead of 64 to 78. Other passes do not gain.
 func keptSplit(s *Scan, p driver.Properties) bool {
 	narrow := s.Batch() * ints.CeilDiv(s.Hidden(), 4*engineLanes)
 	return s.asked == asked{} && s.Train && !s.backward && s.Hidden() > splitAsked && 4*narrow < p.SMs && single(s) && large(s, p)

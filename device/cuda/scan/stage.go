@@ -12,9 +12,9 @@ import (
 
 // How results of teams are written. Mostly threads write them directly, eight threads a line of
 // memory. If a tile has all channels, its rows are one stretch of memory. Then threads can leave
-// results in shared memory, and the copy engine writes them, one stretch per warp. That pays if a
-// vector is less than a line, which threads would write in small pieces, and before a tile's
-// composition, which direct writes would delay.
+// results in shared memory, and the copy engine writes them, one stretch per warp. That pays in two
+// cases. Vectors are less than a line, which threads would write in small pieces. Or results
+// precede a tile's composition, which direct writes would delay.
 
 // A stage is a matrix whose rows a tile leaves in shared memory for the copy engine.
 type stage struct {

@@ -166,7 +166,7 @@ func (s *Scan) alone() bool {
 	return true
 }
 
-// even cuts the time into as few turns as tiles of at most most steps of a thread allow,
+// even cuts the time into as few turns as possible, with at most most steps per thread in a tile,
 // and makes these turns about equally long. A short last turn would leave memory idle.
 func (s *Scan) even(most int, odd bool) {
 	turns := s.taper(most, odd)
@@ -370,9 +370,9 @@ func (s *geometry) sides() int {
 	return 1
 }
 
-// teamShared is the shared memory of a block, in bytes. It holds the tiles, staged results,
-// exclusive prefixes, two sets of the warps' aggregates, the prefixes of the last groups or
-// tiles, two counters and the barriers. Without groups it also holds what seekers compose.
+// teamShared returns the bytes of shared memory of a block: the tiles, staged results, exclusive
+// prefixes, two sets of the warps' aggregates, prefixes of the last groups or tiles, two counters
+// and the barriers. Without groups it also holds what seekers compose.
 func (s *Scan) teamShared() int {
 	_, _, bytes := s.areas()
 	values := s.lanes * s.values()

@@ -181,8 +181,9 @@ func (s *Scan) buffer() int {
 	return s.threads * bytes
 }
 
-// shared is the shared memory of a block, in bytes. It holds the inputs, the aggregates of
-// the rows of lanes and of the tile, the ticket drawn, two sets of exclusive prefixes, and a barrier of the copy engine.
+// shared returns the bytes of shared memory of a block: the inputs, aggregates of the rows of lanes
+// and of the tile, the drawn ticket, two sets of exclusive prefixes, and a barrier of the copy
+// engine.
 func (s *Scan) shared() int {
 	rows := s.threads / max(s.lanes, 32)
 	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes + 8
