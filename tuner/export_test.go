@@ -1,6 +1,9 @@
 package tuner
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // SetReferenceFLOPs sets how many operations the reference may take before a problem counts as large.
 func SetReferenceFLOPs(t testing.TB, flops float64) {
@@ -11,3 +14,6 @@ func SetReferenceFLOPs(t testing.TB, flops float64) {
 
 // SideBySide is how many candidates are precompiled at once.
 const SideBySide = sideBySide
+
+// SetClock has samples of s be charged by a clock of the test's.
+func SetClock(s *Sweep, now func() time.Time) { s.now = now }

@@ -283,7 +283,11 @@ func stable(widths []float64) bool {
 // take takes one sample. It tries again if another candidate broke the device or, once, if the
 // worker was killed.
 func (s *Sweep) take(c *candidate, others bool) {
-	start := time.Now()
+	now := s.now
+	if now == nil {
+		now = time.Now
+	}
+	start := now()
 	err := s.sample(c, others)
 	if errors.Is(err, device.ErrLost) || c.retry(err) {
 		if err = s.load(c); err == nil {
@@ -293,7 +297,7 @@ func (s *Sweep) take(c *candidate, others bool) {
 	if err != nil {
 		s.fail(c, err)
 	}
-	c.record.Cost.Measure += time.Since(start).Seconds()
+	c.record.Cost.Measure += now().Sub(start).Seconds()
 }
 
 // sample times runs back to back. If others ran in between, an untimed run first refills the

@@ -41,7 +41,8 @@ type Sweep struct {
 	answers  answers
 	backstop backstop
 	energies energies
-	starts   int // of the device that failed in a row
+	starts   int              // of the device that failed in a row
+	now      func() time.Time // what samples are charged by; nil: time.Now
 }
 
 // An Event is one step of a sweep, for progress displays.
