@@ -26,13 +26,16 @@ import (
 )
 
 // options are those of a stranger that does something wrong. Requests that will hang get a short
-// timeout. The others get more, since a machine may be busy.
+// timeout. The others get more, since a machine may be busy, and for a start.
 func options(t *testing.T, how string) rival.Options {
 	t.Helper()
 	t.Setenv(asRival, how)
 	o := rival.Options{Name: "stranger", Command: []string{os.Args[0]}, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 1}}
 	if strings.HasPrefix(how, "hang") {
-		o.Timeout, o.Start = time.Second, 3*time.Second
+		o.Timeout = time.Second
+	}
+	if how == "hang hello" {
+		o.Start = time.Second
 	}
 	return o
 }

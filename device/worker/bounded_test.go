@@ -40,14 +40,18 @@ func TestFloodsAreBounded(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()
-		_, err := open(t, where, "cpu")
+		_, err := worker.Open(worker.Options{Device: "cpu", Start: time.Minute, Command: func() *exec.Cmd {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), asWorker+"="+where)
+			return cmd
+		}})
 		runtime.ReadMemStats(&after)
 		if err == nil || !is(err, device.ErrStart) {
 			t.Errorf("%s: %v", where, err)
 		} else if n := len(err.Error()); n > 1<<13 {
 			t.Errorf("%s: the error has %d bytes", where, n)
 		}
-		if took := time.Since(start); took > 8*time.Second {
+		if took := time.Since(start); took > 50*time.Second {
 			t.Errorf("%s: it took %v", where, took)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
