@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -37,24 +39,41 @@ func TestTuneShardIsKilled(t *testing.T) {
 }
 
 // TestShardIsStartedTwice starts two processes with the same index at once: one measures, the
-// other is refused and changes nothing.
+// other is refused and changes nothing. The one that measures would take a quarter of a minute, so that
+// it is there when the other comes, and is then asked to end.
 func TestShardIsStartedTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for processes; the suite without -short runs it")
 	}
 	t.Chdir(t.TempDir())
-	const line = "sweep -H 8:64:8 -B 2 -T 3 --impl naive --rounds 6 --max-rounds 6 --warmup 0s --min-time 50ms --shard 1/2"
-	a, saidA := starts(t, line)
-	b, saidB := starts(t, line)
-	_, _ = a.Wait(), b.Wait() // their codes say how they ended
-	first, second := a.ProcessState.ExitCode(), b.ProcessState.ExitCode()
-	said := saidB.String()
-	if first != exitDone {
-		first, second, said = second, first, saidA.String()
+	const line = "sweep -H 8:64:8 -B 2 -T 3 --impl naive --rounds 6 --max-rounds 6 --warmup 0s --min-time 0s --shard 1/2"
+	slowly := strings.Replace(line, "--min-time 0s", "--min-time 500ms", 1)
+	type process struct {
+		*exec.Cmd
+		said *bytes.Buffer
 	}
-	if first != exitDone || second != exitError || !strings.Contains(said, "shard 1/2 is being measured by process ") {
-		t.Errorf("exit codes %d and %d:\n%s\n%s", first, second, saidA, saidB)
+	var both [2]process
+	ended := make(chan int, len(both))
+	for i := range both {
+		both[i].Cmd, both[i].said = starts(t, slowly)
 	}
+	for i := range both {
+		go func() {
+			_ = both[i].Wait() // its code says how it ended
+			ended <- i
+		}()
+	}
+	first := <-ended
+	refused, measures := both[first], both[1-first]
+	if code := refused.ProcessState.ExitCode(); code != exitError || !strings.Contains(refused.said.String(), "shard 1/2 is being measured by process ") {
+		t.Errorf("the one that ended first has exit code %d:\n%s", code, refused.said)
+	}
+	orderly := asked(t, measures.Cmd)
+	<-ended
+	if code := measures.ProcessState.ExitCode(); orderly && code != exitInterrupted {
+		t.Errorf("the one that measured has exit code %d:\n%s", code, measures.said)
+	}
+	rnnbench(t, line).want(t, exitDone, nil, nil)
 	if n := len(kept(t, nil, measured(t, "1-of-2", 1))); n != 4 && n != 5 {
 		t.Errorf("%d records", n)
 	}

@@ -19,11 +19,11 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// shardGrid is 16 points of two techniques. With slowly, a point takes a quarter of a second, so
-// that a test can disturb it.
+// shardGrid is 16 points of two techniques. With slowly, a point takes more than a second, so and a
+// shard ten, that a test can disturb it on a busy machine as well.
 const (
 	shardGrid = "sweep -H 8:128:8 -B 2 -T 3 --impl naive,cudnnstyle --rounds 6 --max-rounds 6 --warmup 0s"
-	slowly    = " --min-time 20ms"
+	slowly    = " --min-time 100ms"
 	fast      = " --min-time 0s"
 )
 
@@ -144,20 +144,29 @@ func kept(t *testing.T, before, now []results.Record) []results.Record {
 // terminate asks a process to end, as a scheduler does, and kills it if it does not.
 func terminate(t *testing.T, cmd *exec.Cmd, said *bytes.Buffer) {
 	t.Helper()
-	if runtime.GOOS == "windows" {
-		_ = cmd.Process.Kill() // there is no other way
+	if !asked(t, cmd) {
 		_ = cmd.Wait()
 		return
 	}
 	const grace = 30 * time.Second
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
 	late := time.AfterFunc(grace, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait() // its code says how it ended
 	if code := cmd.ProcessState.ExitCode(); !late.Stop() || code != exitInterrupted {
 		t.Errorf("exit code %d after SIGTERM:\n%s", code, said)
 	}
+}
+
+// asked asks a process to end, and reports whether it can; on Windows there is no way but to kill it.
+func asked(t *testing.T, cmd *exec.Cmd) bool {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		_ = cmd.Process.Kill()
+		return false
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	return true
 }
 
 // fullDisk runs a command in a process that can write at most bytes to a file.
