@@ -56,7 +56,7 @@ func (w *allReduce) share(int, int, *scratch) {
 }
 
 // reducing returns the stream that has all sums over replicas and nothing else, or -1. Another
-// goroutine serves it beside the workers, so that they compute while it waits.
+// goroutine serves it, so that workers compute while it waits.
 func reducing(s *schedule.Schedule) int {
 	at := -1
 	for _, n := range s.Nodes {

@@ -48,8 +48,8 @@ type session struct {
 	runs int
 }
 
-// together wakes the workers, calls lead on the first one, and waits for the end of all runs. Lead
-// calls run for one or several runs at a time.
+// together wakes the workers, calls lead on the first one, and waits for the end of all runs. lead
+// calls run to execute one or several runs at a time.
 func (s session) together(lead func(run func(n int))) error {
 	if s.closed {
 		return errClosed

@@ -56,8 +56,8 @@ func (k *kept) some() bool { return k.all.data != nil }
 // sequence.
 func (k *kept) isReset(row int) bool { return k.some() && k.all.data[row*k.all.stride] == 0 }
 
-// zeroes replaces those of v, the vectors of a sequence, that read as 0 if it begins anew. row is
-// that of its step and sequence.
+// zeroes replaces vectors of v, those of one sequence, that read as 0 if the sequence begins anew.
+// row is the row of the step and sequence.
 func (k *kept) zeroes(v [][]float32, row int) {
 	for at := range k.by {
 		if o := &k.by[at]; o.data[row*o.stride] == 0 {

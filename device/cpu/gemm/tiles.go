@@ -81,9 +81,9 @@ func (e *Engine) tilesOfStrips(p *Product, a, b []float32, m, mEnd, n, nEnd int,
 	}
 }
 
-// fetch sets what a tile prefetches: its part of as many strips of later as it multiplies with.
-// tiles tiles multiply with the same strips one after another, so memory that answers slowly is
-// never asked for all of later at once.
+// fetch sets what a tile prefetches: its part of as many strips of later as it multiplies with. So
+// many tiles multiply with the same strips one after another, so that slow memory is never asked
+// for all of later at once.
 func fetch(t *simd.Tile, later []float32, i, tiles int) {
 	each := max(1, tiles/t.Strips) // tiles that share the fetching of a strip
 	if row := t.Format.RowFloats(); t.BStep == row {
