@@ -8,16 +8,15 @@
 // every unit's state. The parts are summed where the unit is. A group has CLUSTERS clusters of
 // CLUSTER blocks each; either may be 1. A step:
 //
-//   wait      until the parts of all blocks of the cluster have come: each block
-//             has them for its own units and for those of the blocks of its rank
-//             in the other clusters
-//   sum       them, in the order of the blocks, and leave the sums in memory for
-//             those blocks, which sum those of all clusters in their order
-//   cell      what is left of it to do; gradients of the units' gates go to
-//             shared memory
-//   product   of them with the weights, for all SAMPLES sequences; see Product
+//   wait      until the parts of all blocks of the cluster have come. A block has parts for
+//             its own units, and for the units of blocks of its rank in other clusters
+//   sum       the parts, in the order of blocks. The sums for other clusters go to memory;
+//             their blocks add up the sums of all clusters in order
+//   cell      the part that waited for this; gradients of the units' gates go to shared
+//             memory
+//   product   of these gradients by the weights, for all SAMPLES sequences; see Product
 //   push      the parts to the blocks of the cluster
-//   prepare   the cell of the next step as far as it depends on the forward pass
+//   prepare   the part of the next step's cell that depends only on the forward pass
 //
 // SAME lanes share the last sum and have the same result.
 //

@@ -8,10 +8,10 @@
 //
 //   cell      a thread adds the sums of its units to the gradients of their states, runs
 //             the cell, and leaves the gradients of gates in shared memory
-//   barrier   two buffers of gradients take turns, so no second barrier is needed: a warp
-//             writes to a buffer once all warps have passed the barrier behind its readers
-//   product   a warp multiplies whole rows, those of 16 units, by the gradients of all
-//             gates. So its sums are complete, and are in the lanes that need them
+//   barrier   two buffers of gradients alternate, so no second barrier is needed: a warp
+//             writes to a buffer only after all warps have passed the barrier behind its readers
+//   product   a warp multiplies whole rows, of 16 units, by the gradients of all gates. So
+//             its sums are complete, and are in the lanes that need them
 //
 // A tile of products has eight columns, one per sequence. With fewer sequences, the lanes of the
 // other columns read nothing, and their sums are meaningless. They take some sums from the lanes

@@ -14,13 +14,12 @@
 // A group with more than SAMPLES sequences takes turns with them. A turn:
 //
 //   wait      until the gradients of SAMPLES sequences have been copied
-//   product   a warp has HEIGHT times 16 units of the cluster and a slice of the columns
-//   count     what was written in the turn before, which by now costs no wait
+//   product   a warp multiplies HEIGHT tiles of 16 units of the cluster by a slice of the columns
+//   count     the previous turn's writes, which by now costs no wait
 //   push      sums to the blocks of the cluster
-//   copy      the gradients of the next turn, or ahead of all this where they have
-//             been counted for long
-//   cell      of the sequences just pushed, or where there are many of those before,
-//             once all sums have come: gradients go to memory
+//   copy      the gradients of the next turn; before all this if they were counted long ago
+//   cell      of the sequences just pushed, once all sums have come. With many turns, of an
+//             earlier turn's sequences instead. Gradients go to memory
 //
 // With WORDED, groups do not take turns, and gradients travel as words (recurrence.cu), each with a
 // value and the number of its step. These are twice the bytes, but are neither counted nor copied.

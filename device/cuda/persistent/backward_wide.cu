@@ -20,8 +20,8 @@
 // SAMPLES sequences:
 //
 //   product   of each portion, as soon as its copy has come
-//   push      sums to the blocks of the cluster, once all have read those of the turn before
-//   cell      of the sums that have come: gradients go to memory, and are counted
+//   push      sums to the blocks of the cluster, once all have read the previous turn's
+//   cell      of the sums that have come; gradients go to memory, and are counted
 //   rest      results go to memory
 //
 // One warp of another warpgroup copies gradients, and one copies weights.

@@ -15,8 +15,8 @@
 //   product   the warp's rows times its slice of h
 //   sum       over the slices, through shared memory
 //   cell      states are in shared memory; h goes to memory, and is counted
-//   copy      h of the turn after this one, or two where there are turns enough
-//             for that to be there already
+//   copy      the h of the next turn; with enough turns, of the next but one, which is
+//             there by then
 __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int BUSY = APART <= SAMPLES ? SPLIT : SAMPLES / ACROSS; // warps per BAND that have sequences
   DYNAMIC_SHARED(memory);

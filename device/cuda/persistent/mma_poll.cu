@@ -7,8 +7,8 @@
 // Each warp reads the part that it multiplies from there straight into registers. Every lane finds
 // the 16 bytes of a fragment side by side. A step:
 //
-//   wait      until the warp's slice of h has come, looking at all of it again and
-//             again: what has not come is multiplied once it has
+//   wait      polls all of the warp's slice of h; each part is multiplied once it has
+//             come
 //   product   the warp's rows times its slice
 //   sum       over the slices, through shared memory
 //   cell      states stay in registers

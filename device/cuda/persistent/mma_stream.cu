@@ -16,8 +16,9 @@
 //
 //   wait      until the warp's slice of h has come (see mma_poll.cu for words that say
 //             by themselves whether they are new)
-//   product   what the ring holds first, then weights of all tiers in turn
-//   sum       over the warps, where their last copies were, for a few eights of sequences
+//   product   first the weights in the ring, then those of all tiers in turn
+//   sum       over the warps, in the place of their last copies, a few eights of sequences
+//             at a time
 //   cell      states stay in registers
 //   put       the units' new h to memory, for all blocks
 constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES, INPUTS = GATES + Cell::FREE;

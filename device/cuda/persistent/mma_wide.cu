@@ -15,7 +15,7 @@
 //   product   of each portion, as soon as its copy has come
 //   sum       each warpgroup adds the other's sums for half of the sequences
 //   cell      states are in shared memory; h goes to memory, and is counted
-//   rest      results go to memory; sums begin with the inputs of the turn ahead
+//   rest      results go to memory; sums of the next turn begin with its inputs
 //
 // Two warps of a third warpgroup copy, one for each ring.
 constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES;

@@ -17,7 +17,7 @@ const (
 )
 
 // measured is the ratio of measured time to cycles ÷ cycleRate, per variant: the geometric mean
-// over 95 layers drawn at random, on one H200. For stacks it is that to their predicted
+// over 95 layers drawn at random, on one H200. For stacks it is relative to their predicted
 // microseconds.
 var measured = map[string]float64{
 	"simt": 0.75, "mma": 0.79, "wholerow": 0.77, "mma-bulk": 0.68, "mma-poll": 0.86, "stack": 0.95, "stack-bulk": 1.15,

@@ -11,11 +11,11 @@
 // For each part, in a step:
 //
 //   wait      until the warp's slice of the h beneath has come
-//   product   with it
-//   come      until that of the layer's own h before has
-//   again     product with it
-//   leave     sums to shared memory, one of PLACES for them
-//   cell      in the other warps, which put h to memory
+//   product   by it
+//   come      until the warp's slice of the layer's own previous h has come
+//   again     product by that
+//   leave     sums in shared memory, in one of PLACES
+//   cell      the other warps run it and write h to memory
 //
 // h of a layer stays in memory for DEPTH steps. The layer above counts its steps from time to time,
 // and the layer beneath checks that they suffice.

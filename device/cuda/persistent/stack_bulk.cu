@@ -8,14 +8,15 @@
 // rows of a block together, Hopper's fastest product; their weights, 16 rows per warp, are in
 // registers. Warps have roles, so that all of this goes on at the same time. For a part, in a step:
 //
-//   lower     four warps multiply the h beneath and leave their sums; in the first
-//             layer they bring its inputs instead
-//   own       four others multiply the layer's own h before, add those sums, run the
-//             cell and put h to memory; states are in shared memory
-//   copies    a warp each has the h beneath and the layer's own copied
-//   counts    a warp tells the other blocks that h has been put, which waits for all
-//             that the block has written
-//   results   a warp writes them, units side by side: few writes for that to wait for
+//   lower     a warpgroup multiplies the h beneath and leaves its sums; in the first
+//             layer it leaves the inputs instead
+//   own       another one multiplies the layer's own previous h, adds those sums, runs the
+//             cell and writes h to memory; states are in shared memory
+//   copies    one warp copies the h beneath, and one the layer's own
+//   counts    a warp tells the other blocks that h is written; that waits for all writes of
+//             the block
+//   results   a warp writes them, adjacent units together, so that there are few writes to
+//             wait for
 //
 // A group takes turns with PARTS of its sequences, so that the h of one part travels while others
 // are multiplied. h of a layer stays in memory for DEPTH steps. The layer above counts its steps
