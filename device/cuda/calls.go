@@ -35,12 +35,12 @@ func (p *program) Call(c device.Calls) (all device.Called, err error) {
 			return all, err
 		}
 		all.Wall[i] = time.Since(start)
-		if all.Run[i], err = s.took(); err != nil {
+		if all.Run[i], err = s.runTime(); err != nil {
 			return all, err
 		}
 	}
 	all.Throttled = p.device.driver.Throttled()
-	return all, p.told()
+	return all, p.checkStatus()
 }
 
 // A server is a program with what its calls need.
@@ -70,7 +70,7 @@ func serve(p *program, c device.Calls) (*server, error) {
 		return m
 	}
 	s.in, s.out = memory(c.Each*e.Bytes()), memory(c.Read*p.plan.Elements[c.Out.ID].Bytes())
-	if few(len(s.in)) && few(len(s.out)) {
+	if smallCopy(len(s.in)) && smallCopy(len(s.out)) {
 		s.clock = memory(16)
 	}
 	if err == nil {
@@ -108,11 +108,11 @@ func (s *server) steps(c device.Calls) ([]driver.Call, error) {
 		[]driver.Call{{Event: p.end, Outside: p.graphed}, {Copy: out}}), nil
 }
 
-// few reports whether kernels copy so many bytes.
-func few(bytes int) bool { return bytes%4 == 0 && bytes <= 1<<16 }
+// smallCopy reports whether kernels copy so many bytes.
+func smallCopy(bytes int) bool { return bytes%4 == 0 && bytes <= 1<<16 }
 
-// took returns the time of the latest run.
-func (s *server) took() (time.Duration, error) {
+// runTime returns the time of the latest run.
+func (s *server) runTime() (time.Duration, error) {
 	if s.clock != nil {
 		begin, end := binary.LittleEndian.Uint64(s.clock), binary.LittleEndian.Uint64(s.clock[8:])
 		return time.Duration(end - begin), nil

@@ -178,7 +178,7 @@ func (p *program) Start() error {
 	if err := p.take(nil); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	if err := freshen(p); err != nil {
+	if err := refreshStale(p); err != nil {
 		return err
 	}
 	run := func() error { return p.issue(&p.run) }
@@ -214,7 +214,7 @@ func (p *program) Wait() error {
 	if err := p.device.driver.Await(at.end); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	return p.heard([4]byte(at.status))
+	return p.statusError([4]byte(at.status))
 }
 
 // free frees the feeder of p once all copies and runs have ended.

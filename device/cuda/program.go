@@ -237,8 +237,8 @@ func (p *program) Prepare() error {
 	return p.settle()
 }
 
-// freshen runs refresh if it is due.
-func freshen(p *program) error {
+// refreshStale runs refresh if it is due.
+func refreshStale(p *program) error {
 	if !p.stale {
 		return nil
 	}
@@ -252,20 +252,20 @@ func (p *program) settle() error {
 	if err := errors.Join(d.Record(p.end, 0), d.Await(p.end)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	return p.told()
+	return p.checkStatus()
 }
 
-// told returns the error in the status word, after all kernels have ended.
-func (p *program) told() error {
+// checkStatus returns the error in the status word, after all kernels have ended.
+func (p *program) checkStatus() error {
 	var word [4]byte
 	if err := p.device.driver.Download(word[:], p.base+driver.Pointer(p.plan.StatusOffset)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	return p.heard(word)
+	return p.statusError(word)
 }
 
-// heard converts a status word to an error, and clears the word on the GPU.
-func (p *program) heard(word [4]byte) error {
+// statusError converts a status word to an error, and clears the word on the GPU.
+func (p *program) statusError(word [4]byte) error {
 	status := binary.LittleEndian.Uint32(word[:])
 	if status == 0 {
 		return nil
@@ -327,7 +327,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 		}
 		run = func() error { return d.Replay(p.graph) }
 	}
-	if err := freshen(p); err != nil {
+	if err := refreshStale(p); err != nil {
 		return device.Sample{}, err
 	}
 	start := time.Now()
@@ -351,5 +351,5 @@ func (p *program) Run(n int) (device.Sample, error) {
 		return b, fmt.Errorf("cuda: %w", err)
 	}
 	b.Device = time.Duration(seconds * 1e9)
-	return b, p.told()
+	return b, p.checkStatus()
 }

@@ -47,14 +47,14 @@ func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 	}
 	z.Workspace = 8 * int64(n.Rows()*n.Out())
 	if n.Train {
-		z.Kept = 8 * w.keepable()
+		z.Kept = 8 * w.keptValues()
 	}
 	d.networks = append(d.networks, w)
 	return len(d.networks) - 1, w.sizes, nil
 }
 
-// keepable returns how many values the forward pass keeps: the outputs.
-func (n *network) keepable() int64 { return int64(n.Rows() * n.Out()) }
+// keptValues returns how many values the forward pass keeps: the outputs.
+func (n *network) keptValues() int64 { return int64(n.Rows() * n.Out()) }
 
 // An array is a matrix of a network in the GPU's memory.
 type array struct {
@@ -168,7 +168,7 @@ func (c *call) do(op schedule.Op, y schedule.View, kept []byte) error {
 		return nil
 	}
 	_, backward := op.(schedule.VendorBackward)
-	for j := range int(c.keepable()) {
+	for j := range int(c.keptValues()) {
 		out := c.get(c.arrays[y.M.ID].memory, j)
 		if !backward {
 			binary.LittleEndian.PutUint64(kept[8*j:], math.Float64bits(out))

@@ -12,21 +12,21 @@ import (
 // would not measure what the setting says. In training it is enough that either a layer or its
 // gradient has the knob.
 
-// taken are the knobs that are set and that some kernel uses.
-type taken struct {
+// usedKnobs are the knobs that are set and that some kernel uses.
+type usedKnobs struct {
 	knobs knob.Params
 	names map[string]bool
 }
 
 // all notes that some kernel uses the knobs of these names.
-func (t taken) all(names ...string) {
+func (t usedKnobs) all(names ...string) {
 	for _, name := range names {
 		t.names[name] = true
 	}
 }
 
 // form notes the settings of a configuration that equal what knobs ask for.
-func (t taken) form(settings knob.Params) {
+func (t usedKnobs) form(settings knob.Params) {
 	for name, v := range settings {
 		if t.knobs[name] == v {
 			t.names[name] = true
@@ -36,7 +36,7 @@ func (t taken) form(settings knob.Params) {
 
 // declineKnobs declines a setting that no kernel uses.
 func declineKnobs(p Plan) (Plan, error) {
-	t := taken{knobs: p.Knobs, names: map[string]bool{}}
+	t := usedKnobs{knobs: p.Knobs, names: map[string]bool{}}
 	var refused error // why a layer has no grouped kernel
 	note := func(form persistent.Config, no error, also ...string) {
 		t.form(form.Knobs)
@@ -77,11 +77,11 @@ func declineKnobs(p Plan) (Plan, error) {
 			note(l.config, l.refused, "back")
 		}
 	}
-	return p, p.untaken(t, refused)
+	return p, p.declineUnused(t, refused)
 }
 
 // product notes the knobs that a product uses.
-func (t taken) product(op schedule.Gemm, l *Plan) {
+func (t usedKnobs) product(op schedule.Gemm, l *Plan) {
 	switch {
 	case l.Factors[op.B.M.ID] != nil:
 		t.all("narrow", "narrowwidth", "narrowrows")
@@ -92,8 +92,8 @@ func (t taken) product(op schedule.Gemm, l *Plan) {
 	}
 }
 
-// untaken declines a setting that no kernel uses.
-func (p *Plan) untaken(t taken, refused error) error {
+// declineUnused declines a setting that no kernel uses.
+func (p *Plan) declineUnused(t usedKnobs, refused error) error {
 	form := "no configuration that fits has this setting with the others: try another value, or leave it out"
 	switch {
 	case p.Knobs["resident"] == persistent.WithBarrier:

@@ -40,7 +40,7 @@ func placeMatrices(p Plan) (Plan, error) {
 		spaces: map[int]extent{}, cells: scan.Cells{}, stackBarriers: map[int]int64{}, barriers: map[int]int64{},
 	}
 	need := make([]int64, Streams(s)) // bytes of scratch memory
-	if err := p.house(s, p.networks, need); err != nil {
+	if err := p.placeNetworks(s, p.networks, need); err != nil {
 		return p, err
 	}
 	p.place(s)

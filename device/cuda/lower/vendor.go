@@ -103,9 +103,9 @@ func Networks(s *schedule.Schedule) func(yield func(driver.Network, schedule.Op)
 // An extent is part of a program's memory, in bytes.
 type extent struct{ at, bytes int64 }
 
-// house places the parameters of networks and what they keep for a gradient. It raises each
+// placeNetworks places the parameters of networks and what they keep for a gradient. It raises each
 // stream's scratch memory to what they need as a workspace.
-func (l *Plan) house(s *schedule.Schedule, networks map[driver.Network]Network, need []int64) error {
+func (l *Plan) placeNetworks(s *schedule.Schedule, networks map[driver.Network]Network, need []int64) error {
 	for stream, op := range everything(s) {
 		st, ok := stackOf(op)
 		if !ok {
@@ -116,7 +116,7 @@ func (l *Plan) house(s *schedule.Schedule, networks map[driver.Network]Network, 
 		}
 		z := networks[st.network(l.Elements[st.X.M.ID], s.Precision)].Sizes
 		for _, p := range st.spaces() {
-			if err := l.houseSpace(p, z); err != nil {
+			if err := l.placeSpace(p, z); err != nil {
 				return err
 			}
 		}
@@ -128,7 +128,7 @@ func (l *Plan) house(s *schedule.Schedule, networks map[driver.Network]Network, 
 	return nil
 }
 
-func (l *Plan) houseSpace(p space, z driver.Sizes) error {
+func (l *Plan) placeSpace(p space, z driver.Sizes) error {
 	if _, ok := l.spaces[p.matrix()]; !ok {
 		l.spaces[p.matrix()] = extent{at: l.reserve(z.Weights), bytes: z.Weights}
 	}

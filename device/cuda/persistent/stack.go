@@ -91,11 +91,11 @@ func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob
 	}
 	switch many := *st; {
 	case k["stack"] == 3:
-		return st, st.copied(k["samples"], p)
-	case k["stack"] == 0 && k["samples"] == 0 && st.many() && many.copied(0, p) == "" && many.bulk.cluster == 2:
+		return st, st.configureBulk(k["samples"], p)
+	case k["stack"] == 0 && k["samples"] == 0 && st.suitsBulk() && many.configureBulk(0, p) == "" && many.bulk.cluster == 2:
 		return &many, ""
 	}
-	return st, st.looked(k["samples"], p)
+	return st, st.configurePolling(k["samples"], p)
 }
 
 // group divides the sequences among so many groups; 0: as many as fit.
@@ -113,9 +113,9 @@ func (st *Stack) group(groups int, p driver.Properties) (why string) {
 	return ""
 }
 
-// looked configures the kernel whose warps poll the words of h that they multiply. It multiplies
-// samples sequences at a time; 0: chosen by their number.
-func (st *Stack) looked(samples int, p driver.Properties) (why string) {
+// configurePolling configures the kernel whose warps poll the words of h that they multiply. It
+// multiplies samples sequences at a time; 0: chosen by their number.
+func (st *Stack) configurePolling(samples int, p driver.Properties) (why string) {
 	if st.samples = samples; samples == 0 {
 		st.samples = 8
 		if st.sequences() > 16 {

@@ -28,8 +28,9 @@ const (
 	bulkInputs = bulkSums*(stackUnits+4) + 4 // words of a sequence's inputs, with gaps
 )
 
-// many reports whether a group has so many sequences that this kernel was measured to be faster.
-func (st *Stack) many() bool {
+// suitsBulk reports whether a group has so many sequences that this kernel was measured to be
+// faster.
+func (st *Stack) suitsBulk() bool {
 	least := 32
 	if st.free > 0 { // a quarter of its products multiplies zeros
 		least = 33
@@ -37,10 +38,10 @@ func (st *Stack) many() bool {
 	return st.hidden >= 256 && st.sequences() >= least
 }
 
-// copied configures this kernel, or says why it cannot run. It needs Hopper, 16-bit values, a cell
-// of three or four sums, at most 512 units, and 16 or 32 sequences at a time; samples = 0: chosen
-// by their number.
-func (st *Stack) copied(samples int, p driver.Properties) (why string) {
+// configureBulk configures this kernel, or says why it cannot run. It needs Hopper, 16-bit values,
+// a cell of three or four sums, at most 512 units, and 16 or 32 sequences at a time; samples = 0:
+// chosen by their number.
+func (st *Stack) configureBulk(samples int, p driver.Properties) (why string) {
 	switch sums := st.gates + st.free; {
 	case !p.Hopper:
 		return "the kernel that copies all of h needs a Hopper GPU"

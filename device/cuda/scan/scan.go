@@ -243,7 +243,7 @@ func (s *Scan) shape(l *launch.Memory, p driver.Properties, k knob.Params) {
 	if k["scansteps"] == 0 && s.small >= smallSole && oneTile(s, p) {
 		return
 	}
-	if !s.gather(p, k) {
+	if !s.formTeam(p, k) {
 		s.divide(p, k)
 	}
 }

@@ -45,22 +45,22 @@ const (
 	teamStates    = 4         // tiles of a block that may be composed and not done
 )
 
-// gather divides the scan among a team of blocks. It reports whether chains are few enough and
+// formTeam divides the scan among a team of blocks. It reports whether chains are few enough and
 // steps many enough for that.
-func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
+func (s *Scan) formTeam(p driver.Properties, k knob.Params) bool {
 	if t, ok := rowTeam(s, p); ok && t.cut(p, k) {
 		*s = t
 		return true
 	}
-	if t, ok := cutTeam(s, p); ok && gatherAs(&t, p, k) && t.over > 0 {
+	if t, ok := cutTeam(s, p); ok && formTeamAs(&t, p, k) && t.over > 0 {
 		*s = t
 		return true
 	}
-	return gatherAs(s, p, k)
+	return formTeamAs(s, p, k)
 }
 
-// gatherAs is gather with the ends of chains as in s.
-func gatherAs(s *Scan, p driver.Properties, k knob.Params) bool {
+// formTeamAs is formTeam with the ends of chains as in s.
+func formTeamAs(s *Scan, p driver.Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Hopper
 	t.lanes, t.members = min(scanLine/4/s.width, ints.PowerOfTwo(s.across())), p.SMs
@@ -295,9 +295,8 @@ func (s *Scan) wait(p driver.Properties) (most int) {
 // narrow reports whether a row of lanes is so short that a warp reads four rows at a time.
 func (s *geometry) narrow() bool { return s.lanes*s.width*driver.Single.Bytes() <= scanLine/4 }
 
-// meets reports whether such rows share banks of shared memory whatever the steps of a
-// thread, which holds if rows are whole lines. Then a tile waits in registers, since reading
-// it twice would cost more.
+// meets reports whether such rows share banks of shared memory for any steps of a thread: rows are
+// whole lines. Then a tile waits in registers, since reading it twice would cost more.
 func (s *Scan) meets() bool {
 	all, _, _ := s.pieces()
 	return s.narrow() && slices.ContainsFunc(all, func(p contiguous) bool { return p.pitch%scanLine == 0 })
