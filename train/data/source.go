@@ -74,11 +74,11 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{"copy", "delay=10:length=10:symbols=8", "", "remember symbols over a delay, then repeat them (Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016)", openCopy},
-		{"adding", "classes=20", "", "add the two values that are marked (Hochreiter & Schmidhuber 1997), as one of some classes", openAdding},
+		{"adding", "classes=20", "", "add two marked values; the class is an interval of the sum (Hochreiter & Schmidhuber 1997)", openAdding},
 		{"text", "file=:vocabulary=255:classes=0:shuffle=0", "file", "the next character of a text; without a file, of Go's documentation and sources", openText},
 		{"words", "file=:vocabulary=10000:classes=0:shuffle=0", "file", "the next word of a text; without a file, of Go's documentation and sources", openWords},
-		{"events", "ahead=50:burnin=30:dimension=40:recordings=2000:threshold=16", "", "the place of the event some way ahead, of a generated event camera that pans over digits", openEvents},
-		{"n-mnist", "dir=:ahead=50:burnin=30:dimension=40:recordings=2000", "dir", "the same of real N-MNIST recordings, in the folders Train and Test (Orchard et al. 2015)", openNMNIST},
+		{"events", "ahead=50:burnin=30:dimension=40:recordings=2000:threshold=16", "", "the pixel of a later event, from a simulated event camera that pans over digits", openEvents},
+		{"n-mnist", "dir=:ahead=50:burnin=30:dimension=40:recordings=2000", "dir", "the same from real N-MNIST recordings, in the folders Train and Test (Orchard et al. 2015)", openNMNIST},
 		{"echo", "symbols=3", "", "the symbol of the step before: a task for tests", openEcho},
 	}
 }
