@@ -166,8 +166,8 @@ func (b Batches) Runs(t, n, most int) []Run {
 	return list
 }
 
-// real visits the rows of steps that exist: where each lies, its step and its sequence.
-func (b Batches) real(visit func(row, t, j int)) {
+// visitExisting visits the rows of steps that exist: where each lies, its step and its sequence.
+func (b Batches) visitExisting(visit func(row, t, j int)) {
 	for t := range b.steps {
 		n := b.At(t)
 		for j := b.batch - n; j < b.batch; j++ {
@@ -184,7 +184,7 @@ func (b Batches) pack(values []float32, cols int) []float32 {
 		return values
 	}
 	out := make([]float32, b.Before(b.steps)*cols)
-	b.real(func(row, t, j int) {
+	b.visitExisting(func(row, t, j int) {
 		from := (t*b.batch + j) * cols
 		copy(out[row*cols:(row+1)*cols], values[from:from+cols])
 	})
@@ -194,7 +194,7 @@ func (b Batches) pack(values []float32, cols int) []float32 {
 // unpack is the opposite of pack; flipped rows have each sequence's last step first.
 func (b Batches) unpack(values []float32, cols int, flipped bool) []float32 {
 	out := make([]float32, b.steps*b.batch*cols)
-	b.real(func(row, t, j int) {
+	b.visitExisting(func(row, t, j int) {
 		if flipped {
 			t = b.lengths[j] - 1 - t
 		}
@@ -217,7 +217,7 @@ func (b Batches) flip() []float32 {
 	for row := range index {
 		index[row] = float32(row)
 	}
-	b.real(func(row, t, j int) {
+	b.visitExisting(func(row, t, j int) {
 		t = b.lengths[j] - 1 - t
 		index[row] = float32(b.row(t, j))
 	})
@@ -239,8 +239,8 @@ func (b Batches) priors() []float32 {
 // weights is the weight of each row's loss in the mean of all losses.
 func (b Batches) weights() []float32 {
 	index, n := make([]float32, b.Before(b.steps)), 0
-	b.real(func(int, int, int) { n++ })
-	b.real(func(row, _, _ int) { index[row] = float32(1 / float64(n)) })
+	b.visitExisting(func(int, int, int) { n++ })
+	b.visitExisting(func(row, _, _ int) { index[row] = float32(1 / float64(n)) })
 	return index
 }
 

@@ -58,9 +58,9 @@ func CallInputs(p *Plan, d *Data, most int) []float32 {
 	return Repeat(d.Get("x")[:rows*p.Given.Cols], p.Given.Cols, d.Distinct, p.Batch)
 }
 
-// call is what is written before call k: the inputs of its steps and, before the first call, the
-// states.
-func (d *Data) call(p Problem, k int) *Data {
+// callData is what is written before call k: the inputs of its steps and, before the first call,
+// the states.
+func (d *Data) callData(p Problem, k int) *Data {
 	out := dataOf(p, d.Distinct)
 	for _, t := range d.tensors {
 		switch {
@@ -83,7 +83,7 @@ func (d *Data) call(p Problem, k int) *Data {
 func Serve(p *Plan, mem Memory, d *Data, run func() error) (got []Tensor, apart Deviation, err error) {
 	apart = Deviation{Tolerance: 1}
 	for k := range d.Problem.Steps / p.Steps {
-		if err := p.Write(mem, d.call(p.Problem, k)); err != nil {
+		if err := p.Write(mem, d.callData(p.Problem, k)); err != nil {
 			return nil, apart, err
 		}
 		if err := run(); err != nil {
@@ -93,14 +93,14 @@ func Serve(p *Plan, mem Memory, d *Data, run func() error) (got []Tensor, apart 
 		if err != nil {
 			return nil, apart, err
 		}
-		got, apart = follow(got, one, d.Problem.Steps), apart.orWorse(far)
+		got, apart = appendCall(got, one, d.Problem.Steps), apart.orWorse(far)
 	}
 	return got, apart, nil
 }
 
-// follow appends a call's answer to that of the calls before; the sequence has so many steps in
+// appendCall appends a call's answer to that of the calls before; the sequence has so many steps in
 // all. Where a call shows only its last step, the last call's counts.
-func follow(all, one []Tensor, steps int) []Tensor {
+func appendCall(all, one []Tensor, steps int) []Tensor {
 	if all == nil {
 		all = make([]Tensor, len(one))
 	}

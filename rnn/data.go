@@ -82,7 +82,7 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		w.draw("target", fresh, 1, true, symbol(p.Output))
 		if p.Weighted {
 			w.draw("loss_weight", fresh, 1, true, each(func(rng *rand.Rand) float32 { return float32(rng.IntN(4)) }))
-			d.weigh()
+			d.scaleLossWeights()
 		}
 	} else if p.Pass == Train {
 		w.draw("dy", fresh, p.Out(), true, input)
@@ -144,9 +144,9 @@ func (d *Data) drawSymbols(seed uint64) {
 	}
 }
 
-// weigh scales the weights of the loss so that they add up to 1. At least the last row counts. A
-// row of weight 0 gets no class.
-func (d *Data) weigh() {
+// scaleLossWeights scales the weights of the loss so that they add up to 1. At least the last row
+// counts. A row of weight 0 gets no class.
+func (d *Data) scaleLossWeights() {
 	weight, target := d.Get("loss_weight"), d.Get("target")
 	last := len(weight) - 1 // it exists: the longest sequence comes last
 	for row := range weight {

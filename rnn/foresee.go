@@ -19,10 +19,11 @@ func (e *TooLarge) Error() string {
 // garbage grows as large before it is collected, and what deriving the waits takes.
 func ScheduleBytes(s *schedule.Schedule) int64 { return 2*s.Size() + s.Clocks() }
 
-// The size of a schedule of many steps is estimated from schedules of few steps and of twice as many.
+// A schedule of more steps than foreseenBeyond has its size estimated, from schedules of fewSteps
+// steps and of twice as many.
 const (
-	many = 4096
-	few  = 64
+	foreseenBeyond = 4096
+	fewSteps       = 64
 )
 
 // A size is what a schedule itself takes, before anything runs.
@@ -35,8 +36,8 @@ type size struct {
 // adds as much as a step adds to these.
 func foresee(t Technique, p Problem, k knob.Params) (size, error) {
 	short := p
-	short.History = min(p.History, few)
-	short = Resized(short, min(p.Steps, few))
+	short.History = min(p.History, fewSteps)
+	short = Resized(short, min(p.Steps, fewSteps))
 	sum, err := sizeOf(t, short, k)
 	if err != nil {
 		return size{}, err
@@ -47,12 +48,12 @@ func foresee(t Technique, p Problem, k knob.Params) (size, error) {
 			return nil
 		}
 		s, err := sizeOf(t, longer, k)
-		sum.nodes += (s.nodes - first.nodes) * beyond / few
-		sum.bytes += (s.bytes - first.bytes) * int64(beyond) / few
+		sum.nodes += (s.nodes - first.nodes) * beyond / fewSteps
+		sum.bytes += (s.bytes - first.bytes) * int64(beyond) / fewSteps
 		return err
 	}
-	steps, history := Resized(short, 2*few), short
-	history.History = 2 * few
+	steps, history := Resized(short, 2*fewSteps), short
+	history.History = 2 * fewSteps
 	if err := grow(p.Steps-short.Steps, steps); err != nil {
 		return size{}, err
 	}
@@ -71,7 +72,7 @@ func sizeOf(t Technique, p Problem, k knob.Params) (size, error) {
 		fitting[offered.Name] = v
 	}
 	plan := newPlan(p, max(1, fitting["streams"]), fitting[sizesName])
-	if err := plan.by(t, fitting); err != nil {
+	if err := plan.layOutBy(t, fitting); err != nil {
 		return size{}, err
 	}
 	s, err := plan.Schedule()

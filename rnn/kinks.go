@@ -77,7 +77,7 @@ func ReferenceNear(d *Data, answer []Tensor) ([]Tensor, Kinks) {
 	for l := range r.layers {
 		y := &r.layers[l]
 		for _, i := range y.near {
-			if (y.side[i] > 0) != (r.own(y, i) > 0) {
+			if (y.side[i] > 0) != (r.sideValue(y, i) > 0) {
 				found.Other++
 			}
 		}
@@ -134,7 +134,7 @@ func (r *reference) findKinks() Kinks {
 		kink, _ := r.p.Cell.Kink()
 		y.at, y.side = kink.At, make([]float64, len(all))
 		for i := range y.side {
-			y.side[i] = r.own(y, i)
+			y.side[i] = r.sideValue(y, i)
 		}
 		y.reach = make([]float64, len(y.side))
 		k.Near += len(y.near)
@@ -154,8 +154,8 @@ func (r *reference) input(y *refLayer, i int) float64 {
 	return z
 }
 
-// own is the value whose sign says on which side of the kink the reference has a unit.
-func (r *reference) own(y *refLayer, i int) float64 {
+// sideValue is the value whose sign says on which side of the kink the reference has a unit.
+func (r *reference) sideValue(y *refLayer, i int) float64 {
 	if r.p.Cell.Rectifier() {
 		return y.state[0][y.after*r.p.Hidden+i]
 	}
@@ -209,7 +209,7 @@ func (r *reference) variances(y *refLayer, below []float64) (inputs, states []fl
 	for k := range p.Frames() {
 		at := y.step(k) * b * h
 		mulTransposed(sums, of(y.prior(0, at, at+b*h, h), y.begun(before, at/h, h)), weights, b, h, h)
-		y.skip(states, before, at/(b*h), h)
+		y.carryOver(states, before, at/(b*h), h)
 		before = states[at : at+b*h]
 		for i := range sums {
 			k := i % h
@@ -263,15 +263,15 @@ func (r *reference) takeSides(answer []Tensor) {
 					step = row/r.Distinct - lengths[row%r.Distinct] + 1
 				}
 				if step >= 0 && step < steps {
-					r.layers[l].open(i, t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit] > 0)
+					r.layers[l].setSide(i, t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit] > 0)
 				}
 			}
 		}
 	}
 }
 
-// open sets whether unit i of a layer lets its gradient pass.
-func (y *refLayer) open(i int, yes bool) {
+// setSide sets whether unit i of a layer lets its gradient pass.
+func (y *refLayer) setSide(i int, yes bool) {
 	const above = 0x1p-1000 // only its sign is ever used
 	switch {
 	case !yes:

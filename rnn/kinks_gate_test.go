@@ -61,7 +61,7 @@ func TestSidesOfGatesAreFound(t *testing.T) {
 		for l := range r.layers {
 			for _, i := range r.layers[l].near {
 				if rng.IntN(2) == 0 {
-					r.layers[l].open(i, r.layers[l].side[i] <= 0)
+					r.layers[l].setSide(i, r.layers[l].side[i] <= 0)
 					flipped++
 				}
 			}

@@ -153,7 +153,7 @@ func (l Lengths) Each(batch, steps int) ([]int, error) {
 	slices.Sort(list)
 	switch top := list[len(list)-1]; {
 	case len(list) != batch:
-		return nil, fmt.Errorf("there are %d lengths, but the batch has %d sequences: each takes a length", len(list), batch)
+		return nil, fmt.Errorf("there are %d lengths, but the batch has %d sequences: each needs a length", len(list), batch)
 	case top > steps:
 		return nil, fmt.Errorf("the longest sequence has %d steps, more than the %d steps of the problem: set steps to %d", top, steps, top)
 	case top < steps:

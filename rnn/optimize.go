@@ -240,14 +240,14 @@ func (p *Plan) update(o Optimizer) {
 		at := 0
 		for i, v := range params {
 			n := parts[i]
-			p.Do(0, schedule.Squares{A: v.grad.All(), Out: squares.Columns(at, n), Rows: o.rows(p, v.value)})
+			p.Do(0, schedule.Squares{A: v.grad.All(), Out: squares.Columns(at, n), Rows: o.tableRows(p, v.value)})
 			at += n
 		}
 	}
 	for _, v := range params {
 		one := Trained{Name: v.name, Param: v.value, Used: v.value, Grad: v.grad}
 		op := schedule.Update{
-			Rule: o.Rule, Grad: v.grad.All(), Rates: u.Rates.All(), Squares: squares, Rows: o.rows(p, v.value),
+			Rule: o.Rule, Grad: v.grad.All(), Rates: u.Rates.All(), Squares: squares, Rows: o.tableRows(p, v.value),
 			Beta1: float32(o.Beta1), Beta2: float32(o.Beta2), Epsilon: float32(o.Epsilon),
 		}
 		if p.Precision == BF16 || p.Precision == FP16 {
@@ -265,9 +265,9 @@ func (p *Plan) update(o Optimizer) {
 	p.Updates = u
 }
 
-// rows returns the symbols of the run if param is their table: in all other rows the gradient is 0.
-// It is empty for other parameters, and where the sum includes other replicas' gradients.
-func (o Optimizer) rows(p *Plan, param *schedule.Matrix) (symbols schedule.View) {
+// tableRows returns the symbols of the run if param is their table: in all other rows the gradient
+// is 0. It is empty for other parameters, and where the sum includes other replicas' gradients.
+func (o Optimizer) tableRows(p *Plan, param *schedule.Matrix) (symbols schedule.View) {
 	if p.OneHot && len(p.Layer) > 0 && param == p.Layer[0].W && p.X.Rows <= param.Rows && o.Replicas <= 1 {
 		return p.X.All()
 	}

@@ -133,7 +133,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 		plan.Continues = true
 		feedNew(plan)
 	}
-	if p.Frames() > many {
+	if p.Frames() > foreseenBeyond {
 		if whole, err := foresee(t, p, k); err == nil { // otherwise planning reports the error
 			if limit > 0 && whole.bytes > limit {
 				return nil, fmt.Errorf("%s: %w", t.Name(), &TooLarge{whole.bytes})
@@ -143,7 +143,7 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 			}
 		}
 	}
-	if err := plan.by(t, k); err != nil {
+	if err := plan.layOutBy(t, k); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
 	return plan, nil
@@ -158,15 +158,15 @@ func declined(t Technique, p Problem) error {
 	case p.OneHot && c.Window > 1:
 		return fmt.Errorf("%w: %v reads %d time steps of its input, but one-hot input supports only one", schedule.ErrInput, c, c.Window)
 	case p.Symbols > 0 && p.History > 0:
-		return fmt.Errorf("%w: kept steps are computed ahead of a run, but embeddings in each run: set history to 0", schedule.ErrHistory)
+		return fmt.Errorf("%w: the history is computed ahead of a run, but an embedding in each run: set history to 0", schedule.ErrHistory)
 	case p.Calls > 0 && c.Window > 1:
 		return fmt.Errorf("%w: %v reads %d time steps of its input, but from call to call only states are kept", schedule.ErrCalls, c, c.Window)
 	}
 	return cmp.Or(p.declineHeads(), declineProjection(p), declineResets(p), canTurn(t, p))
 }
 
-// by lays the pass out by t, between the embedding and its gradient.
-func (p *Plan) by(t Technique, k knob.Params) error {
+// layOutBy lays the pass out by t, between the embedding and its gradient.
+func (p *Plan) layOutBy(t Technique, k knob.Params) error {
 	embed(p)
 	lay := t.Plan
 	if composed(t, p.Problem) {

@@ -211,7 +211,7 @@ func (r *reference) cell(y *refLayer, t, j, from, to int) {
 	prev, next := make([]float64, len(c.States)), make([]float64, len(c.States))
 	anew := y.anew(row)
 	if !y.exists(row) {
-		y.pass(row, from, to, h)
+		y.keepStates(row, from, to, h)
 		return
 	}
 	for u := from; u < to; u++ {

@@ -36,7 +36,7 @@ func (y *refLayer) project(t int) {
 		b, h := y.batch, len(j.weight)/j.width
 		m := y.state[0][(t*b+y.after)*h:][:b*h]
 		mulTransposed(j.h[(t*b+y.after)*j.width:][:b*j.width], m, j.weight, b, j.width, h)
-		y.skip(j.h[y.after*j.width:], j.h[(t*b+y.before)*j.width:], t, j.width)
+		y.carryOver(j.h[y.after*j.width:], j.h[(t*b+y.before)*j.width:], t, j.width)
 	}
 }
 

@@ -40,17 +40,17 @@ func (w way) exists(row int) bool {
 	return w.lengths == nil || row/w.batch < w.lengths[row%w.batch]
 }
 
-// pass leaves the states of units [from, to) as they are at a row that does not exist. A layer that
-// reads from the last step comes to such rows first.
-func (y *refLayer) pass(row, from, to, h int) {
+// keepStates leaves the states of units [from, to) as they are at a row that does not exist. A
+// layer that reads from the last step comes to such rows first.
+func (y *refLayer) keepStates(row, from, to, h int) {
 	for _, v := range y.state {
 		copy(v[(row+y.after)*h+from:(row+y.after)*h+to], v[(row+y.before)*h+from:])
 	}
 }
 
-// skip does the same with values, h for each row of step t. before has those of the step that is
-// read before it; nil: 0.
-func (w way) skip(values, before []float64, t, h int) {
+// carryOver does the same with values, h for each row of step t. before has those of the step that
+// is read before it; nil: 0.
+func (w way) carryOver(values, before []float64, t, h int) {
 	for j := range w.batch {
 		row := t*w.batch + j
 		switch to := values[row*h : (row+1)*h]; {
@@ -89,7 +89,7 @@ func (w way) existing(rows []float64, n int) []float64 {
 	}
 	rows = slices.Clone(rows)
 	for t := range w.frames {
-		w.skip(rows, nil, t, n)
+		w.carryOver(rows, nil, t, n)
 	}
 	return rows
 }

@@ -128,7 +128,7 @@ func (r *search) flips(along, marks [][]float64) (list []flip) {
 func (r *search) flip(list []flip) {
 	for _, f := range list {
 		y := &r.layers[f.layer]
-		y.open(f.unit, y.side[f.unit] <= 0)
+		y.setSide(f.unit, y.side[f.unit] <= 0)
 	}
 }
 

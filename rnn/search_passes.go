@@ -63,7 +63,7 @@ func (r *search) along(e *residual) [][]float64 {
 					own[at+i] = d[at+i]
 				}
 			}
-			y.skip(own, before, at/(b*h), h)
+			y.carryOver(own, before, at/(b*h), h)
 			before = own[at : at+b*h]
 		}
 		if level = append(level, own); len(level) == p.Ways() {
@@ -158,7 +158,7 @@ func (r *search) marks(e *residual) [][]float64 {
 					}
 				}
 			}
-			y.skip(passed, before, at/b, h)
+			y.carryOver(passed, before, at/b, h)
 			before = passed[at*h : (at+b)*h]
 		}
 		if level = append(level, passed); len(level) == p.Ways() {

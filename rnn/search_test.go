@@ -50,7 +50,7 @@ func anySide(r *reference) {
 		y := &r.layers[l]
 		for _, i := range y.near {
 			if rng.IntN(3) == 0 {
-				y.open(i, y.side[i] <= 0)
+				y.setSide(i, y.side[i] <= 0)
 			}
 		}
 	}
@@ -128,5 +128,5 @@ func (y *refLayer) closeLargest(r *reference) {
 			most = i
 		}
 	}
-	y.open(most, false)
+	y.setSide(most, false)
 }

@@ -294,12 +294,12 @@ func (c *stepper) forward(n int, flops float64) {
 	for _, some := range plan {
 		c.values += float64(some * len(cell.States))
 	}
-	c.look(plan)
+	c.noteSteps(plan)
 	projected(c, n, flops/4)
 }
 
-// look records at which steps a part was compared.
-func (c *stepper) look(plan []int) {
+// noteSteps records at which steps a part was compared.
+func (c *stepper) noteSteps(plan []int) {
 	c.parts++
 	for i, t := 0, c.Frames()-len(plan); i < len(plan); i, t = i+1, t+1 {
 		if plan[i] > 0 {

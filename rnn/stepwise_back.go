@@ -36,7 +36,7 @@ func (c *stepper) backward(above []float64, flops float64) error {
 			i := l*c.Ways() + w
 			out := orders{block: c.distinct * emits, forward: columns(above, c.Out(), w*emits, emits)}
 			b := &backStep{l: i, above: out.read(c.layers[i].backwards)}
-			if err := b.of(c); err != nil {
+			if err := b.readGradients(c); err != nil {
 				return err
 			}
 			if c.Projection > 0 {
@@ -68,8 +68,8 @@ func (c *stepper) backward(above []float64, flops float64) error {
 	return nil
 }
 
-// of reads the gradients that the run left of number b.l of Problem.Reads.
-func (b *backStep) of(c *stepper) (err error) {
+// readGradients reads the gradients that the run left of number b.l of Problem.Reads.
+func (b *backStep) readGradients(c *stepper) (err error) {
 	back := c.Layer[b.l].Back
 	if b.dx, err = keptByGate(c, back, back.DX); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (c *stepper) through(b *backStep, flops float64) {
 	if c.layers[b.l].backwards {
 		slices.Reverse(reach)
 	}
-	c.look(reach)
+	c.noteSteps(reach)
 }
 
 // A lane is one unit of one sequence, followed from the last step.
@@ -405,5 +405,5 @@ func rowProductsOf(c *stepper, gradient bool, name string, values []float64, wid
 		}
 	})
 	c.judge(name, values, width, c.tolerance(gradient), differences(found, 0))
-	c.look(plan)
+	c.noteSteps(plan)
 }

@@ -84,5 +84,5 @@ func (c *stepper) classes(flops float64, name string, prob []float64) {
 	})
 	c.judge("loss", loss, 1, c.tolerance(false), differences(found, 0))
 	c.judge(name, prob, v, c.tolerance(c.Pass == Train), differences(found, 1))
-	c.look(plan)
+	c.noteSteps(plan)
 }

@@ -181,8 +181,8 @@ func (b *cellBuilder) connect(from, to int, w Weight, delay int, p Slot) {
 	b.graph.Connections = append(b.graph.Connections, Connection{from, to, w, delay, p})
 }
 
-// of is the layer that computes value i, made on first use.
-func (b *cellBuilder) of(i int) (int, error) {
+// layerOf is the layer that computes value i, made on first use.
+func (b *cellBuilder) layerOf(i int) (int, error) {
 	if k, ok := b.layer[i]; ok {
 		return k, nil
 	}
@@ -274,7 +274,7 @@ func (b *cellBuilder) diagonal(k int, from, weights operand) error {
 func (b *cellBuilder) source(o operand) (k, delay int, err error) {
 	switch {
 	case o.value >= 0:
-		k, err = b.of(o.value)
+		k, err = b.layerOf(o.value)
 		return k, 0, err
 	case o.ref.Kind == cell.Prev:
 		return b.state[o.ref.Index], 1, nil

@@ -191,7 +191,7 @@ func (r *reference) forward(k, t int) {
 		for i := range s {
 			s[i] = l.Aggregate.identity()
 			for _, m := range into {
-				s[i] = l.Aggregate.of(s[i], r.row(r.z[m], 0, t, b, l.Size)[i])
+				s[i] = l.Aggregate.combine(s[i], r.row(r.z[m], 0, t, b, l.Size)[i])
 			}
 			for _, slot := range l.Bias {
 				s[i] += r.in[slot.Param][slot.Offset+i]
@@ -206,7 +206,7 @@ func (r *reference) forward(k, t int) {
 			continue
 		}
 		for i := range s {
-			y[i] = l.Activation.of(s[i])
+			y[i] = l.Activation.apply(s[i])
 		}
 	}
 }
@@ -380,12 +380,12 @@ func (r *reference) answer() {
 	}
 }
 
-// identity is the aggregate of no vectors. of adds one vector to an aggregate.
+// identity is the aggregate of no vectors. combine adds one vector to an aggregate.
 func (a Aggregate) identity() float64 {
 	return [...]float64{Sum: 0, Product: 1, Max: math.Inf(-1)}[a]
 }
 
-func (a Aggregate) of(s, z float64) float64 {
+func (a Aggregate) combine(s, z float64) float64 {
 	switch a {
 	case Product:
 		return s * z
@@ -395,7 +395,7 @@ func (a Aggregate) of(s, z float64) float64 {
 	return s + z
 }
 
-func (a Activation) of(s float64) float64 {
+func (a Activation) apply(s float64) float64 {
 	switch a {
 	case Sigmoid:
 		return 1 / (1 + math.Exp(-s))
@@ -415,9 +415,9 @@ func (a Activation) of(s float64) float64 {
 func (a Activation) derivative(s float64) float64 {
 	switch a {
 	case Sigmoid:
-		return a.of(s) * (1 - a.of(s))
+		return a.apply(s) * (1 - a.apply(s))
 	case Tanh:
-		return 1 - a.of(s)*a.of(s)
+		return 1 - a.apply(s)*a.apply(s)
 	case ReLU:
 		if s > 0 {
 			return 1

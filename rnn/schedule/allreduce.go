@@ -39,7 +39,7 @@ func (a AllReduce) check() error {
 	}
 	for i, v := range a.Sums {
 		if slices.ContainsFunc(a.Sums[:i], v.Overlaps) {
-			return tangled(a)
+			return overlapError(a)
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (f Foreign) check() error {
 				n *= size
 			}
 			if a.All != a.All.M.All() || n != a.All.M.Elements() {
-				return misfit(f)
+				return shapeError(f)
 			}
 		}
 	}

@@ -2,11 +2,11 @@ package schedule
 
 import "rnnbench/rnn/cell"
 
-// A cell's Keep is a column of ones and zeros, one for each sequence. A sequence of 0 begins anew
-// at the step. Its states before the step count as 0, and so do its recurrent products, which were
-// formed from the old states. The Keep of a cell's gradient has a second half, the column of the
-// step after: a sequence of 0 gets no gradient from there. Columns are data: a schedule does not
-// depend on what is in them. They are empty where no sequence begins anew.
+// A cell's Keep is a column of ones and zeros, one for each sequence. A sequence with a 0 begins
+// anew at the step. Its states before the step count as 0, and so do its recurrent products, which
+// were formed from the old states. The Keep of a cell's gradient has a second half, the column of
+// the step after: a sequence with a 0 there gets no gradient from that step. Columns are data: a
+// schedule does not depend on what is in them. They are empty where no sequence begins anew.
 
 // KeepOf is the column of ones and zeros for the vector that r names, which c reads as 0 where the
 // column is 0. It is empty where c reads the vector as it is.
@@ -39,11 +39,11 @@ func half(v View, i int) View {
 	return v.Band(i*v.Rows/2, v.Rows/2)
 }
 
-// keeps reports whether v is a column of so many rows, or empty.
-func keeps(v View, rows int) bool { return v.Empty() || v.Rows == rows && v.Cols == 1 }
+// fitsKeep reports whether v is a column of so many rows, or empty.
+func fitsKeep(v View, rows int) bool { return v.Empty() || v.Rows == rows && v.Cols == 1 }
 
-// where spells the column of an operation, if it has one.
-func where(keep View) string {
+// keepSuffix spells the column of an operation, if it has one.
+func keepSuffix(keep View) string {
 	if keep.Empty() {
 		return ""
 	}

@@ -63,7 +63,7 @@ func (m MapChain) check() error {
 			return err
 		}
 		if !m.joins(i) {
-			return misfit(m)
+			return shapeError(m)
 		}
 	}
 	return nil

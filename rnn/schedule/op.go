@@ -176,13 +176,13 @@ func some(lists ...[]View) []View {
 	return out
 }
 
-// tangled reports that op writes part of what it reads, so its result would depend on the order in
-// which it is computed.
-func tangled(op Op) error {
+// overlapError reports that op writes part of what it reads, so its result would depend on the
+// order in which it is computed.
+func overlapError(op Op) error {
 	return fmt.Errorf("schedule: %v: the result overlaps an operand in part", op)
 }
 
-func misfit(op Op) error { return fmt.Errorf("schedule: %v: shapes do not fit", op) }
+func shapeError(op Op) error { return fmt.Errorf("schedule: %v: shapes do not fit", op) }
 
 func transposed(v View, t bool) (rows, cols int) {
 	if t {
@@ -218,10 +218,10 @@ func (g Gemm) String() string {
 func (g Gemm) check() error {
 	m, n, k := g.Sizes()
 	if kb, _ := transposed(g.B, g.TransB); kb != k || g.C.Rows != m || g.C.Cols != n {
-		return misfit(g)
+		return shapeError(g)
 	}
 	if g.C.Overlaps(g.A) || g.C.Overlaps(g.B) {
-		return tangled(g)
+		return overlapError(g)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (p Pack) String() string {
 }
 func (p Pack) check() error {
 	if r, c := transposed(p.Src, p.Trans); r != p.Dst.Rows || c != p.Dst.Cols || !p.Dst.M.Packed {
-		return misfit(p)
+		return shapeError(p)
 	}
 	return nil
 }
@@ -260,10 +260,10 @@ func (m Map) check() error {
 			break
 		}
 		if v.Cols != m.Out.Cols || v.Rows != m.Out.Rows && v.Rows != 1 {
-			return misfit(m)
+			return shapeError(m)
 		}
 		if v.Overlaps(m.Out) && v != m.Out {
-			return tangled(m)
+			return overlapError(m)
 		}
 	}
 	return nil
@@ -283,10 +283,10 @@ func (s SumRows) String() string {
 }
 func (s SumRows) check() error {
 	if s.Out.Rows != 1 || s.Out.Cols != s.A.Cols {
-		return misfit(s)
+		return shapeError(s)
 	}
 	if s.Out.Overlaps(s.A) {
-		return tangled(s)
+		return overlapError(s)
 	}
 	return nil
 }
@@ -311,17 +311,17 @@ func (c Cell) String() string {
 	if c.Train {
 		s += fmt.Sprintf(" keep %v", c.Saved)
 	}
-	return s + where(c.Keep)
+	return s + keepSuffix(c.Keep)
 }
 func (c Cell) check() error {
 	more := []shaped{{c.X, 0, len(c.Cell.Gates)}, {c.BX, 1, len(c.Cell.Gates)}}
 	if n := c.Cell.Recurrent; n > 0 {
 		more = append(more, shaped{c.R, 0, n}, shaped{c.BR, 1, n})
 	} else if !c.R.Empty() || !c.BR.Empty() {
-		return misfit(c)
+		return shapeError(c)
 	}
-	if !keeps(c.Keep, c.Next[0].Rows) {
-		return misfit(c)
+	if !fitsKeep(c.Keep, c.Next[0].Rows) {
+		return shapeError(c)
 	}
 	return checkCell(c, c.Cell, c.Next, c.Prev, c.Saved, c.Train, c.Peep, more...)
 }
@@ -344,12 +344,12 @@ func checkCell(op Op, c *cell.Cell, next, prev []View, saved View, train bool, p
 	if train && c.Saved > 0 {
 		more = append(more, shaped{saved, 0, c.Saved})
 	} else if !saved.Empty() {
-		return misfit(op)
+		return shapeError(op)
 	}
 	if len(c.Peeps) > 0 {
 		more = append(more, shaped{peep, 1, len(c.Peeps)})
 	} else if !peep.Empty() {
-		return misfit(op)
+		return shapeError(op)
 	}
 	for _, m := range more {
 		want := m.rows
@@ -357,7 +357,7 @@ func checkCell(op Op, c *cell.Cell, next, prev []View, saved View, train bool, p
 			want = rows
 		}
 		if m.v.Rows != want || m.v.Cols != m.times*hidden {
-			return misfit(op)
+			return shapeError(op)
 		}
 	}
 	return nil
@@ -372,7 +372,7 @@ func (c CellBackward) FLOPs() int64 {
 	return c.Cell.Backward.FLOPs() * int64(c.Next[0].Rows) * int64(c.Next[0].Cols)
 }
 func (c CellBackward) String() string {
-	return fmt.Sprintf("%vbackward %v %v %v ← %v %v", c.Cell, c.DX, c.DR, c.DPrev, c.DOut, c.DNext) + where(c.Keep)
+	return fmt.Sprintf("%vbackward %v %v %v ← %v %v", c.Cell, c.DX, c.DR, c.DPrev, c.DOut, c.DNext) + keepSuffix(c.Keep)
 }
 func (c CellBackward) check() error {
 	more := []shaped{{c.DOut, 0, 1}, {c.DX, 0, c.Cell.Gradients()}}
@@ -384,21 +384,21 @@ func (c CellBackward) check() error {
 		if c.Cell.DirectPrev(s) {
 			more = append(more, shaped{c.DPrev[s], 0, 1})
 		} else if !c.DPrev[s].Empty() {
-			return misfit(c)
+			return shapeError(c)
 		}
 	}
 	if c.Cell.SplitGrad {
 		more = append(more, shaped{c.DR, 0, c.Cell.Recurrent})
 	} else if !c.DR.Empty() {
-		return misfit(c)
+		return shapeError(c)
 	}
 	if n := len(c.Cell.Peeps); n > 0 && c.Cell.Gradients() == len(c.Cell.Gates) {
 		more = append(more, shaped{c.DPeep, 0, n})
 	} else if !c.DPeep.Empty() {
-		return misfit(c)
+		return shapeError(c)
 	}
-	if !keeps(c.Keep, 2*c.Next[0].Rows) {
-		return misfit(c)
+	if !fitsKeep(c.Keep, 2*c.Next[0].Rows) {
+		return shapeError(c)
 	}
 	return checkCell(c, c.Cell, c.Next, c.Prev, c.Saved, true, c.Peep, more...)
 }
@@ -410,7 +410,7 @@ func (g Gather) FLOPs() int64   { return 0 }
 func (g Gather) String() string { return fmt.Sprintf("gather %v = %v[%v]", g.Out, g.Table, g.Index) }
 func (g Gather) check() error {
 	if g.Index.Cols != 1 || g.Index.Rows != g.Out.Rows || g.Table.Cols != g.Out.Cols {
-		return misfit(g)
+		return shapeError(g)
 	}
 	return nil
 }
@@ -422,7 +422,7 @@ func (s Scatter) FLOPs() int64   { return int64(s.Src.Rows) * int64(s.Src.Cols) 
 func (s Scatter) String() string { return fmt.Sprintf("scatter %v[%v] += %v", s.Table, s.Index, s.Src) }
 func (s Scatter) check() error {
 	if s.Index.Cols != 1 || s.Index.Rows != s.Src.Rows || s.Table.Cols != s.Src.Cols {
-		return misfit(s)
+		return shapeError(s)
 	}
 	return nil
 }

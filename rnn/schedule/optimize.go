@@ -68,10 +68,10 @@ func (s Squares) FLOPs() int64   { return 2 * int64(s.A.Rows) * int64(s.A.Cols) 
 func (s Squares) String() string { return fmt.Sprintf("squares %v of %v", s.Out, s.A) }
 func (s Squares) check() error {
 	if s.Out.Rows != 1 || s.Out.Cols > s.A.Rows || !s.Rows.Empty() && s.Rows.Cols != 1 {
-		return misfit(s)
+		return shapeError(s)
 	}
 	if s.Out.Overlaps(s.A) {
-		return tangled(s)
+		return overlapError(s)
 	}
 	return nil
 }
@@ -103,17 +103,17 @@ func (u Update) check() error {
 	}
 	for _, v := range same {
 		if v.Rows != u.Param.Rows || v.Cols != u.Param.Cols {
-			return misfit(u)
+			return shapeError(u)
 		}
 		if v.Overlaps(u.Param) {
-			return tangled(u)
+			return overlapError(u)
 		}
 	}
 	if u.Rates.Rows != 1 || u.Rates.Cols != RateColumns || !u.Squares.Empty() && u.Squares.Rows != 1 {
-		return misfit(u)
+		return shapeError(u)
 	}
 	if !u.Rows.Empty() && u.Rows.Cols != 1 {
-		return misfit(u)
+		return shapeError(u)
 	}
 	switch {
 	case u.Rule == SGD && len(u.Moment) <= 1, u.Rule == Adam && len(u.Moment) == 2:

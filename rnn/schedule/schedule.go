@@ -261,14 +261,14 @@ func (b *Builder) Expect(n int) error {
 // Do appends op to stream, counted modulo the number of streams. The first
 // error sticks and is returned by Schedule.
 func (b *Builder) Do(stream int, op Op) {
-	if op = b.once(op); b.admits(op, len(b.s.Nodes)) {
+	if op = b.deduplicate(op); b.admits(op, len(b.s.Nodes)) {
 		b.s.Nodes = append(b.s.Nodes, Node{Op: op, Stream: b.first + stream%b.Streams()})
 	}
 }
 
 // Prepare appends op to the work that depends on the weights alone.
 func (b *Builder) Prepare(op Op) {
-	if op = b.once(op); b.admits(op, len(b.s.Prepare)) {
+	if op = b.deduplicate(op); b.admits(op, len(b.s.Prepare)) {
 		b.s.Prepare = append(b.s.Prepare, op)
 	}
 }
@@ -292,9 +292,9 @@ func (b *Builder) ScaleLosses(by float32) {
 	}
 }
 
-// once checks op and counts its bytes. If an equal operation came a short while ago, it returns
-// that one instead.
-func (b *Builder) once(op Op) Op {
+// deduplicate checks op and counts its bytes. If an equal operation came a short while ago, it
+// returns that one instead.
+func (b *Builder) deduplicate(op Op) Op {
 	shared := false
 	switch op.(type) {
 	case Gemm, Map, SumRows:

@@ -184,16 +184,16 @@ func (s *Sequence) checkSteps(op Op, perStep []View, first func() Op) error {
 	rows := s.Steps * s.Batch()
 	for _, v := range s.State {
 		if rows == 0 || v.Rows != rows+s.Batch() {
-			return misfit(op)
+			return shapeError(op)
 		}
 	}
 	for _, v := range some([]View{s.X, s.Saved}, perStep) {
 		if v.Rows != rows {
-			return misfit(op)
+			return shapeError(op)
 		}
 	}
-	if !keeps(s.Keep, rows+s.Batch()) || !s.spreads() {
-		return misfit(op)
+	if !fitsKeep(s.Keep, rows+s.Batch()) || !s.spreads() {
+		return shapeError(op)
 	}
 	return first().check()
 }
@@ -205,7 +205,7 @@ func (p Persistent) Reads() []View  { return some(p.Sequence.reads(), p.R) }
 func (p Persistent) Writes() []View { return p.Sequence.writes() }
 func (p Persistent) FLOPs() int64   { return p.productFLOPs() + p.cellFLOPs(p.Step(0, View{}).Program()) }
 func (p Persistent) String() string {
-	return fmt.Sprintf("persistent %v %v ← %v %v %d steps", p.Cell, p.State, p.X, p.R, p.Steps) + where(p.Keep)
+	return fmt.Sprintf("persistent %v %v ← %v %v %d steps", p.Cell, p.State, p.X, p.R, p.Steps) + keepSuffix(p.Keep)
 }
 func (p Persistent) check() error {
 	if len(p.R) != p.Cell.Recurrent || len(p.R) == 0 {
@@ -213,7 +213,7 @@ func (p Persistent) check() error {
 	}
 	for _, r := range p.R {
 		if r.Rows != p.Hidden() || r.Cols != p.Hidden() || !r.M.Packed {
-			return misfit(p)
+			return shapeError(p)
 		}
 	}
 	return p.checkSteps(p, nil, func() Op {
@@ -231,11 +231,11 @@ func (p PersistentBackward) FLOPs() int64 {
 	return p.productFLOPs() + p.cellFLOPs(p.Cell.Backward)
 }
 func (p PersistentBackward) String() string {
-	return fmt.Sprintf("persistent %vbackward %v %v %v ← %v %v %d steps", p.Cell, p.DX, p.DR, p.Carry, p.DOut, p.R, p.Steps) + where(p.Keep)
+	return fmt.Sprintf("persistent %vbackward %v %v %v ← %v %v %d steps", p.Cell, p.DX, p.DR, p.Carry, p.DOut, p.R, p.Steps) + keepSuffix(p.Keep)
 }
 func (p PersistentBackward) check() error {
 	if p.Cell.Recurrent == 0 || p.R.Rows != p.Cell.Recurrent*p.Hidden() || p.R.Cols != p.Hidden() || !p.R.M.Packed {
-		return misfit(p)
+		return shapeError(p)
 	}
 	return p.checkSteps(p, p.perStep(), func() Op { return p.StepBack(0) })
 }
@@ -245,7 +245,7 @@ func (s Scan) Reads() []View  { return some(s.Sequence.reads(), []View{s.R}) }
 func (s Scan) Writes() []View { return s.Sequence.writes() }
 func (s Scan) FLOPs() int64   { return s.cellFLOPs(s.Step(0).Program()) }
 func (s Scan) String() string {
-	return fmt.Sprintf("scan %v %v ← %v %v %d steps", s.Cell, s.State, s.X, s.R, s.Steps) + where(s.Keep)
+	return fmt.Sprintf("scan %v %v ← %v %v %d steps", s.Cell, s.State, s.X, s.R, s.Steps) + keepSuffix(s.Keep)
 }
 func (s Scan) check() error {
 	if err := s.checkLinear(s); err != nil {
@@ -267,7 +267,7 @@ func (s ScanBackward) Reads() []View  { return s.readsBack(&s.SequenceGrad) }
 func (s ScanBackward) Writes() []View { return s.writesBack(&s.SequenceGrad) }
 func (s ScanBackward) FLOPs() int64   { return s.cellFLOPs(s.Cell.Backward) }
 func (s ScanBackward) String() string {
-	return fmt.Sprintf("scan %vbackward %v %v ← %v %d steps", s.Cell, s.DX, s.Carry, s.DOut, s.Steps) + where(s.Keep)
+	return fmt.Sprintf("scan %vbackward %v %v ← %v %d steps", s.Cell, s.DX, s.Carry, s.DOut, s.Steps) + keepSuffix(s.Keep)
 }
 func (s ScanBackward) check() error {
 	if err := s.checkLinear(s); err != nil {

@@ -40,11 +40,11 @@ func (s SoftmaxLoss) String() string {
 }
 func (s SoftmaxLoss) check() error {
 	if s.Groups < 0 || s.Logits.Cols%max(1, s.Groups) != 0 || !s.Weight.Empty() && (s.Weight.Cols != 1 || s.Weight.Rows != s.Logits.Rows) {
-		return misfit(s)
+		return shapeError(s)
 	}
 	if s.Target.Cols != 1 || s.Loss.Cols != 1 || s.Target.Rows != s.Logits.Rows || s.Loss.Rows != s.Logits.Rows ||
 		s.Prob.Rows != s.Logits.Rows || s.Prob.Cols != s.Logits.Cols {
-		return misfit(s)
+		return shapeError(s)
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func (s *Stack) check(op Op, inputs, outputs []View, states, parameters [][]View
 		}
 	}
 	if !ok {
-		return misfit(op)
+		return shapeError(op)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (s *Schedule) UnmarshalBinary(data []byte) error {
 	if d.err != nil {
 		return d.err
 	}
-	if err := b.wait(); err != nil {
+	if err := b.checkWaitMemory(); err != nil {
 		return err
 	}
 	out, err := b.Schedule()
@@ -117,8 +117,8 @@ const (
 	wireWaits    = 1 << 33 // bytes that deriving the waits may take
 )
 
-// wait declines a schedule whose waits would take too much memory to derive.
-func (b *Builder) wait() error {
+// checkWaitMemory declines a schedule whose waits would take too much memory to derive.
+func (b *Builder) checkWaitMemory() error {
 	if b.err != nil || b.s.Streams == 1 {
 		return b.err
 	}
