@@ -50,7 +50,7 @@ func (r replica) rows(name string, m *schedule.Matrix) int {
 			return k.Rows(r.plan.Problem)
 		}
 	}
-	if r.own(name) {
+	if r.perReplica(name) {
 		return rnn.FirstRows(r.plan, m)
 	}
 	return m.Rows
@@ -58,7 +58,7 @@ func (r replica) rows(name string, m *schedule.Matrix) int {
 
 // Save writes a whole checkpoint, or none.
 func (t *Trainer) Save(path string) error {
-	if err := t.see(); err != nil {
+	if err := t.fillHistory(); err != nil {
 		return err
 	}
 	text, err := json.Marshal(t.about())

@@ -126,9 +126,9 @@ func (r replica) input() *schedule.Matrix {
 	return r.plan.Given
 }
 
-// own reports whether the array of that name in a checkpoint differs between replicas, as the
-// states of their sequences do.
-func (r replica) own(name string) bool {
+// perReplica reports whether the array of that name in a checkpoint differs between replicas, as
+// the states of their sequences do.
+func (r replica) perReplica(name string) bool {
 	_, ok := r.plan.FirstStates()[name]
 	return ok
 }
@@ -136,7 +136,7 @@ func (r replica) own(name string) bool {
 // gather reads an array of a checkpoint from all replicas. cols is its number of columns.
 func (t *Trainer) gather(name string) (values []float32, cols int, err error) {
 	replicas := t.replicas
-	if !t.own(name) {
+	if !t.perReplica(name) {
 		replicas = replicas[:1]
 	}
 	kept := make([][]float32, len(replicas))
@@ -165,7 +165,7 @@ func (t *Trainer) values(name string) (n int) {
 	for _, r := range t.replicas {
 		m := t.kept(r)[name]
 		n += r.rows(name, m) * m.Cols
-		if !r.own(name) {
+		if !r.perReplica(name) {
 			break
 		}
 	}
@@ -178,7 +178,7 @@ func (t *Trainer) scatter(values map[string][]float32) error {
 		to := map[*schedule.Matrix][]float32{}
 		for name, m := range t.kept(r) {
 			to[m] = values[name]
-			if r.own(name) && len(t.replicas) > 1 {
+			if r.perReplica(name) && len(t.replicas) > 1 {
 				to[m] = r.part.Rows(values[name], m.Cols, t.Problem.Batch)
 			}
 		}

@@ -94,9 +94,9 @@ func (t *Trainer) first() *rnn.Data {
 	return d
 }
 
-// see reads minibatches before the first iteration, at a learning rate of 0, until all steps of the
-// history come from the data.
-func (t *Trainer) see() error {
+// fillHistory reads minibatches before the first iteration, at a learning rate of 0, until all
+// steps of the history come from the data.
+func (t *Trainer) fillHistory() error {
 	if t.ready {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (t *Trainer) Took() time.Duration { return t.took }
 
 // Step makes n iterations. If ctx ends, it finishes those that have begun.
 func (t *Trainer) Step(ctx context.Context, n int) error {
-	if err := t.see(); err != nil {
+	if err := t.fillHistory(); err != nil {
 		return err
 	}
 	start := time.Now()

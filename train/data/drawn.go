@@ -24,15 +24,15 @@ func (d *drawn) Prepare() error {
 	return d.prepare()
 }
 
-// apart separates the generators of held-out minibatches from those of the others.
-const apart = 1 << 63
+// heldOutStream separates the generators of held-out minibatches from those of the others.
+const heldOutStream = 1 << 63
 
 func (d *drawn) Shape() Shape { return d.shape }
 
 func (d *drawn) Next(x, target []float32) {
 	stream := d.at
 	if d.Held {
-		stream |= apart
+		stream |= heldOutStream
 	}
 	d.at++
 	clear(x)

@@ -140,9 +140,9 @@ func openEvents(s settings, o Options) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	digits := recorded
+	digits := recordingStream
 	if o.Held {
-		digits |= apart
+		digits |= heldOutStream
 	}
 	c := camera{int32(threshold)}
 	return newForecast(newLibrary(n, func(i int) ([]Event, error) {
@@ -150,5 +150,5 @@ func openEvents(s settings, o Options) (Source, error) {
 	}), s, o)
 }
 
-// recorded separates the generators of recordings from those of minibatches.
-const recorded uint64 = 1 << 62
+// recordingStream separates the generators of recordings from those of minibatches.
+const recordingStream uint64 = 1 << 62

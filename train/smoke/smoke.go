@@ -153,8 +153,8 @@ func (k Case) Train(ctx context.Context, d device.Device, t rnn.Technique) (Curv
 	return out, nil
 }
 
-// some is the number of iterations over which losses are averaged: a single loss depends on its minibatch.
-const some = 10
+// averaged is the number of iterations over which losses are averaged: a single loss depends on its minibatch.
+const averaged = 10
 
 func meanOf(c Curve) float64 {
 	sum := 0.0
@@ -168,9 +168,9 @@ func meanOf(c Curve) float64 {
 func (b Band) Check(c Curve) error {
 	switch at := b.Outside(c); {
 	case at > 0:
-		return fmt.Errorf("at iteration %d the loss is %.7g, and %.7g ± %.2g in double precision", at, c[at-1], b.Middle[at-1], b.Width[at-1])
-	case !(meanOf(c[len(c)-some:]) < meanOf(c[:some])):
-		return fmt.Errorf("nothing was learnt: the mean loss of the first %d iterations is %.3g, that of the last %.3g", some, meanOf(c[:some]), meanOf(c[len(c)-some:]))
+		return fmt.Errorf("at iteration %d the loss is %.7g, but %.7g ± %.2g in double precision", at, c[at-1], b.Middle[at-1], b.Width[at-1])
+	case !(meanOf(c[len(c)-averaged:]) < meanOf(c[:averaged])):
+		return fmt.Errorf("nothing was learnt: the mean loss of the first %d iterations is %.3g, that of the last %.3g", averaged, meanOf(c[:averaged]), meanOf(c[len(c)-averaged:]))
 	}
 	return nil
 }

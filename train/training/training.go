@@ -63,7 +63,7 @@ func (j *Job) Do(ctx context.Context) error {
 		checkpoint := results.Checkpoint(j.Run.Dir(), n.Number)
 		last := n.Latest(j.Before)
 		if !n.Finished(last) {
-			over, err := j.one(ctx, n, checkpoint, j.share(start, i), &last)
+			over, err := j.trainOne(ctx, n, checkpoint, j.share(start, i), &last)
 			if err != nil {
 				j.keep(last)
 				return err
@@ -98,9 +98,9 @@ func (j *Job) share(start time.Time, i int) time.Duration {
 	return max(leastShare, (j.Budget-j.Now().Sub(start))/time.Duration(unfinished))
 }
 
-// one trains a network, and reports whether its share of the budget ended first. A network that is
-// declined or fails becomes a record; an error ends the run.
-func (j *Job) one(ctx context.Context, n plan.Network, checkpoint string, share time.Duration, last **results.Record) (over bool, err error) {
+// trainOne trains a network, and reports whether its share of the budget ended first. A network
+// that is declined or fails becomes a record; an error ends the run.
+func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, share time.Duration, last **results.Record) (over bool, err error) {
 	start := j.Now()
 	l, err := j.LayOut(n.Point, n.Spec)
 	if err != nil {
