@@ -74,9 +74,9 @@ func (m *Machine) Floor(r Run) (Floor, error) {
 	}
 	f.add(Part{Bound: BoundExchange, Count: count, Each: sum.exchange / max(1, count), Seconds: sum.exchange})
 	f.add(Part{Bound: BoundProducts, Count: r.FLOPs, Rate: peak, Seconds: r.FLOPs / peak})
-	bytes[m.holds(r.Moved, r.Cold)] += r.Moved
+	bytes[m.nearestHolding(r.Moved, r.Cold)] += r.Moved
 	for _, l := range m.Levels {
-		if b, rate := bytes[l.Name], m.all(l.Name); b > 0 && rate > 0 {
+		if b, rate := bytes[l.Name], m.totalRate(l.Name); b > 0 && rate > 0 {
 			f.add(Part{Bound: BoundMemory, Memory: l.Name, Count: b, Rate: rate, Seconds: b / rate})
 		}
 	}
@@ -149,12 +149,12 @@ func (m *Machine) link(c Chain, peak float64) (link, error) {
 	cores := float64(m.cores())
 	turns := float64(g.turns(c.Work.Batch))
 	x := link{exchange: m.Exchange(g), product: one.FLOPs() / m.rate(one.Bytes, g.Tensor) * max(1, cores/float64(g.Blocks))}
-	near, beyond, home := m.far(c.Work.Weights() / float64(g.Blocks))
+	near, beyond, home := m.beyondRegisters(c.Work.Weights() / float64(g.Blocks))
 	copies := float64(g.Blocks * g.Groups)
 	switch private := m.Levels[:m.shared()]; {
 	case beyond > 0:
 		x.home, x.bytes = home, turns*beyond*copies
-		x.weights = x.bytes / m.all(home)
+		x.weights = x.bytes / m.totalRate(home)
 	case near > 0:
 		last := private[len(private)-1]
 		x.home, x.bytes = last.Name, turns*near*copies
@@ -176,7 +176,7 @@ func (m *Machine) linkOfWorkers(w Work, product float64) (link, error) {
 	if w.Batch > 1 && apart {
 		x.exchange, x.product = 0, product*float64(m.cores())
 	}
-	if rate := m.all(s.Home); rate > 0 {
+	if rate := m.totalRate(s.Home); rate > 0 {
 		x.weights = x.bytes / rate
 	}
 	return x, nil
@@ -191,8 +191,8 @@ func (m *Machine) modules(level int) float64 {
 	return float64(n)
 }
 
-// all is the bytes a second of all modules of a level together; 0: no limit.
-func (m *Machine) all(level string) float64 {
+// totalRate is the bytes a second of all modules of a level together; 0: no limit.
+func (m *Machine) totalRate(level string) float64 {
 	i := slices.IndexFunc(m.Levels, func(l Level) bool { return l.Name == level })
 	if m.GPU != nil && m.GPU.Stream > 0 && i == m.shared() {
 		return m.GPU.Stream
@@ -200,9 +200,9 @@ func (m *Machine) all(level string) float64 {
 	return m.Levels[i].B * m.modules(i)
 }
 
-// holds is the nearest memory that can still hold so many bytes from the run before. On a GPU a
-// block's own memories cannot.
-func (m *Machine) holds(bytes float64, cold bool) string {
+// nearestHolding is the nearest memory that can still hold so many bytes from the run before. On a
+// GPU a block's own memories cannot.
+func (m *Machine) nearestHolding(bytes float64, cold bool) string {
 	first, last := 0, len(m.Levels)-1
 	if m.GPU != nil {
 		first = m.shared()

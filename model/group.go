@@ -80,10 +80,10 @@ func (m *Machine) cores() int {
 	return n
 }
 
-// far returns a block's share of weights that its registers do not hold: near bytes in its shared
-// memory, and beyond bytes in the cache that all blocks share. home is the farthest memory with
-// any.
-func (m *Machine) far(share float64) (near, beyond float64, home string) {
+// beyondRegisters returns a block's share of weights that its registers do not hold: near bytes in
+// its shared memory, and beyond bytes in the cache that all blocks share. home is the farthest
+// memory with any.
+func (m *Machine) beyondRegisters(share float64) (near, beyond float64, home string) {
 	private, inner := m.Levels[:m.shared()], 1
 	rooms := make([]float64, len(private))
 	for i := len(private) - 1; i >= 0; i-- {
@@ -117,14 +117,14 @@ func (m *Machine) InGroups(w Work, g Group) (Step, error) {
 		live = 8 * ceil(live, 8)
 	}
 	s := Step{Work: w, Share: w.Weights() / float64(g.Blocks)}
-	near, beyond, home := m.far(s.Share)
+	near, beyond, home := m.beyondRegisters(s.Share)
 	s.Home, s.Resident = home, beyond == 0
 	block := m.rate(w.Bytes, g.Tensor) / float64(m.cores()) * m.GPU.Reach
 	s.Compute = turns * 2 * float64(w.Rows) * float64(w.Hidden) * float64(live) / float64(g.Blocks) / block
 	if private := m.Levels[:m.shared()]; near > 0 {
 		s.Weights = turns * near / private[len(private)-1].B
 	}
-	s.Weights += turns * beyond * float64(g.Blocks*g.Groups) / m.all(m.Levels[m.shared()].Name)
+	s.Weights += turns * beyond * float64(g.Blocks*g.Groups) / m.totalRate(m.Levels[m.shared()].Name)
 	each := m.Exchange(g)
 	if g.Blocks == 1 {
 		each = m.GPU.Alone
