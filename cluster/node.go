@@ -17,9 +17,9 @@ type Node struct {
 	Version string `json:"version"` // of rnnbench
 }
 
-// pinned is the file in a group's folder with the device that the group measures on: that of the
-// shard that began first.
-const pinned = "device.json"
+// deviceFile is the file in a group's folder with the device that the group measures on: that of
+// the shard that began first.
+const deviceFile = "device.json"
 
 // SameVersion refuses a node whose rnnbench has another version than the submitter's.
 func (n Node) SameVersion(submitted string) error {
@@ -47,7 +47,7 @@ func (n Node) SameDevice(dir, submitted string) error {
 
 // pin is the node that began first in dir: n, if there was no other.
 func (n Node) pin(dir string) (Node, error) {
-	path := filepath.Join(dir, pinned)
+	path := filepath.Join(dir, deviceFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := n.write(dir, path); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -72,7 +72,7 @@ func (n Node) write(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, pinned+".*.tmp")
+	f, err := os.CreateTemp(dir, deviceFile+".*.tmp")
 	if err != nil {
 		return err
 	}

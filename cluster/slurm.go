@@ -114,7 +114,7 @@ func (l *Slurm) options(s *Submission, g Group, j Job) ([]string, error) {
 		"--output=" + escape(path.Join(s.Dir, logs, s.jobName(g.Name, 0, "")+"-")) + "%a.log",
 		"--open-mode=append", // a requeued job keeps what it said before
 		"--requeue",
-		fmt.Sprintf("--signal=B:TERM@%d", warning),
+		fmt.Sprintf("--signal=B:TERM@%d", warningSeconds),
 		"--chdir=" + s.Work,
 	}
 	if g.Request != "" {
@@ -130,13 +130,13 @@ func (l *Slurm) options(s *Submission, g Group, j Job) ([]string, error) {
 	return lines(append(list, l.Options...))
 }
 
-// warning is how many seconds before its time limit a job gets SIGTERM. The job ends after its
-// present step.
-const warning = 60
+// warningSeconds is how many seconds before its time limit a job gets SIGTERM. The job ends after
+// its present step.
+const warningSeconds = 60
 
-// everywhere lists options of sbatch that say who pays and where. The merge needs these too, but
+// sharedOptions lists options of sbatch that say who pays and where. The merge needs these too, but
 // asks for resources of its own.
-var everywhere = []string{"account", "A", "partition", "p", "qos", "q", "reservation", "clusters", "M", "wckey", "mail-type", "mail-user", "comment"}
+var sharedOptions = []string{"account", "A", "partition", "p", "qos", "q", "reservation", "clusters", "M", "wckey", "mail-type", "mail-user", "comment"}
 
 func (l *Slurm) mergeOptions(s *Submission, n int) ([]string, error) {
 	list := []string{
@@ -151,7 +151,7 @@ func (l *Slurm) mergeOptions(s *Submission, n int) ([]string, error) {
 		}
 	}
 	for _, o := range l.Options {
-		if slices.Contains(everywhere, optionName(o)) {
+		if slices.Contains(sharedOptions, optionName(o)) {
 			list = append(list, o)
 		}
 	}

@@ -112,8 +112,8 @@ const (
 	mostGroup = 12
 )
 
-// taken lists names that groups cannot have: their folder or script would be another's.
-var taken = []string{logs, mergeWord, "bin", "retry"}
+// reservedNames lists names that groups cannot have: their folder or script would be another's.
+var reservedNames = []string{logs, mergeWord, "bin", "retry"}
 
 // mostShards bounds the number of shards. Schedulers accept fewer.
 const mostShards = 100_000
@@ -130,7 +130,7 @@ func (s *Submission) Check() error {
 		switch {
 		case g.Name == "" && len(s.Groups) > 1, g.Name != "" && (!name.MatchString(g.Name) || len(g.Name) > mostGroup):
 			return fmt.Errorf("--group: the name %q must be at most %d lower-case letters, digits and inner hyphens", g.Name, mostGroup)
-		case slices.Contains(taken, g.Name):
+		case slices.Contains(reservedNames, g.Name):
 			return fmt.Errorf("--group: the name %s is taken: choose another", g.Name)
 		case g.Shards < 1 || g.Shards > mostShards:
 			return fmt.Errorf("the number of shards is %d: it must be from 1 to %d", g.Shards, mostShards)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Merge the shards into one run, even if some failed.
+# Merge the shards into one run, or say which are missing.
 #SBATCH --job-name=nightly-merge
 #SBATCH --output=/shared/50%%/nightly/logs/merge.log
 #SBATCH --open-mode=append
