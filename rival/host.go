@@ -89,8 +89,8 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 // transfer is how long n elements may take through a file: at 40 MB/s.
 func transfer(n int64) time.Duration { return time.Duration(n) * 100 * time.Nanosecond }
 
-// preparing is how many times longer than a run Prepare may take: compilers are slow.
-const preparing = 10
+// prepareFactor is how many times longer than a run Prepare may take: compilers are slow.
+const prepareFactor = 10
 
 // Prepare implements device.Program. It hands over the inputs and keeps no copy.
 func (p *program) Prepare() error {
@@ -104,7 +104,7 @@ func (p *program) Prepare() error {
 		return err
 	}
 	clear(p.values)
-	a, _, err := p.process.ask(preparing*p.host.o.Timeout+transfer(n), request{Prepare: &q})
+	a, _, err := p.process.ask(prepareFactor*p.host.o.Timeout+transfer(n), request{Prepare: &q})
 	switch {
 	case err != nil:
 		return err

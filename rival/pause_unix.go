@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// own gives cmd a process group of its own. What it starts is stopped and killed with it, and
+// ownGroup gives cmd a process group of its own. What it starts is stopped and killed with it, and
 // Ctrl-C does not reach it.
-func own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // pause stops the processes of cmd: libraries have threads that spin after a call.
 func pause(cmd *exec.Cmd) { signal(cmd, syscall.SIGSTOP) }

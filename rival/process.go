@@ -15,8 +15,8 @@ import (
 	"rnnbench/device/worker"
 )
 
-// heirs is how long processes that a killed rival has started may hold its pipes.
-const heirs = time.Second
+// pipeGrace is how long processes that a killed rival has started may hold its pipes.
+const pipeGrace = time.Second
 
 // A process is a running rival. It is stopped between requests, so that it takes no time from
 // others.
@@ -35,7 +35,7 @@ type process struct {
 func start(name string, command []string) (*process, error) {
 	p := &process{name: name, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
 	fail := func(err error) (*process, error) {
-		return nil, unstarted(fmt.Errorf("%s cannot be started: %w", name, err))
+		return nil, startFailure(fmt.Errorf("%s cannot be started: %w", name, err))
 	}
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -46,8 +46,8 @@ func start(name string, command []string) (*process, error) {
 		return fail(err)
 	}
 	defer theirs.Close()
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = theirs, &p.said, heirs
-	own(p.cmd)
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = theirs, &p.said, pipeGrace
+	ownGroup(p.cmd)
 	if err := worker.StartTied(p.cmd); err != nil {
 		_ = p.stdout.Close()
 		return fail(err)
@@ -62,7 +62,7 @@ func start(name string, command []string) (*process, error) {
 func (p *process) wait() {
 	_ = p.cmd.Wait() // the state says more
 	close(p.ended)
-	time.AfterFunc(heirs, func() { _ = p.stdout.Close() })
+	time.AfterFunc(pipeGrace, func() { _ = p.stdout.Close() })
 }
 
 // ask sends a request and waits for the answer, at most for limit. took is the time between the
@@ -140,8 +140,8 @@ type failure struct {
 func (f *failure) Error() string   { return f.text }
 func (f *failure) Unwrap() []error { return f.causes }
 
-// unstarted marks err as that of a rival that does not start.
-func unstarted(err error) error { return &failure{err.Error(), []error{err, device.ErrStart}} }
+// startFailure marks err as that of a rival that does not start.
+func startFailure(err error) error { return &failure{err.Error(), []error{err, device.ErrStart}} }
 
 // kill kills the process and those that it has started.
 func (p *process) kill() {
@@ -151,7 +151,7 @@ func (p *process) kill() {
 
 // reap waits for the end of the process and returns how it ended.
 func (p *process) reap() string {
-	timer := time.AfterFunc(heirs, p.kill)
+	timer := time.AfterFunc(pipeGrace, p.kill)
 	defer timer.Stop()
 	<-p.ended
 	return p.cmd.ProcessState.String()

@@ -92,7 +92,7 @@ func (r *Rival) launch() (*process, *answer, error) {
 	}
 	a, _, err := p.ask(r.o.Start, request{Hello: version})
 	if err != nil {
-		return nil, nil, unstarted(err)
+		return nil, nil, startFailure(err)
 	}
 	if a.Unsupported != "" {
 		return nil, nil, p.end(fmt.Errorf("%s: %s", r.o.Name, a.Unsupported), device.ErrStart)
@@ -103,7 +103,7 @@ func (r *Rival) launch() (*process, *answer, error) {
 	opened, _, err := p.ask(r.o.Start, request{Open: r.o.On.Name, Threads: r.o.On.Workers})
 	switch {
 	case err != nil:
-		return nil, nil, unstarted(err)
+		return nil, nil, startFailure(err)
 	case !opened.OK:
 		return nil, nil, p.end(fmt.Errorf("%s cannot open %s: %s", r.o.Name, r.o.On.Name, reason(opened)), device.ErrStart)
 	}
