@@ -11,9 +11,9 @@ import (
 	"rnnbench/results/files"
 )
 
-// there returns an error if the records file was removed or replaced: what is written to a removed
+// checkFile returns an error if the records file was removed or replaced: what is written to a removed
 // file is lost.
-func (r *Run) there() error {
+func (r *Run) checkFile() error {
 	path := filepath.Join(r.dir, recordsFile)
 	now, err := os.Stat(path)
 	if err == nil && r.opened != nil && os.SameFile(now, r.opened) {

@@ -113,7 +113,7 @@ func Claim(dir, name string, m Manifest) (*Run, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("results: cannot write to the folder %s: %w", dir, err)
 	}
-	begun(&m)
+	fillNew(&m)
 	m.Run = name
 	return start(dir, path, os.O_CREATE, m, true)
 }

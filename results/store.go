@@ -71,7 +71,7 @@ func createRun(dir string, m Manifest, latest bool) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("results: cannot make the folder %s: %w", dir, err)
 	}
-	begun(&m)
+	fillNew(&m)
 	path, err := makeFolder(dir, &m)
 	if err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func createRun(dir string, m Manifest, latest bool) (*Run, error) {
 	return start(dir, path, os.O_CREATE|os.O_EXCL, m, latest)
 }
 
-// begun sets the fields of a new run's manifest that the store knows.
-func begun(m *Manifest) {
+// fillNew sets the fields of a new run's manifest that the store knows.
+func fillNew(m *Manifest) {
 	m.Schema, m.Records = ManifestSchema, Schema
 	m.PID, m.Started = os.Getpid(), now()
 	m.Resumed, m.Finished, m.Exit, m.Counts, m.Load = []time.Time{}, nil, nil, map[Status]int{}, nil
@@ -319,7 +319,7 @@ func (r *Run) Append(rec *Record) error {
 		return fmt.Errorf("results: cannot write record %d: %w", rec.Seq, err)
 	}
 	line = append(line, '\n')
-	if err := r.there(); err != nil {
+	if err := r.checkFile(); err != nil {
 		r.broken = err
 		return err
 	}

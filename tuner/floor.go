@@ -23,10 +23,10 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 	weight, state := valueBytes(p.Precision, m.GPU != nil)
 	r := model.Run{
 		FLOPs: float64(p.FLOPs()), Bytes: weight, Tensor: p.Precision != rnn.FP32 || l.DeviceKnobs["split"] != 2, Peak: peak,
-		Moved: given(p, weight, state), Cold: cold, Graph: l.DeviceKnobs["graph"] != 0,
+		Moved: givenBytes(p, weight, state), Cold: cold, Graph: l.DeviceKnobs["graph"] != 0,
 	}
 	if r.Moved += scanned * state; scanned == 0 { // the bytes of scans include states
-		r.Moved += states(p, state)
+		r.Moved += stateBytes(p, state)
 	}
 	if p.Precision == rnn.TF32 {
 		r.Peak = max(peak, m.FLOPS*m.Half/2)
@@ -50,11 +50,11 @@ func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, 
 		r.Launches += k.Launches
 		if g, ok := GroupOf(k); ok && m.GPU != nil {
 			r.Tensor = r.Tensor || g.Tensor
-			r.Chains = append(r.Chains, model.Chain{Steps: float64(k.Launches*k.Group.Steps) * l.abreast(), Work: work, Group: g})
+			r.Chains = append(r.Chains, model.Chain{Steps: float64(k.Launches*k.Group.Steps) * l.serialShare(), Work: work, Group: g})
 		}
 	}
 	if persistent > 0 && m.GPU == nil {
-		r.Chains = []model.Chain{{Steps: float64(persistent) * l.abreast(), Work: work}}
+		r.Chains = []model.Chain{{Steps: float64(persistent) * l.serialShare(), Work: work}}
 	}
 	f, err := m.Floor(r)
 	return &f, err
@@ -97,10 +97,10 @@ func sequences(s *schedule.Schedule) (persistent int, scanned float64) {
 	return persistent, scanned
 }
 
-// abreast is the share of all layers' steps that must run one after another. Layers of a wave run
+// serialShare is the share of all layers' steps that must run one after another. Layers of a wave run
 // side by side, each some steps behind the one below. Heads and both ways of a layer may too. A
 // layer that reads the other way than the one below starts when that one ends.
-func (l *Layout) abreast() float64 {
+func (l *Layout) serialShare() float64 {
 	p := l.Problem
 	if l.Schedule.Streams == 1 {
 		return 1
@@ -127,8 +127,8 @@ func valueBytes(p rnn.Precision, gpu bool) (weight, state float64) {
 	return 2, 4
 }
 
-// given is the bytes of weights and inputs, each read once, and of the gradients of weights.
-func given(p rnn.Problem, weight, state float64) float64 {
+// givenBytes is the bytes of weights and inputs, each read once, and of the gradients of weights.
+func givenBytes(p rnn.Problem, weight, state float64) float64 {
 	units, weights := float64(p.Ways()*p.Hidden), float64(p.Out())*float64(p.Output)
 	for l := range p.Layers {
 		if l > 0 || !p.OneHot { // a look-up reads few weights
@@ -149,9 +149,9 @@ func given(p rnn.Problem, weight, state float64) float64 {
 	return weight*weights + input*float64(rnn.StepsBeyond(p, -p.History))
 }
 
-// states is the bytes of the last layer's states, each once. Training keeps the states of all
+// stateBytes is the bytes of the last layer's states, each once. Training keeps the states of all
 // layers and reads the gradients of the last layer's.
-func states(p rnn.Problem, state float64) float64 {
+func stateBytes(p rnn.Problem, state float64) float64 {
 	one := state * float64(rnn.StepsBeyond(p, -p.History)) * float64(p.Out())
 	if p.Pass == rnn.Train {
 		return one * float64(p.Layers+1)
@@ -164,7 +164,7 @@ func floorOf(f *model.Floor, seconds float64) *results.Floor {
 	if f == nil || f.Seconds <= 0 || seconds <= 0 {
 		return nil
 	}
-	out := &results.Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: map[string]float64{}, Bytes: f.Bytes(), Share: f.Seconds / seconds, Error: known(f.Error)}
+	out := &results.Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: map[string]float64{}, Bytes: f.Bytes(), Share: f.Seconds / seconds, Error: orNil(f.Error)}
 	for _, p := range f.Parts {
 		out.Parts[p.String()] += p.Seconds
 	}

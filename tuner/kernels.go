@@ -13,8 +13,8 @@ func Kernels(all []device.Kernel) []results.Kernel {
 	out := make([]results.Kernel, len(all))
 	for i, k := range all {
 		out[i] = results.Kernel{
-			Name: k.Name, Variant: known(k.Variant), Config: known(k.Config), Cluster: known(k.Cluster),
-			Registers: known(k.Registers), Launches: k.Launches,
+			Name: k.Name, Variant: orNil(k.Variant), Config: orNil(k.Config), Cluster: orNil(k.Cluster),
+			Registers: orNil(k.Registers), Launches: k.Launches,
 		}
 		if k.Grid != [3]int{} {
 			out[i].Grid, out[i].Block, out[i].Shared = &k.Grid, &k.Block, &k.Shared
@@ -29,8 +29,8 @@ func Kernels(all []device.Kernel) []results.Kernel {
 	return out
 }
 
-// known is a pointer to v, or nil where v is zero, which stands for unknown.
-func known[T comparable](v T) *T {
+// orNil is a pointer to v, or nil where v is zero, which stands for unknown.
+func orNil[T comparable](v T) *T {
 	var none T
 	if v == none {
 		return nil

@@ -81,7 +81,7 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 		return nil, err
 	}
 	l.Laid = rnn.ScheduleBytes(l.Schedule)
-	if err := started(d); err != nil {
+	if err := ensureStarted(d); err != nil {
 		return l, err
 	}
 	return l, l.settleDevice(l.host(d), l.rest)

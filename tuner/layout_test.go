@@ -60,7 +60,7 @@ func TestStepwiseMemory(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := v.stepwise(w, c, true); err != nil {
+		if err := v.checkStepwise(w, c, true); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)

@@ -18,8 +18,8 @@ func lost(err error) bool {
 	return errors.Is(err, device.ErrKilled) || errors.Is(err, device.ErrStart)
 }
 
-// started starts a device's process if it has one, since later queries return no error.
-func started(d device.Device) error {
+// ensureStarted starts a device's process if it has one, since later queries return no error.
+func ensureStarted(d device.Device) error {
 	if r, ok := d.(interface{ Ready() error }); ok {
 		return r.Ready()
 	}
@@ -56,16 +56,16 @@ func (s *Sweep) lose(c *candidate, err error) {
 	c.decline(results.Failed, results.ReasonLost, err.Error())
 }
 
-// absent returns a candidate that cannot be laid out because the worker is lost.
-func (s *Sweep) absent(l *Layout, spec grid.Spec, err error) *candidate {
+// lostCandidate returns a candidate that cannot be laid out because the worker is lost.
+func (s *Sweep) lostCandidate(l *Layout, spec grid.Spec, err error) *candidate {
 	l.refuse(results.ReasonLost, err.Error())
 	c := s.enter(l, spec)
 	s.lose(c, err)
 	return c
 }
 
-// gone returns an error if the device failed to restart too often.
-func (s *Sweep) gone(c *candidate) error {
+// checkRestarts returns an error if the device failed to restart too often.
+func (s *Sweep) checkRestarts(c *candidate) error {
 	if s.starts < mostStarts || c.record.Reason == nil {
 		return nil
 	}

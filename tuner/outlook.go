@@ -38,20 +38,20 @@ type outlook struct {
 }
 
 const (
-	margin = 4   // model errors by which a setting may be behind
-	each   = 8   // settings within the margin that each technique runs before any technique runs more,
-	level  = 3   // and settings of equal predicted time: most of these run the same kernels
-	quick  = 60  // predicted settings that run at effort quick
-	normal = 160 // and at effort normal
-	asked  = 3   // settings of several knobs that the model predicts for each one that may run
+	margin          = 4   // model errors by which a setting may be behind
+	perTechnique    = 8   // settings within the margin that each technique runs before any technique runs more,
+	perTie          = 3   // and settings of equal predicted time: most of these run the same kernels
+	mostQuick       = 60  // predicted settings that run at effort quick
+	mostNormal      = 160 // and at effort normal
+	predictedPerRun = 3   // settings of several knobs that the model predicts for each one that may run
 )
 
 // By how much a guess may exceed the true time, as a factor. Guesses are divided by it, so that the
 // model predicts every setting that may be within the bound.
 const (
-	oneKnob  = 4   // guessed from the default: the knob graph saves that much
-	ownKnobs = 2   // several knobs of the technique, which may help only together
-	severals = 1.3 // several knobs, some of the device
+	oneKnob      = 4   // guessed from the default: the knob graph saves that much
+	ownKnobs     = 2   // several knobs of the technique, which may help only together
+	severalKnobs = 1.3 // several knobs, some of the device
 )
 
 // outlook starts the outlook of a point. It is nil where the device has no cost model or all
@@ -64,9 +64,9 @@ func (t *Tune) outlook(keep string) *outlook {
 	o := &outlook{model: model, tune: t, keep: keep, bestOf: map[string]float64{}, alone: map[string]*contender{}}
 	switch t.Settings.Effort {
 	case "quick":
-		o.most = quick
+		o.most = mostQuick
 	case "normal":
-		o.most = normal
+		o.most = mostNormal
 	}
 	return o
 }
@@ -140,21 +140,21 @@ func (o *outlook) likely(all []*contender, many bool) []*contender {
 		times[i] = g.seconds
 	}
 	var ties []*contender
-	for i, n := range nth(times) {
-		if n < level {
+	for i, n := range tiesBefore(times) {
+		if n < perTie {
 			out = append(out, list[i].contender)
 		} else {
 			ties = append(ties, list[i].contender)
 		}
 	}
 	if out = append(out, ties...); many && o.most > 0 && o.best > 0 {
-		out = out[:min(len(out), runs+asked*o.most)]
+		out = out[:min(len(out), runs+predictedPerRun*o.most)]
 	}
 	return out
 }
 
-// nth counts for each time how many of those right before it are equal to it, within 0.1 %.
-func nth(times []float64) []int {
+// tiesBefore counts for each time how many of those right before it are equal to it, within 0.1 %.
+func tiesBefore(times []float64) []int {
 	const same = 1.001
 	out := make([]int, len(times))
 	first := 0
@@ -207,7 +207,7 @@ func (o *outlook) guess(c *contender) (seconds, error float64, doubted bool) {
 	if own, _ := c.turned.Split(c.sheet.offered); len(own) == len(c.turned) {
 		return plain.seconds * factor / ownKnobs, plain.error, refused > 0
 	}
-	return plain.seconds * factor / severals, plain.error, refused > 0
+	return plain.seconds * factor / severalKnobs, plain.error, refused > 0
 }
 
 // ask has the model predict list, and finds out whether settings that may run fit in memory.
@@ -314,8 +314,8 @@ func (o *outlook) sift(list []*contender) {
 	for i, c := range rivals {
 		times[i] = c.seconds
 	}
-	equals := nth(times)
-	for _, most := range []struct{ each, level int }{{each, level}, {math.MaxInt, level}, {math.MaxInt, math.MaxInt}} {
+	equals := tiesBefore(times)
+	for _, most := range []struct{ each, level int }{{perTechnique, perTie}, {math.MaxInt, perTie}, {math.MaxInt, math.MaxInt}} {
 		for i, c := range rivals {
 			room := (o.most == 0 || running < o.most) && of[c.spec.Name] < most.each && equals[i] < most.level
 			if room && c.dropped && c.seconds <= bound(c.error)*o.best {

@@ -62,7 +62,7 @@ func TestSift(t *testing.T) {
 }
 
 func TestNth(t *testing.T) {
-	if got := nth([]float64{1, 1.0005, 1.0009, 1.002, 3, 3, 2, 2}); !slices.Equal(got, []int{0, 1, 2, 0, 0, 1, 0, 1}) {
+	if got := tiesBefore([]float64{1, 1.0005, 1.0009, 1.002, 3, 3, 2, 2}); !slices.Equal(got, []int{0, 1, 2, 0, 0, 1, 0, 1}) {
 		t.Error(got)
 	}
 }

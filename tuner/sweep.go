@@ -250,7 +250,7 @@ func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 	limit := s.memory() // before laying out takes some
 	l, err := draft(s.Device, s.Techniques, p, spec, limit)
 	if l != nil && lost(err) {
-		return s.absent(l, spec, err), nil
+		return s.lostCandidate(l, spec, err), nil
 	}
 	if err != nil {
 		return nil, err
@@ -386,7 +386,7 @@ func (s *Sweep) emit(c *candidate) error {
 	if s.Settings.OnError == "stop" && (c.record.Status == results.Failed || c.record.Status == results.Incorrect || c.record.Status == results.Timeout) {
 		return fmt.Errorf("tuner: %v: %s: %s: stopped because of --on-error stop", c.record.Point, c.record.Status, *c.record.Reason)
 	}
-	return s.gone(c)
+	return s.checkRestarts(c)
 }
 
 func (s *Sweep) watch(e Event) {

@@ -77,7 +77,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Objective: t.Objective, Records: make([]*results.Record, len(all))}}
 	o := t.Search
 	o.Incumbent = -1
-	t.prior.Begun(p, t.begun(all))
+	t.prior.Begun(p, t.interruptedRecords(all))
 	arms := make([]search.Arm, len(all))
 	for i, e := range all {
 		c.entrants[i] = &entrant{contender: e}
@@ -226,7 +226,7 @@ func (c *contest) run(ctx context.Context, arms []search.Arm, running []int, o s
 	o.Incumbent = incumbent
 	r, err := search.Run(ctx, some, &numbered{c, running}, o)
 	if err != nil {
-		return nil, errors.Join(err, c.abandon())
+		return nil, errors.Join(err, c.recordInterrupted())
 	}
 	c.verdict.Result = renumber(r, running, len(arms))
 	return c.verdict, nil
@@ -313,7 +313,7 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 		return 0, fmt.Errorf("%s: %w", reason, search.ErrOut)
 	}
 	costs := c.costs(e)
-	c.lead(e, costs)
+	c.reportLeader(e, costs)
 	return costs[len(costs)-1], nil
 }
 
@@ -329,8 +329,8 @@ func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
 	c.take(e.candidate, true)
 }
 
-// lead reports e if it is the new best.
-func (c *contest) lead(e *entrant, costs []float64) {
+// reportLeader reports e if it is the new best.
+func (c *contest) reportLeader(e *entrant, costs []float64) {
 	st, _ := results.Summarize(costs, 0)
 	if c.leader == 0 || st.Median < c.leader {
 		c.leader = st.Median

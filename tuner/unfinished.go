@@ -2,9 +2,9 @@ package tuner
 
 import "rnnbench/results"
 
-// abandon records the entrants of an interrupted point that have samples. A later tune measures them
-// again, but takes these samples as a prior.
-func (c *contest) abandon() error {
+// recordInterrupted records the entrants of an interrupted point that have samples. A later tune
+// measures them again, but takes these samples as a prior.
+func (c *contest) recordInterrupted() error {
 	for i, e := range c.entrants {
 		if e.candidate == nil || e.record.Status != results.OK || len(e.samples.Wall) == 0 {
 			continue
@@ -17,9 +17,9 @@ func (c *contest) abandon() error {
 	return nil
 }
 
-// begun returns the records of candidates whose point was interrupted. All are of one run, so that
-// they are comparable; records of other runs are left out.
-func (t *Tune) begun(all []*contender) (list []*results.Record) {
+// interruptedRecords returns the records of candidates whose point was interrupted. All are of one run,
+// so that they are comparable; records of other runs are left out.
+func (t *Tune) interruptedRecords(all []*contender) (list []*results.Record) {
 	if t.Recall == nil || t.joules != nil { // an interrupted tune has few energy samples
 		return nil
 	}

@@ -159,16 +159,16 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 		return err
 	}
 	if v.whole {
-		if err := v.wholly(c, c.prog, c.Plan, v.data); err != nil || c.record.Verify.OK {
+		if err := v.checkWhole(c, c.prog, c.Plan, v.data); err != nil || c.record.Verify.OK {
 			return err
 		}
-		return v.whollyEach(s, c)
+		return v.recheckEach(s, c)
 	}
-	if err := v.seek(s, c); err != nil {
+	if err := v.findPeer(s, c); err != nil {
 		return err
 	}
 	if v.peer != nil {
-		dev, got, err := v.beside(c)
+		dev, got, err := v.compareWithPeer(c)
 		if err != nil {
 			return err
 		}
@@ -180,15 +180,15 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 	states, _ := c.Plan.Stepwise()
 	alone := v.alone(c.Layout)
 	if states {
-		if err := v.stepwise(s, c, alone); err != nil || alone || !c.record.Verify.OK {
+		if err := v.checkStepwise(s, c, alone); err != nil || alone || !c.record.Verify.OK {
 			return err
 		}
 	}
-	return v.shorter(s, c)
+	return v.checkShorter(s, c)
 }
 
-// wholly compares the whole answer of a program with the reference's for d.
-func (v *verification) wholly(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *rnn.Data) error {
+// checkWhole compares the whole answer of a program with the reference's for d.
+func (v *verification) checkWhole(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *rnn.Data) error {
 	dev, got, err := plan.Check(prog, v.answers.of(d, d.Problem == v.problem))
 	var found rnn.Kinks
 	switch {
@@ -209,8 +209,8 @@ func (v *verification) wholly(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *
 	return err
 }
 
-// beside compares the whole run of c with that of the peer.
-func (v *verification) beside(c *candidate) (rnn.Deviation, []rnn.Tensor, error) {
+// compareWithPeer compares the whole run of c with that of the peer.
+func (v *verification) compareWithPeer(c *candidate) (rnn.Deviation, []rnn.Tensor, error) {
 	dev, got, err := c.Plan.Check(c.prog, v.peer.answer)
 	dev.Tolerance *= 2 // both answers may be off
 	return dev, got, err
@@ -220,9 +220,9 @@ func (v *verification) beside(c *candidate) (rnn.Deviation, []rnn.Tensor, error)
 // It is low because the check's own data may be as large as the measured program's.
 const stepwiseGarbage = 25
 
-// stepwise checks the run of c step by step. If all says that this covers gradients too, a right
+// checkStepwise checks the run of c step by step. If all says that this covers gradients too, a right
 // answer makes c the peer of the next candidates.
-func (v *verification) stepwise(s *Sweep, c *candidate, all bool) error {
+func (v *verification) checkStepwise(s *Sweep, c *candidate, all bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(stepwiseGarbage))
 	got, apart, err := c.Plan.ReadDistinct(c.prog, v.data.Distinct)
 	if err != nil {
@@ -236,7 +236,7 @@ func (v *verification) stepwise(s *Sweep, c *candidate, all bool) error {
 		dev = apart
 	}
 	if all && !dev.OK() && v.eachMayDiffer(s) {
-		if dev, covered, err = v.each(c); err != nil {
+		if dev, covered, err = v.checkEach(c); err != nil {
 			return err
 		}
 	}
@@ -251,9 +251,9 @@ func (v *verification) stepwise(s *Sweep, c *candidate, all bool) error {
 	return nil
 }
 
-// seek finds a peer for c if it needs one and there is none. It runs other techniques once, even if
+// findPeer finds a peer for c if it needs one and there is none. It runs other techniques once, even if
 // they are not measured at this point, until one can be checked step by step.
-func (v *verification) seek(s *Sweep, c *candidate) error {
+func (v *verification) findPeer(s *Sweep, c *candidate) error {
 	if v.peer != nil || v.sought || v.alone(c.Layout) {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (v *verification) seek(s *Sweep, c *candidate) error {
 			_, err = other.prog.Run(1)
 		}
 		if err == nil {
-			err = v.stepwise(s, other, true)
+			err = v.checkStepwise(s, other, true)
 		}
 		other.close()
 		if errors.Is(err, device.ErrHang) || errors.Is(err, device.ErrFault) || errors.Is(err, device.ErrLost) {
@@ -319,8 +319,8 @@ func mismatch(v *results.Verify) string {
 	return s
 }
 
-// shorter checks c's technique by a program of fewer steps.
-func (v *verification) shorter(s *Sweep, c *candidate) error {
+// checkShorter checks c's technique by a program of fewer steps.
+func (v *verification) checkShorter(s *Sweep, c *candidate) error {
 	_, checked := sample(v.problem)
 	if v.short == nil {
 		v.short = v.data.Cut(checked)
@@ -335,7 +335,7 @@ func (v *verification) shorter(s *Sweep, c *candidate) error {
 		return err
 	}
 	d := c.host(s.Device)
-	prog, err := d.Compile(sched, fewer(c.DeviceKnobs, d.Knobs(sched)))
+	prog, err := d.Compile(sched, settingsOfFewer(c.DeviceKnobs, d.Knobs(sched)))
 	if err != nil {
 		return err
 	}
@@ -346,12 +346,12 @@ func (v *verification) shorter(s *Sweep, c *candidate) error {
 	if _, err := prog.Run(1); err != nil {
 		return err
 	}
-	return v.wholly(c, prog, plan, v.short)
+	return v.checkWhole(c, prog, plan, v.short)
 }
 
-// fewer returns the settings that a schedule of fewer steps accepts. A value above the new maximum
-// becomes the maximum.
-func fewer(p knob.Params, knobs []knob.Knob) knob.Params {
+// settingsOfFewer returns the settings that a schedule of fewer steps accepts. A value above the new
+// maximum becomes the maximum.
+func settingsOfFewer(p knob.Params, knobs []knob.Knob) knob.Params {
 	out := knob.Params{}
 	for _, k := range knobs {
 		if v, ok := p[k.Name]; ok && k.Accepts(v) {

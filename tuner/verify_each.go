@@ -27,14 +27,14 @@ func (v *verification) eachMayDiffer(s *Sweep) bool {
 	return (100+stepwiseGarbage)*rnn.StepwiseBytes(p, p.Batch)/100 <= limit
 }
 
-// each checks each sequence of c's run step by step.
-func (v *verification) each(c *candidate) (rnn.Deviation, rnn.Covered, error) {
+// checkEach checks each sequence of c's run by itself, step by step.
+func (v *verification) checkEach(c *candidate) (rnn.Deviation, rnn.Covered, error) {
 	return rnn.Stepwise{Seed: v.seed, FLOPs: eachFLOPs * referenceFLOPs}.CheckEach(c.Plan, c.prog, v.data)
 }
 
-// whollyEach checks a run again that was found wrong though its states are right: step by step, and
+// recheckEach checks a run again that was found wrong though its states are right: step by step, and
 // each sequence by itself. If that fails too, the run stays wrong.
-func (v *verification) whollyEach(s *Sweep, c *candidate) error {
+func (v *verification) recheckEach(s *Sweep, c *candidate) error {
 	if !v.eachMayDiffer(s) || !steps(c.Layout) {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (v *verification) whollyEach(s *Sweep, c *candidate) error {
 	if err != nil || !dev.OK() {
 		return err
 	}
-	dev, covered, err := v.each(c)
+	dev, covered, err := v.checkEach(c)
 	if err != nil || !dev.OK() {
 		return err
 	}

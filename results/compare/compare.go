@@ -138,9 +138,9 @@ type Comparison struct {
 	away [2]float64 // for single runs: the largest changes relative to Shift, to less and to more time, as logs
 }
 
-// together is the least number of points from which their common shift and their typical spread can be
+// fewestPoints is the least number of points from which their common shift and their typical spread can be
 // estimated.
-const together = 8
+const fewestPoints = 8
 
 // Count is how many changes got the verdict v.
 func (c *Comparison) Count(v Verdict) int {

@@ -38,17 +38,17 @@ func judge(list []Comparison, o Options) {
 			ch.Verdict, ch.Why = c.decide(ch, t, o)
 			if ch.Verdict == Ambiguous {
 				ch.Enough = c.enough(ch, o, len(all), q)
-				ch.Why = join2(ch.Why, c.remedy(ch))
+				ch.Why = joinTexts(ch.Why, c.remedy(ch))
 			}
 			if ch.Verdict != Same {
-				ch.Why = join2(ch.Why, told(ch))
+				ch.Why = joinTexts(ch.Why, warningsOf(ch))
 			}
 		}
 	}
 }
 
-// join2 joins the non-empty texts with a semicolon.
-func join2(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
+// joinTexts joins the non-empty texts with a semicolon.
+func joinTexts(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
 // decide returns the verdict of a point that both sides measured, and its reason. The minimum effect
 // is the same factor in both directions.
@@ -113,8 +113,8 @@ func share(v float64) string {
 	return fmt.Sprintf("%.1f %%", 100*v)
 }
 
-// told repeats the warnings of the records.
-func told(c *Change) string {
+// warningsOf repeats the warnings of the records.
+func warningsOf(c *Change) string {
 	var words []string
 	for _, side := range []struct {
 		name string

@@ -29,7 +29,7 @@ func moderate(list []effect, independent float64) float64 {
 		return 0
 	}
 	typical := median(sds)
-	if len(sds) < together {
+	if len(sds) < fewestPoints {
 		for i := range list {
 			list[i].sd = max(list[i].sd, typical)
 		}

@@ -32,7 +32,7 @@ func (c *Comparison) pair(tested []*Change, t tables, o Options) {
 	if n := len(tails); n > 0 {
 		reach = max(reach, tails[n*19/20])
 	}
-	if n := len(effects); n >= together {
+	if n := len(effects); n >= fewestPoints {
 		shift := median(effects)
 		apart := slices.Clone(effects)
 		for i := range apart {

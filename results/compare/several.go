@@ -24,7 +24,7 @@ const shiftShare = 0.02
 // the spreads of the other points.
 func (c *Comparison) several(tested []*Change, o Options, comparisons int) {
 	before, after := shifts(tested)
-	shift := of(before, after)
+	shift := effectOf(before, after)
 	level := 1.0 // share of o.Alpha that is left for the points
 	if before != nil {
 		level -= shiftShare
@@ -35,8 +35,8 @@ func (c *Comparison) several(tested []*Change, o Options, comparisons int) {
 	}
 	effects := make([]effect, len(tested))
 	for i, ch := range tested {
-		ch.beside = [2][]float64{less(ch.before, before), less(ch.after, after)}
-		effects[i] = of(ch.beside[0], ch.beside[1])
+		ch.beside = [2][]float64{withoutShifts(ch.before, before), withoutShifts(ch.after, after)}
+		effects[i] = effectOf(ch.beside[0], ch.beside[1])
 	}
 	c.Spread = math.Expm1(moderate(effects, independent(tested)))
 	for i, ch := range tested {
@@ -58,7 +58,7 @@ func (c *Comparison) several(tested []*Change, o Options, comparisons int) {
 // shifts estimates by how much each run of either side moved all points alike, as logs. It is nil if
 // there are too few points, and NaN for a run with too few of them.
 func shifts(tested []*Change) (before, after []float64) {
-	if len(tested) < together {
+	if len(tested) < fewestPoints {
 		return nil, nil
 	}
 	at := func(side func(*Change) []float64) []float64 {
@@ -72,7 +72,7 @@ func shifts(tested []*Change) (before, after []float64) {
 				}
 			}
 			list[run] = math.NaN()
-			if len(moved) >= together {
+			if len(moved) >= fewestPoints {
 				list[run] = median(moved)
 			}
 		}
@@ -81,8 +81,8 @@ func shifts(tested []*Change) (before, after []float64) {
 	return at(func(ch *Change) []float64 { return ch.before }), at(func(ch *Change) []float64 { return ch.after })
 }
 
-// less returns values less the shifts of their runs.
-func less(values, shifts []float64) []float64 {
+// withoutShifts returns values less the shifts of their runs.
+func withoutShifts(values, shifts []float64) []float64 {
 	list := slices.Clone(values)
 	for i := range shifts {
 		list[i] -= shifts[i]
@@ -99,8 +99,8 @@ type effect struct {
 	margin  float64 // that |size| must exceed
 }
 
-// of computes the effect between the runs a and b. NaNs among them are left out.
-func of(a, b []float64) effect {
+// effectOf computes the effect between the runs a and b. NaNs among them are left out.
+func effectOf(a, b []float64) effect {
 	a, b = numbers(a), numbers(b)
 	e := effect{n: len(a), m: len(b), freedom: float64(max(0, len(a)+len(b)-2))}
 	if e.n == 0 || e.m == 0 {

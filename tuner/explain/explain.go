@@ -144,11 +144,11 @@ func (e *Explanation) choose(l *tuner.Layout, d device.Device) error {
 }
 
 func option(o device.Option) Option {
-	return Option{Variant: o.Variant, Exchange: o.Exchange, Group: known(o.Group), Source: known(o.Source), Config: known(o.Config), Cycles: known(o.Cycles), Step: known(o.Step), Start: known(o.Start), Floor: known(o.Floor), Why: known(o.Why)}
+	return Option{Variant: o.Variant, Exchange: o.Exchange, Group: orNil(o.Group), Source: orNil(o.Source), Config: orNil(o.Config), Cycles: orNil(o.Cycles), Step: orNil(o.Step), Start: orNil(o.Start), Floor: orNil(o.Floor), Why: orNil(o.Why)}
 }
 
-// known is a pointer to v, or nil where v is zero, which stands for unknown.
-func known[T comparable](v T) *T {
+// orNil is a pointer to v, or nil where v is zero, which stands for unknown.
+func orNil[T comparable](v T) *T {
 	var none T
 	if v == none {
 		return nil

@@ -38,9 +38,9 @@ func (e *Explanation) AddFloor(m *model.Machine, l *tuner.Layout) error {
 	if f == nil || err != nil {
 		return err
 	}
-	e.Floor = &Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: []FloorPart{}, Error: known(f.Error)}
+	e.Floor = &Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: []FloorPart{}, Error: orNil(f.Error)}
 	for _, p := range f.Parts {
-		e.Floor.Parts = append(e.Floor.Parts, FloorPart{Name: p.String(), Seconds: p.Seconds, Count: p.Count, Each: known(p.Each), Rate: known(p.Rate)})
+		e.Floor.Parts = append(e.Floor.Parts, FloorPart{Name: p.String(), Seconds: p.Seconds, Count: p.Count, Each: orNil(p.Each), Rate: orNil(p.Rate)})
 	}
 	return nil
 }
