@@ -28,7 +28,7 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: takes a second for each kill")
 	}
-	const grid = " -H 8:48:8 -B 2 -T 3 --min-time 2ms --min-iters 1 --seed 3 -q"
+	const grid = " -H 8:48:8 -B 2 -T 3 --min-time 2ms --min-iters 1 --seed 3 --threads 1 -q" // several would wait for each other on a busy machine
 	for _, c := range []struct{ name, line string }{
 		{"sweep", "sweep --impl naive,cudnnstyle,persistent,scc --warmup 2ms --rounds 6 --max-rounds 6" + grid},
 		{"tune", "tune --impl naive,cudnnstyle,persistent --depth 1 --wisdom w.toml --max-rounds 6" + grid},

@@ -16,7 +16,7 @@ func TestTuneShardIsKilled(t *testing.T) {
 		t.Skip("it waits for processes; the suite without -short runs it")
 	}
 	t.Chdir(t.TempDir())
-	const line = "tune -H 8:64:8 -B 2 -T 3 --impl naive,cudnnstyle --depth 1 --max-rounds 4 --min-time 0s --wisdom w.toml --shard "
+	const line = "tune -H 8:64:8 -B 2 -T 3 --impl naive,cudnnstyle --depth 1 --max-rounds 4 --min-time 0s --threads 1 --wisdom w.toml --shard "
 	var had []results.Record
 	for range 2 {
 		child, _ := starts(t, strings.Replace(line, "--min-time 0s", "--min-time 10ms", 1)+"1/2")
@@ -39,15 +39,15 @@ func TestTuneShardIsKilled(t *testing.T) {
 }
 
 // TestShardIsStartedTwice starts two processes with the same index at once: one measures, the
-// other is refused and changes nothing. The one that measures would take a quarter of a minute, so that
+// other is refused and changes nothing. The one that measures would take a minute, so that
 // it is there when the other comes, and is then asked to end.
 func TestShardIsStartedTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for processes; the suite without -short runs it")
 	}
 	t.Chdir(t.TempDir())
-	const line = "sweep -H 8:64:8 -B 2 -T 3 --impl naive --rounds 6 --max-rounds 6 --warmup 0s --min-time 0s --shard 1/2"
-	slowly := strings.Replace(line, "--min-time 0s", "--min-time 500ms", 1)
+	const line = "sweep -H 8:64:8 -B 2 -T 3 --impl naive --rounds 6 --max-rounds 6 --warmup 0s --min-time 0s --threads 1 --shard 1/2"
+	slowly := strings.Replace(line, "--min-time 0s", "--min-time 2s", 1)
 	type process struct {
 		*exec.Cmd
 		said *bytes.Buffer

@@ -20,9 +20,10 @@ import (
 )
 
 // shardGrid is 16 points of two techniques. With slowly, a point takes more than a second, so and a
-// shard ten, that a test can disturb it on a busy machine as well.
+// shard ten, that a test can disturb it on a busy machine as well. Several threads would
+// wait for each other there.
 const (
-	shardGrid = "sweep -H 8:128:8 -B 2 -T 3 --impl naive,cudnnstyle --rounds 6 --max-rounds 6 --warmup 0s"
+	shardGrid = "sweep -H 8:128:8 -B 2 -T 3 --impl naive,cudnnstyle --rounds 6 --max-rounds 6 --warmup 0s --threads 1"
 	slowly    = " --min-time 100ms"
 	fast      = " --min-time 0s"
 )
