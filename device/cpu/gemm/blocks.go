@@ -37,15 +37,18 @@ func (e *Engine) Packs(p *Product, workers int) bool {
 	return p.A.Trans && p.Packed == nil && p.M > workers*inPlaceTiles*e.k.MaxRows()
 }
 
-// blocks returns the block of a share of m×n: rows, columns and depth.
+// blocks returns the block of a share of m×n: rows, columns and depth. The depth bounds how many terms are added in
+// one order: gradients of weights are sums over all rows of a batch, and of equal terms the rounding errors add up.
 func (e *Engine) blocks(p *Product, m, n int) (mc, nc, kc int) {
 	kc = p.K
-	if m > e.k.MaxRows() {
+	if m > e.k.MaxRows() || p.Packed == nil {
 		most := e.depth
-		switch e.way(p, m) {
-		case inPlace:
+		switch way := e.way(p, m); {
+		case m <= e.k.MaxRows():
+			most = min(most, lowDepth)
+		case way == inPlace:
 			most = min(most, inPlaceDepth)
-		case packed:
+		case way == packed:
 			most = packedDepths * most / 4
 		}
 		kc = ceil(p.K, ceil(p.K, most))

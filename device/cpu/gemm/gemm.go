@@ -88,6 +88,8 @@ const (
 	// inPlaceDepth is the most k of a block of strips read in place. Rows of B are often a power of
 	// two apart, so with more k they would evict each other.
 	inPlaceDepth = 128
+	// lowDepth is the most k of a block of one tile's rows, which no other tile shares. It bounds rounding errors.
+	lowDepth = 256
 	// widenTiles is the most tiles of rows that each widen elements of 16 bits for themselves.
 	widenTiles = 2
 	// bandTiles is the most tiles of rows in a piece. It is widenBands times as many if each piece
