@@ -71,7 +71,7 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 4*(int64(d.layout(s, f).total)+int64(d.workers)*int64(d.needs(s, f, k).floats())) + bound(s), nil
+	return 4*(int64(d.layout(s, f).total)+int64(d.workers)*int64(d.needs(s, f, k).floats()+chained(s))) + bound(s), nil
 }
 
 // bound returns the bytes of the operations that bind makes for s. Many small steps take more

@@ -85,7 +85,7 @@ func (p *binder) work(op schedule.Op) (work, error) {
 	case schedule.Gather:
 		return &gather{index: p.matrix(op.Index), table: p.matrix(op.Table), out: p.matrix(op.Out), program: p.program}, nil
 	case schedule.Scatter:
-		return &scatter{kernels: k, index: p.matrix(op.Index), src: p.matrix(op.Src), table: p.matrix(op.Table), program: p.program}, nil
+		return newScatter(p, op), nil
 	case schedule.SoftmaxLoss:
 		return &softmaxLoss{
 			kernels: k,
@@ -368,24 +368,4 @@ func (p *program) index(v float32, rows int) (int, bool) {
 		return 0, false
 	}
 	return i, true
-}
-
-type scatter struct {
-	kernels           *simd.Kernels
-	index, src, table matrix
-	program           *program
-	zeroing           *zeroing // sets the table to zero before this; nil: other operations do
-}
-
-// share splits columns, so that rows with equal indices are added in order.
-func (w *scatter) share(part, parts int, _ *scratch) {
-	if part == 0 && w.zeroing != nil {
-		w.zeroing.note(w)
-	}
-	from, to := span(w.src.cols, line, part, parts)
-	for i := range w.src.rows {
-		if at, ok := w.program.index(w.index.row(i)[0], w.table.rows); ok {
-			w.kernels.Accumulate(w.table.data[at*w.table.stride:][from:to], w.src.row(i)[from:to])
-		}
-	}
 }
