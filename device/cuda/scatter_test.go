@@ -1,7 +1,10 @@
 package cuda_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,3 +112,42 @@ func TestScatter(t *testing.T) {
 }
 
 func TestGPUScatter(t *testing.T) { holdAll(t, openGPU(t, time.Minute), scatters(t)) }
+
+// TestScatterOfEqualTerms: a row of a table to which 20,000 equal ones are added is not one sum of them, whose rounding
+// errors would add up.
+func TestScatterOfEqualTerms(t *testing.T) {
+	const rows, term = 20000, 0.1
+	b := schedule.NewBuilder(1)
+	index, from, table := b.Matrix("index", rows, 1), b.Matrix("from", rows, 2), b.Matrix("table", 2, 2)
+	b.Do(0, schedule.Scatter{Index: index.All(), Src: from.All(), Table: table.All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := emulated(t)
+	p, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	sums := make([]float32, 4)
+	err = errors.Join(p.Write(index, make([]float32, rows)), p.Write(from, slices.Repeat([]float32{term}, 2*rows)), p.Write(table, sums), p.Prepare())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Read(table, sums); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range sums {
+		want := rows * float64(float32(term))
+		if i/2 > 0 {
+			want = 0
+		}
+		if off := math.Abs(float64(v) - want); off > 512*0x1p-24*want {
+			t.Errorf("sum %d is %g, not %g", i, v, want)
+		}
+	}
+}

@@ -57,7 +57,11 @@ scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, cons
     if (ENTRIES && !any && hits[0] < blockIdx.x) return;
     any = true;
     if (mine)
-      for (int k = 0; k < n; k++) sum += widen(from[(long long)hits[k] * ldfrom + col]);
+      for (int k = 0; k < n;) { // in parts, since rounding errors of equal terms add up
+        float part = 0;
+        for (const int end = min(n, k + 256); k < end; k++) part += widen(from[(long long)hits[k] * ldfrom + col]);
+        sum += part;
+      }
   }
   if (mine && any) narrow(*to, sum);
 }
