@@ -31,7 +31,7 @@ var manyRows = []rnn.Problem{
 // repeated over the batch, so that terms are alike and their rounding errors add up.
 func TestGradientsOverManyRows(t *testing.T) {
 	for l := simd.Generic; l <= simd.Detect(); l++ {
-		d, err := cpu.Open(cpu.Options{Threads: 1 + int(l)%2, Level: &l})
+		d, err := cpu.Open(cpu.Options{Threads: 1, Level: &l})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func gradientsOverManyRows(t *testing.T, d *cpu.Device, l simd.Level) {
 				p.Precision = rnn.BF16
 			}
 			for k, kind := range kinds {
-				if testing.Short() && (i+j+k)%len(kinds) > 0 {
+				if (i+j+k)%len(kinds) > 0 {
 					continue
 				}
 				data := rnn.NewData(p, 1, 2, kind)
@@ -64,7 +64,7 @@ func gradientsOverManyRows(t *testing.T, d *cpu.Device, l simd.Level) {
 						if dev, ran := gradients(t, d, tech, params, data, want); ran && !dev.OK() {
 							t.Errorf("%s %v %v, data %s: %v", tech.Name(), params, p, kind, dev)
 						}
-						if testing.Short() || p.Steps > 100 { // many operations
+						if testing.Short() || j > 2 {
 							break
 						}
 					}
