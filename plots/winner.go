@@ -74,11 +74,8 @@ func winner(rivals []*results.Record, name func(*results.Record) string) GridCel
 	}
 	c := GridCell{Filled: true, Category: name(first), Text: "no rival"}
 	if second != nil {
-		margin := second.Seconds() / first.Seconds()
-		c.Text = quantity.Factor(margin)
-		a, _ := quantity.Time(first)
-		b, _ := quantity.Time(second)
-		c.Close = margin < 1.01 || a.Known() && b.Known() && a.Hi >= b.Lo
+		c.Text = quantity.Factor(second.Seconds() / first.Seconds())
+		c.Close = !quantity.Clear(first, second)
 	}
 	return c
 }

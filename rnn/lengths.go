@@ -80,7 +80,7 @@ func parseList(text string) ([]int, error) {
 // mostLengths bounds lists of lengths.
 const mostLengths = 1 << 20
 
-// ReadLengths reads a file of one length a line. Empty lines are skipped.
+// ReadLengths reads a file of one length per line. Empty lines are skipped.
 func ReadLengths(name string, r io.Reader) (Lengths, error) {
 	var list []int
 	lines := bufio.NewScanner(r)
@@ -98,12 +98,12 @@ func ReadLengths(name string, r io.Reader) (Lengths, error) {
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return "", fmt.Errorf("%s has a line that is too long: write one length a line", name)
+		return "", fmt.Errorf("%s has a line that is too long: write one length per line", name)
 	} else if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	if len(list) == 0 {
-		return "", fmt.Errorf("%s has no lengths: write one length a line", name)
+		return "", fmt.Errorf("%s has no lengths: write one length per line", name)
 	}
 	return LengthsOf(list), nil
 }

@@ -116,7 +116,7 @@ func TestLengthsOfFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"5\n3\n\n5\n 1 \r\n":       "1+3+2*5",
 		"7":                        "7",
-		"":                         "f has no lengths: write one length a line",
+		"":                         "f has no lengths: write one length per line",
 		"5\n0\n":                   `f, line 2: "0" is not a length`,
 		"5 3\n":                    `f, line 1: "5 3" is not a length`,
 		"-2\n":                     `f, line 1: "-2" is not a length`,

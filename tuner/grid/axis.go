@@ -49,7 +49,7 @@ func Axes() []Axis {
 		{Name: "hidden", Letter: "H", Doc: "units per layer", Default: "512"},
 		{Name: "batch", Letter: "B", Doc: "sequences per batch", Default: "32"},
 		{Name: "steps", Letter: "T", Doc: "time steps per sequence", Default: "50"},
-		{Name: "lengths", Doc: "steps of each sequence: full; uniform:50%, drawn with that mean (uniform:50%@7: by seed 7); a list such as 2*3+5+9; or a file of one length a line", Default: "full", Words: true},
+		{Name: "lengths", Doc: "steps of each sequence: full; uniform:50%, drawn with that mean (uniform:50%@7: by seed 7); a list such as 2*3+5+9; or a file of one length per line", Default: "full", Words: true},
 		{Name: "history", Doc: "steps of the previous minibatch through which training also propagates back; none: new steps only", Zero: "none", Default: "none"},
 		{Name: "calls", Doc: "calls of --steps each (default 1), timed one by one with states kept on the device; none: whole sequences", Zero: "none", Default: "none"},
 		{Name: "symbols", Doc: "rows of an embedding table, one for each symbol of the input; none: no embedding", Zero: "none", Default: "none"},

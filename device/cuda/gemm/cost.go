@@ -10,7 +10,7 @@ import (
 
 // Cost models of products. Plans use them to choose how each product is formed, so only ratios
 // matter. The constants were fitted to measurements on one H200, and other GPUs were not measured.
-// The error of the fit is recorded only where TestNarrowChoice and TestHalvesChoice name measured
+// TestSkinnyIsChosenWhereFastest and TestSplitFP16IsChosenWhereFastest hold the choices to measured
 // times.
 
 // Skinny products by our kernel, in nanoseconds and bytes per nanosecond.
