@@ -22,7 +22,7 @@ var manyRows = []rnn.Problem{
 	{Input: 2, Hidden: 2, Batch: 270, Steps: 37},
 	{Input: 3, Hidden: 3, Batch: 3000, Steps: 3, Output: 1, OneHot: true},
 	{Input: 1, Hidden: 1, Batch: 61, Steps: 83},
-	{Input: 2, Hidden: 5, Batch: 1, Steps: 7001},
+	{Input: 2, Hidden: 5, Batch: 7, Steps: 801},
 	{Input: 2, Hidden: 3, Batch: 1250, Steps: 40},
 	{Input: 1, Hidden: 1, Batch: 12000, Steps: 1},
 }
