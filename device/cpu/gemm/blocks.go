@@ -38,10 +38,11 @@ func (e *Engine) Packs(p *Product, workers int) bool {
 }
 
 // blocks returns the block of a share of m×n: rows, columns and depth. The depth bounds how many terms are added in
-// one order: gradients of weights are sums over all rows of a batch, and of equal terms the rounding errors add up.
+// one order. Gradients of weights, whose A is transposed, are sums over all rows of a batch. Rows may be alike, and the
+// rounding errors of equal terms add up.
 func (e *Engine) blocks(p *Product, m, n int) (mc, nc, kc int) {
 	kc = p.K
-	if m > e.k.MaxRows() || p.Packed == nil {
+	if m > e.k.MaxRows() || p.A.Trans && p.Packed == nil {
 		most := e.depth
 		switch way := e.way(p, m); {
 		case m <= e.k.MaxRows():
