@@ -15,7 +15,7 @@ import (
 const rounds = 24
 
 // recordings names exhaustive tunes of 104 small points, every knob turned alone, on two cores of a
-// virtual machine (docs/performance.md, Tuning). The second has the same points and more noise.
+// virtual machine (docs/notebook/tuning.md). The second has the same points and more noise.
 func recordings() []string { return []string{"cpu-amd-epyc-2t", "cpu-amd-epyc-2t-again"} }
 
 // recorded reads a recording.

@@ -10,7 +10,7 @@ import (
 // Noise makes runs longer, often by much. On a shared machine the slower half tells more of other
 // programs than of the arm. Of the scores tried, this one agrees best with itself: it most often
 // names the same winner in repeated recordings and in either half of the rounds
-// (docs/performance.md, Tuning).
+// (docs/notebook/tuning.md).
 func Score(samples []float64) float64 {
 	if len(samples) == 0 {
 		return 0

@@ -7,7 +7,7 @@ import (
 )
 
 // The predicted time of a scan after other kernels, in seconds. The constants come from runs on one
-// H200 (docs/notebook/performance.md), and the last two shares from an H100
+// H200 (docs/notebook/gpu-scan-measurements.md), and the last two shares from an H100
 // (docs/notebook/scan.md). They hold for 132 multiprocessors; memory's rate is assumed to grow with
 // that number.
 const (
