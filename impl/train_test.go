@@ -63,7 +63,7 @@ func TestTrainingDeclines(t *testing.T) {
 		want string
 	}{
 		{forward, adam, "only training"},
-		{kept, adam, "history is 2, but minibatches do not go on"},
+		{kept, adam, "history is 2, but no minibatch continues the one before"},
 		{p, noEpsilon, "epsilon is 0"},
 		{p, rnn.Optimizer{Beta1: 1}, "momentum"},
 		{p, rnn.Optimizer{Rule: 7}, "no optimiser"},

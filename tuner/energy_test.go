@@ -68,10 +68,10 @@ func TestWindowEnds(t *testing.T) {
 		run   error
 		watts float64
 	}{
-		"does not tick":  {m: &meter{}},
-		"cannot be read": {m: &meter{tick: 1, err: broken}},
-		"broken":         {m: &meter{tick: time.Millisecond, watts: 1}, run: broken},
-		"smaller one":    {m: &meter{tick: time.Millisecond, watts: -1}},
+		"does not tick":    {m: &meter{}},
+		"cannot be read":   {m: &meter{tick: 1, err: broken}},
+		"broken":           {m: &meter{tick: time.Millisecond, watts: 1}, run: broken},
+		"did not increase": {m: &meter{tick: time.Millisecond, watts: -1}},
 	} {
 		_, err := c.m.windows().of(t.Context(), c.m, func() (int, error) { c.m.at += 10 * time.Millisecond; return 1, c.run })
 		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, errCounter) == (c.run != nil) {

@@ -210,7 +210,7 @@ func TestMachine(t *testing.T) {
 		if bytes, err := d.Memory(s, nil); err != nil || bytes == 0 {
 			t.Errorf("%s: %d bytes, %v", name, bytes, err)
 		}
-		if _, err := d.Compile(s, nil); err == nil || !strings.Contains(err.Error(), "explained, not run") {
+		if _, err := d.Compile(s, nil); err == nil || !strings.Contains(err.Error(), "only described") {
 			t.Errorf("%s: compiling: %v", name, err)
 		}
 		if _, err := d.Limits(); err == nil {
