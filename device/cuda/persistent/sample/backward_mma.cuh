@@ -1,9 +1,9 @@
 // What Go puts ahead of backward_mma.cu for one kernel. TestSamples writes it with -update, of:
-// rnn-tanh 256 batch 300 steps 64 backward tf32 narrowrows=16 stepwise=false h200
+// rnn-tanh 512 batch 8 steps 1 backward fp32 functions=1 stepwise=false small
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-struct Config { static constexpr int SPREAD = 0, CLUSTERS = 1, CLUSTER = 4, UNITS = 64, SAMPLES = 16, WARPS = 8, CHUNKS = 4, RESIDENT = 8, SAME = 1, EXACT = 0; };
+struct Config { static constexpr int SPREAD = 0, CLUSTERS = 1, CLUSTER = 8, UNITS = 64, SAMPLES = 8, WARPS = 8, CHUNKS = 4, RESIDENT = 14, SAME = 1, EXACT = 1; };
 #include "../backward.cuh"
 #include "../backward_mma.cuh"
 #include "../recurrence.cu"
@@ -18,7 +18,7 @@ struct Cell : Quick {
   float* g_dx;
   int ld_g_dx;
   const W* weights;
-  enum { hidden = 256, GATES = 1, STATES = 1, THROUGH = 0, INPUTS = 2, READY = 2, RESULTS = 1 };
+  enum { hidden = 512, GATES = 1, STATES = 1, THROUGH = 0, INPUTS = 2, READY = 2, RESULTS = 1 };
   __device__ void before(int n, int u, float* state) const {
     state[0] = widen(g_dnext0[(long long)(n) * ld_g_dnext0 + (long long)0 * hidden + u]);
   }
