@@ -102,6 +102,7 @@ const (
 	scatterProduct      = 8    // a product of a warp
 	scatterCell         = 300  // the cell of each further unit of a thread, per gate
 	scatterSide         = 60   // each further group that exchanges within a cluster
+	scatterAlone        = 60   // added for one gate in a group of one block: rnn-tanh of 32, 64 and 96 units on an H100
 	scatterPush         = 220  // exchange within a cluster
 	scatterPushUnit     = 0.75 // and each value
 	scatterGrid         = 995  // exchange through the L2 cache
@@ -333,6 +334,8 @@ func (s backwardScatter) cycles(p driver.Properties) float64 {
 		}
 	} else if s.cluster > 1 { // groups of one block push nothing
 		step += scatterSide * side
+	} else if s.gates == 1 {
+		step += scatterAlone
 	}
 	return float64(ints.CeilDiv(groups, together)) * step
 }
