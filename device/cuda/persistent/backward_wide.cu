@@ -146,6 +146,7 @@ __device__ constexpr int passing_in(int portion) {
 
 template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES, RUN = Part<Cell>::RUN, PADDING = RUN - GATES * UNITS;
+  constexpr int MEETING = THREADS + (PASSING > 0 ? 32 : 0); // threads that wait until weights are written: those that multiply, and a warp that copies
   constexpr int ROOM = (HEIGHT * SAMPLES / 2 - 2 * EACH * Cell::RESULTS + 8) / (2 * Cell::INPUTS); // pairs whose inputs fit the registers that sums leave
   constexpr int AT_ONCE = ROOM < 1 ? 1 : ROOM < EACH ? ROOM : EACH;       // pairs whose inputs are read at once
   DYNAMIC_SHARED(memory);
@@ -201,7 +202,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     }
     if (PASSING > 0) __threadfence();  // the engine reads the L2 cache, which this thread's writes may not have reached, even after a barrier
     show_engine();
-    meet_at(1, THREADS + FOUR);
+    meet_at(1, MEETING);
 
     // A thread's pairs: of a unit and two sequences.
     int me = tid; // hidden from the compiler in each turn, or it would keep addresses of all pairs
@@ -369,9 +370,11 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
       }
   } else {
     fewer_registers<FEWER>();
-    meet_at(1, THREADS + FOUR);
     if (my.warp == 0) copy_gradients<Part<Cell>::PER>(there, rank, ring, full, empty, steps, group, groups, passes, status);
-    if (PASSING > 0 && my.warp == 1) copy_weights(passing, round, loaded, passed, steps * passes, status);
+    if (PASSING > 0 && my.warp == 1) {
+      meet_at(1, MEETING);
+      copy_weights(passing, round, loaded, passed, steps * passes, status);
+    }
   }
   // A block may end before another one's messages arrive. All have been counted as often as they
   // will be. The last block to end resets the counters to 0.
