@@ -30,7 +30,7 @@ constexpr int TILES = WARPGROUPS * HEIGHT, LINE = 64 * TILES; // tiles per block
 constexpr int TILE = SAMPLES * 32, PIECE = PORTION * TILE;   // bytes of 16 columns, [2][SAMPLES][8 columns], and of a copy
 constexpr int PORTIONS = (PRODUCTS + PORTION - 1) / PORTION, FAR = PRODUCTS - HELD - PASSING;
 constexpr int WEIGHTS = 2048, ALL_WEIGHTS = TILES * WEIGHTS; // bytes of a product's weights in shared memory, and of all tiles'
-constexpr int BARRIERS = ((2 * DEPTH + 2 * ROUND + 2) * 8 + 127) / 128 * 128; // bytes
+constexpr int BARRIERS = ((2 * DEPTH + 2 * ROUND + 3) * 8 + 127) / 128 * 128; // bytes
 constexpr int PARTS = UNITS * SAMPLES, PAIRS = PARTS / 2;    // values per block; pairs of adjacent sequences
 constexpr int EACH = (PAIRS + THREADS - 1) / THREADS;        // such pairs per thread
 
@@ -146,7 +146,6 @@ __device__ constexpr int passing_in(int portion) {
 
 template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES, RUN = Part<Cell>::RUN, PADDING = RUN - GATES * UNITS;
-  constexpr int MEETING = THREADS + (PASSING > 0 ? 32 : 0); // threads that wait until weights are written: those that multiply, and a warp that copies
   constexpr int ROOM = (HEIGHT * SAMPLES / 2 - 2 * EACH * Cell::RESULTS + 8) / (2 * Cell::INPUTS); // pairs whose inputs fit the registers that sums leave
   constexpr int AT_ONCE = ROOM < 1 ? 1 : ROOM < EACH ? ROOM : EACH;       // pairs whose inputs are read at once
   DYNAMIC_SHARED(memory);
@@ -165,14 +164,16 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   unsigned char* const passing = there.weights() + block * (long long)(PASSING * ALL_WEIGHTS); // all groups write the same
 
   // Barriers of both rings: for copies that have come, and for those that have been multiplied.
-  // Then those of the sums: all have come, and all blocks of the cluster have read theirs.
+  // Then those of the sums: all have come, and all blocks of the cluster have read theirs. The last
+  // is for the weights that pass through the chip: all warps have written theirs.
   const shared_t base = shared_address(memory), full = base, empty = full + 8 * DEPTH, loaded = empty + 8 * DEPTH, passed = loaded + 8 * ROUND;
-  const shared_t come = passed + 8 * ROUND, read = come + 8;
+  const shared_t come = passed + 8 * ROUND, read = come + 8, written = read + 8;
   if (tid == 0) {
     for (int i = 0; i < DEPTH; i++) bar_init(full + 8 * i, 1), bar_init(empty + 8 * i, 4 * WARPGROUPS);
     for (int i = 0; i < ROUND; i++) bar_init(loaded + 8 * i, 1), bar_init(passed + 8 * i, 4 * WARPGROUPS);
     bar_init(come, 1);
     bar_init(read, CLUSTER * 4 * WARPGROUPS);
+    bar_init(written, 4 * WARPGROUPS);
     bar_publish();
     bar_arrive(come, CLUSTER * PARTS * 4);
   }
@@ -202,7 +203,8 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     }
     if (PASSING > 0) __threadfence();  // the engine reads the L2 cache, which this thread's writes may not have reached, even after a barrier
     show_engine();
-    meet_at(1, MEETING);
+    meet_at(1, THREADS);
+    if (PASSING > 0 && my.lane == 0) bar_arrive(written);
 
     // A thread's pairs: of a unit and two sequences.
     int me = tid; // hidden from the compiler in each turn, or it would keep addresses of all pairs
@@ -372,7 +374,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     fewer_registers<FEWER>();
     if (my.warp == 0) copy_gradients<Part<Cell>::PER>(there, rank, ring, full, empty, steps, group, groups, passes, status);
     if (PASSING > 0 && my.warp == 1) {
-      meet_at(1, MEETING);
+      if (!arrived(written, 0)) *status = STUCK;
       copy_weights(passing, round, loaded, passed, steps * passes, status);
     }
   }

@@ -66,7 +66,7 @@ func (g backwardWide) far() int { return g.products - g.held - g.streamed }
 // shared returns the bytes of shared memory of a block: barriers, rings, weights that do not fit
 // registers, incoming sums, and carried values.
 func (g backwardWide) shared(carried int) int {
-	return ints.RoundUp((2*g.depth+2*g.round+2)*8, 128) + g.depth*g.portion*g.tile() + (g.round+g.far())*g.weightsOf() +
+	return ints.RoundUp((2*g.depth+2*g.round+3)*8, 128) + g.depth*g.portion*g.tile() + (g.round+g.far())*g.weightsOf() +
 		4*g.line()*g.samples + 4*g.passes*g.each()*2*carried*128*g.warpgroups
 }
 
