@@ -26,9 +26,11 @@ var trainSmoke = Experiment{
 	Trainings: func(s Size, on Target) []Training {
 		var all []Training
 		for _, name := range []string{"naive", "cudnnstyle", "persistent", "scan", "scc"} {
-			all = append(all, Training{Part{smokePoints(name, s, on), []grid.Spec{spec(name, name, nil)}}, results.TrainingPlan{
-				Data: smoke.Data, Optimizer: smoke.Optimizer, Iterations: smoke.Iterations, Every: smoke.Iterations, Reference: true,
-			}})
+			for _, c := range smokeCells(name) {
+				all = append(all, Training{Part{smokePoints(c, s, on), []grid.Spec{spec(name, name, nil)}}, results.TrainingPlan{
+					Data: smoke.Data, Optimizer: smoke.OptimizerOf(c), Iterations: smoke.Iterations, Every: smoke.Iterations, Reference: true,
+				}})
+			}
 		}
 		return all
 	},
@@ -50,32 +52,32 @@ var trainSmoke = Experiment{
 	},
 }
 
-// smokePoints returns the networks that a technique takes: one of each cell and precision.
-func smokePoints(technique string, s Size, on Target) []results.Point {
-	takes := func(c *cell.Cell) bool {
+// smokeCells returns the cells that a technique takes.
+func smokeCells(technique string) []*cell.Cell {
+	return slices.DeleteFunc(cell.All(), func(c *cell.Cell) bool {
 		switch technique {
 		case "persistent":
-			return c.Recurrent > 0
+			return c.Recurrent == 0
 		case "scan":
-			return c == cell.LSLSTM || c.Recurrent == 0 && c != cell.LSTMC
+			return c != cell.LSLSTM && (c.Recurrent > 0 || c == cell.LSTMC)
 		case "scc":
-			return c.Window == 1 && c != cell.RGLRU && c != cell.SLSTM
+			return c.Window != 1 || c == cell.RGLRU || c == cell.SLSTM
 		}
-		return true
-	}
+		return false
+	})
+}
+
+// smokePoints returns the networks of a cell: one of each precision.
+func smokePoints(c *cell.Cell, s Size, on Target) []results.Point {
 	hidden := 11
 	if s == Quick {
 		hidden = 7
 	}
 	var points []results.Point
-	for _, c := range cell.All() {
-		for _, precision := range smokePrecisions(on) {
-			if takes(c) {
-				points = append(points, results.Point{
-					Cell: c.Name, Pass: "train", Input: 3, Hidden: hidden, Layers: 2, Batch: 8, Steps: 7, Output: 3, Precision: precision,
-				})
-			}
-		}
+	for _, precision := range smokePrecisions(on) {
+		points = append(points, results.Point{
+			Cell: c.Name, Pass: "train", Input: 3, Hidden: hidden, Layers: 2, Batch: 8, Steps: 7, Output: 3, Precision: precision,
+		})
 	}
 	return points
 }

@@ -26,11 +26,17 @@ const (
 	allowed   = 4
 )
 
-// Data and Optimizer are the task and the optimiser, as train spells them.
-const (
-	Data      = "echo:symbols=3"
-	Optimizer = "sgd:lr=0.25:momentum=0.9:clip=0.5"
-)
+// Data is the task, as train spells it.
+const Data = "echo:symbols=3"
+
+// OptimizerOf returns the optimiser that trains a cell, as train spells it. Nothing bounds the
+// states of rnn-relu: at the rate of the others its losses jump, and rounding would explain any loss.
+func OptimizerOf(c *cell.Cell) string {
+	if c == cell.RNNReLU {
+		return "sgd:lr=0.05:momentum=0.9:clip=0.5"
+	}
+	return "sgd:lr=0.25:momentum=0.9:clip=0.5"
+}
 
 // A Case is a training.
 type Case struct {
@@ -44,7 +50,7 @@ type Case struct {
 // Of is the training of a small network of the cell.
 func Of(c *cell.Cell, precision rnn.Precision, seed uint64) (Case, error) {
 	const symbols = 3
-	o, err := train.ParseOptimizer(Optimizer, precision)
+	o, err := train.ParseOptimizer(OptimizerOf(c), precision)
 	return Case{
 		Problem: rnn.Problem{
 			Cell: c, Pass: rnn.Train, Input: symbols, Hidden: 11, Layers: 2, Batch: 8, Steps: 7, Output: symbols, Precision: precision,
