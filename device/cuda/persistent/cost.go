@@ -9,7 +9,8 @@ import (
 
 // The cost model of a step, in cycles of an H200, by which a Chooser picks a Config. Only ratios
 // matter. Every constant was fitted to measurements on one H200 (132 multiprocessors, about 1.7
-// GHz). Each group of constants states its known error. Other GPUs were not measured.
+// GHz), unless it names an H100. Each group of constants states its known error. Other GPUs were not
+// measured.
 
 // Exchange within a group of one block, which only has a barrier of its own. The second was fitted
 // to six layers of 32 to 64 units on an H100; layers of one gate were not measured.
