@@ -13,7 +13,7 @@ import (
 // measured.
 
 // Exchange within a group of one block, which only has a barrier of its own. The second was fitted
-// to six layers of 32 to 64 units on an H100; layers of one gate were not measured.
+// to eight layers of 32 to 64 units on an H100; layers of one gate were not measured.
 const (
 	exchangeAlone = 50
 	exchangeWarp  = 50 // each warp after the fourth, with several gates
