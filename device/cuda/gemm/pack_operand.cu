@@ -21,7 +21,7 @@ __device__ __forceinline__ int column_at(int i) { return i / 16 * 16 + i % 8 / 2
 // eight terms; each block makes some of the pieces. tail has the factor's largest values. own
 // receives its exponent, and may be the same tail.
 __device__ __forceinline__ void right_pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, const float* tail, float* own) {
-  const float scale = scale_of(tail, own);
+  const float scale = scale_of(tail, own, MOST_EXPONENT);
   const int deep = (terms + DEEP - 1) / DEEP, at = threadIdx.x % COLUMNS, j = blockIdx.y * COLUMNS + column_at(at);
   if (blockIdx.y * COLUMNS >= columns) return;
   for (int piece = blockIdx.x * 2 + threadIdx.x / COLUMNS; piece < deep; piece += gridDim.x * 2) {

@@ -61,18 +61,24 @@ __device__ __forceinline__ void largest_flat(int n, const float* from, float* ta
   tell_largest(tail, blockIdx.x, gridDim.x, m);
 }
 
-// exponent_of returns the exponent of the scale of a factor with largest value m.
-__device__ __forceinline__ int exponent_of(float m) { return min(14 + 127 - (int)(__float_as_uint(m) >> 23), 60); }
+// MOST_EXPONENT is the largest exponent of a right factor's scale. A left factor's is at most
+// left_most, so that what scales their product back is a normal number. So products of largest
+// values below 2⁻⁹⁸ lose bits.
+constexpr int MOST_EXPONENT = 100;
+__device__ __forceinline__ int left_most(const float* right) { return min(MOST_EXPONENT, 126 - (int)right[0]); }
 
-// scale_of returns a factor's scale from its tail and writes its exponent to to[0]. Blocks have 256
-// threads.
-__device__ __forceinline__ float scale_of(const float* tail, float* to) {
+// exponent_of returns the exponent of the scale of a factor with largest value m; it is at most most.
+__device__ __forceinline__ int exponent_of(float m, int most) { return min(14 + 127 - (int)(__float_as_uint(m) >> 23), most); }
+
+// scale_of returns a factor's scale from its tail and writes its exponent, at most most, to to[0].
+// Blocks have 256 threads.
+__device__ __forceinline__ float scale_of(const float* tail, float* to, int most) {
   float m[PARTS / 256];
   const int tid = threadIdx.y * blockDim.x + threadIdx.x;
   load<PARTS / 256>(m, tail + HEAD + tid * (PARTS / 256));
 #pragma unroll
   for (int i = 1; i < PARTS / 256; i++) m[0] = larger(m[0], m[i]);
-  const int exponent = exponent_of(largest_of(m[0]));
+  const int exponent = exponent_of(largest_of(m[0]), most);
   if (blockIdx.x == 0 && blockIdx.y == 0 && tid == 0) to[0] = exponent;
   return power(exponent);
 }

@@ -33,7 +33,7 @@ __device__ __forceinline__ void tell(float* tail, float scale, const float* righ
 #if TRANS
 extern "C" __global__ void __launch_bounds__(256) split(int rows, int cols, const float* from, int ldfrom, int all, fp16* to, float* tail, const float* right, int add) {
   __shared__ float tile[32][33];
-  const float scale = scale_of(RIGHT ? right : tail, tail);
+  const float scale = RIGHT ? scale_of(right, tail, MOST_EXPONENT) : scale_of(tail, tail, left_most(right));
   tell(tail, scale, right, add);
   const int x = threadIdx.x, left = blockIdx.x * 32;
   for (int top = blockIdx.y * 32; top < all; top += gridDim.y * 32) {
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(256) split(int rows, int cols, cons
 }
 #else
 extern "C" __global__ void __launch_bounds__(256) split(int rows, int cols, const float* from, int ldfrom, int all, fp16* to, float* tail, const float* right, int add) {
-  const float scale = scale_of(RIGHT ? right : tail, tail);
+  const float scale = RIGHT ? scale_of(right, tail, MOST_EXPONENT) : scale_of(tail, tail, left_most(right));
   tell(tail, scale, right, add);
   for (int row = blockIdx.y * blockDim.y + threadIdx.y; row < rows; row += gridDim.y * blockDim.y)
     for (int col = (blockIdx.x * blockDim.x + threadIdx.x) * V; col < all; col += gridDim.x * blockDim.x * V) {

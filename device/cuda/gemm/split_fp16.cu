@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) split_fp16(int m, int n, int
   for (int i = 0; i < PARTS / 32; i++) largest = larger(largest, parts[i]);
 #pragma unroll
   for (int i = 16; i > 0; i /= 2) largest = larger(largest, __shfl_xor_sync(0xffffffff, largest, i));
-  const int exponent = exponent_of(largest);
+  const int exponent = exponent_of(largest, left_most(right));
   const float scale = power(exponent), back = power(-exponent - (int)right[0]);
   // Each warpgroup starts a little after the previous one. Otherwise all would write at the same
   // time, and none would multiply then.
