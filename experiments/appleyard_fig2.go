@@ -181,13 +181,15 @@ func passFigures(rep *Report, all []passPair, on Target) {
 	}
 }
 
-// passChart has a panel for each minibatch, and in it two lines for each cell: of stage 6 and of
+// passChart has a panel for each minibatch, the smallest first, and in it two lines for each cell: of stage 6 and of
 // the vendor's fastest form.
 func passChart(all []passPair, of func(passes, float64) plots.Point) *plots.Chart {
 	ch := &plots.Chart{
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size},
 		Y: plots.Axis{Title: "Throughput (FLOP/s)", Zero: true},
 	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b passPair) int { return cmp.Compare(a.Batch, b.Batch) })
 	peak := 0.0
 	for _, p := range all {
 		peak = max(peak, p.own.forward.PeakFLOPS())

@@ -63,11 +63,11 @@ var diamosFig5 = Experiment{
 		fig5Paper(rep)
 		all := scalings(recs)
 		if len(all) == 0 {
-			rep.Findings = append(rep.Findings, "No part of a minibatch was measured.")
-			return rep, nil
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Scaling over devices was not measured: it needs times of parts of %d and of %d sequences.", fig5Minibatch/fig5Devices, fig5Minibatch/fig5Knee))
+		} else {
+			rep.fig5Parts(all, on)
+			rep.fig5Scaling(all, on)
 		}
-		rep.fig5Parts(all, on)
-		rep.fig5Scaling(all, on)
 		if on.Reduced {
 			markReduced(rep, 1, 0) // the first table is of the paper's sizes
 		}
@@ -85,8 +85,14 @@ type scaling struct {
 	took  map[int]float64 // seconds, by sequences
 }
 
-// scalings returns the techniques of recs, in order of appearance: at the full size or, if recs have
-// none there, at the quick size.
+// tells reports whether enough parts were measured to say how the technique scales: those of 128
+// devices, and those of 16. Otherwise parts of few sequences would stand for all.
+func (s scaling) tells() bool {
+	return s.took[fig5Minibatch/fig5Devices] > 0 && s.took[fig5Minibatch/fig5Knee] > 0
+}
+
+// scalings returns the techniques of recs whose parts tell how they scale, in order of appearance:
+// at the full size or, if recs have none there, at the quick size.
 func scalings(recs []results.Record) (all []scaling) {
 	for _, size := range []Size{Full, Quick} {
 		for _, label := range labels(recs) {
@@ -96,7 +102,7 @@ func scalings(recs []results.Record) (all []scaling) {
 					s.took[b] = r.Seconds()
 				}
 			}
-			if len(s.took) > 0 {
+			if s.tells() {
 				all = append(all, s)
 			}
 		}
@@ -202,10 +208,6 @@ const (
 func (r *Report) fig5Scaling(all []scaling, on Target) {
 	for _, s := range all {
 		knee, end := s.keptShare(fig5Knee), s.keptShare(fig5Devices)
-		if math.IsNaN(knee) || math.IsNaN(end) {
-			r.Findings = append(r.Findings, s.label+": too few sizes of parts were measured to tell how it scales.")
-			continue
-		}
 		here := fmt.Sprintf("%s keeps %.0f %% of one device's throughput with %d devices and %.0f %% with %d, without sums", s.label, 100*knee, fig5Knee, 100*end, fig5Devices)
 		if s.label == "persistent" {
 			agrees := end >= scalesWell

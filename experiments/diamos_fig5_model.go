@@ -77,7 +77,10 @@ func fig5Paper(r *Report) {
 // reportFig5Model draws the curve over devices that the links of this machine join.
 func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
 	all := scalings(recs)
-	if _, ok := here.Links.Across(2); !ok || len(all) == 0 {
+	if len(all) == 0 {
+		return // the report says so
+	}
+	if _, ok := here.Links.Across(2); !ok {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("The machine file of %s has no links, so nothing is modelled for several devices.", here.Name))
 		return
 	}

@@ -176,7 +176,11 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 		for _, label := range order {
 			panel.Series = append(panel.Series, *lines[label])
 		}
-		ch.Panels = append(ch.Panels, panel)
+		if order == nil {
+			ch.Notes = append(ch.Notes, fmt.Sprintf("No stack of Table %d was measured.", n))
+		} else {
+			ch.Panels = append(ch.Panels, panel)
+		}
 		names = labels(recs)
 	}
 	if len(t.Rows) == 0 {

@@ -88,23 +88,32 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 		t.Columns = append(t.Columns, table.Column{Name: n, Key: strings.NewReplacer(" ", "_", ",", "").Replace(n) + "_s", Right: true})
 	}
 	t.Columns = append(t.Columns, table.Column{Name: "fastest", Key: "fastest"}, table.Column{Name: "p99", Key: "p99_s", Right: true})
-	won := map[string]int{}
+	won, alone := map[string]int{}, 0
 	for _, p := range points(recs) {
 		here := func(q results.Point) bool { return q == p }
 		best := fastest(recs, names, here)
 		if best == nil {
 			continue
 		}
-		won[best.Impl.Label]++
-		row := []table.Cell{table.Text(strings.TrimSuffix(p.String(), " "+p.Precision)), table.Text(p.Precision)}
+		row, measured := []table.Cell{table.Text(strings.TrimSuffix(p.String(), " "+p.Precision)), table.Text(p.Precision)}, 0
 		for _, n := range names {
-			row = append(row, seconds(find(recs, n, here)))
+			r := find(recs, n, here)
+			if row = append(row, seconds(r)); r != nil {
+				measured++
+			}
+		}
+		winner := table.Text(best.Impl.Label)
+		if measured == 1 { // nothing to be faster than
+			winner = missing()
+			alone++
+		} else {
+			won[best.Impl.Label]++
 		}
 		p99 := missing()
 		if best.Latency != nil {
 			p99 = table.Number(best.Latency.P99, quantity.SI(best.Latency.P99, "s"))
 		}
-		t.Rows = append(t.Rows, append(row, table.Text(best.Impl.Label), p99))
+		t.Rows = append(t.Rows, append(row, winner, p99))
 	}
 	if len(t.Rows) == 0 {
 		return nil, fmt.Errorf("experiments: no records of production's layers")
@@ -116,9 +125,14 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 			parts = append(parts, fmt.Sprintf("%s at %d", n, won[n]))
 		}
 	}
-	finding := fmt.Sprintf("the fastest technique is %s, of %d layers", strings.Join(parts, ", "), len(t.Rows))
-	rep.Findings = append(rep.Findings, "Inference: "+finding+".")
-	rep.yardstick(finding)
+	if parts != nil {
+		finding := fmt.Sprintf("the fastest technique is %s, of %d layers", strings.Join(parts, ", "), len(t.Rows)-alone)
+		rep.Findings = append(rep.Findings, "Inference: "+finding+".")
+		rep.yardstick(finding)
+	}
+	if alone > 0 {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("At %s one technique alone was measured, so none is called the fastest there.", quantity.Plural(alone, "layer")))
+	}
 	if on.GPU {
 		without := "heads and projections"
 		if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Point.Resets > 0 }) {

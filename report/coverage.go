@@ -41,6 +41,7 @@ func Coverage(list []Recording) *table.Table {
 			{Name: "Rounds", Key: "rounds"}, {Name: "Throttled", Key: "throttled"}, {Name: "Runs differ by", Key: "repeat"}, {Name: "Commit", Key: "commit"},
 		},
 	}
+	newest := NewestCommit(list)
 	for _, x := range list {
 		present := "no"
 		if x.CPU != nil || x.GPU != nil {
@@ -66,7 +67,7 @@ func Coverage(list []Recording) *table.Table {
 			return table.Text(strings.Join(words, "; "))
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(x.Experiment.ID), table.Text(present), table.Text(unlike), table.Text(x.CPU.state()), table.Text(x.GPU.state()),
-			both(func(r *Recorded) string { return r.quality().Rounds() }), both((*Recorded).throttled), both((*Recorded).repeat), both((*Recorded).commit)})
+			both(func(r *Recorded) string { return r.quality().Rounds() }), both((*Recorded).throttled), both((*Recorded).repeat), both(func(r *Recorded) string { return commit(r.Reproduction, newest) })})
 	}
 	return t
 }
@@ -119,15 +120,41 @@ func (r *Recorded) throttled() string {
 // repeat says how much the two runs differ.
 func (r *Recorded) repeat() string { return experiments.RepeatOf(r.Set.Records, r.Again).String() }
 
-// commit names the program's commit. Records of early versions lack it.
-func (r *Recorded) commit() string {
+// NewestCommit is the commit of the record that was begun last, of those that name one; "": none does.
+func NewestCommit(list []Recording) string {
+	var last results.Manifest
+	for _, x := range list {
+		for _, r := range []*Recorded{x.CPU, x.GPU} {
+			if r == nil {
+				continue
+			}
+			if m := r.Set.Manifest; m.Environment.Tool.Revision != "" && m.Started.After(last.Started) {
+				last = m
+			}
+		}
+	}
+	return last.Environment.Tool.Revision
+}
+
+// EarlierProgram reports whether a record is of another commit than the newest, or names none.
+func EarlierProgram(r Reproduction, newest string) bool {
+	commit := r.Set.Manifest.Environment.Tool.Revision
+	return commit == "" || commit != newest
+}
+
+// commit names the program's commit, and says if it is an earlier one than the newest.
+func commit(r Reproduction, newest string) string {
+	const earlier = "earlier program"
 	t := r.Set.Manifest.Environment.Tool
 	if t.Revision == "" {
-		return "earlier program"
+		return earlier
 	}
 	s := t.Revision[:min(len(t.Revision), 10)]
 	if t.Dirty != nil && *t.Dirty {
 		s += " and changes"
+	}
+	if EarlierProgram(r, newest) {
+		return earlier + " " + s
 	}
 	return s
 }

@@ -36,10 +36,13 @@ func TestCoverage(t *testing.T) {
 	for _, r := range []*Recorded{cpu, gpu, old} {
 		x.Add(r)
 	}
-	got := Coverage([]Recording{x, {stacks, nil, nil}})
+	earlier := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, record(1))}
+	earlier.Set.Manifest.Started = old.Set.Manifest.Started
+	got := Coverage([]Recording{x, {stacks, nil, nil}, {stacks, nil, earlier}})
 	for i, want := range [][]string{
 		{"appleyard-table1", "yes", "nothing", "2026-12-01 on cpu-x-2t", "2026-12-01 on nvidia-h100, reduced size, in 4 shards, 2 of 3 records", "12; 12", "100 %; 100 %", "two runs differ by 10.0 % (median of 1), 10.0 % at most", "earlier program; 0123456789 and changes"},
 		{"cudnn-stacks", "no", "no paper", "–", "–", "", "", "", ""},
+		{"cudnn-stacks", "yes", "no paper", "–", "2026-11-30 on nvidia-h100", "12", "100 %", "", "earlier program fedcba9876 and changes"},
 	} {
 		for j, c := range got.Rows[i] {
 			if c.Text != want[j] {

@@ -18,8 +18,9 @@ import (
 // name the machine. make figures rewrites the tables.
 const recordedPage = "../../results/README.md"
 
-// claimsOf returns the Markdown table of the papers' findings beside the records of a machine.
-func claimsOf(t *testing.T, machine string) string {
+// claimsOf returns the Markdown table of the papers' findings beside the records of a machine. It
+// marks records of other commits than newest.
+func claimsOf(t *testing.T, machine, newest string) string {
 	t.Helper()
 	var list []report.Reproduction
 	for _, e := range experiments.All() {
@@ -29,6 +30,9 @@ func claimsOf(t *testing.T, machine string) string {
 		}
 		r := *found
 		r.Experiment.ID = fmt.Sprintf("%s, %s", e.ID, r.Set.Manifest.Started.Format("2006-01-02"))
+		if report.EarlierProgram(r, newest) {
+			r.Experiment.ID += ", earlier program"
+		}
 		list = append(list, r)
 	}
 	if len(list) == 0 {
@@ -73,14 +77,13 @@ const everything = "every experiment"
 // secondRuns is the folder of a machine that has second runs, of another day.
 const secondRuns = "again"
 
-// coverage returns the Markdown table of all experiments.
-func coverage(t *testing.T) string {
+// recordings returns all experiments with their newest records.
+func recordings(t *testing.T) (list []report.Recording) {
 	t.Helper()
 	machines, err := filepath.Glob("../../results/*-*")
 	if err != nil || len(machines) < 2 {
 		t.Fatalf("%d machines, %v", len(machines), err)
 	}
-	var list []report.Recording
 	for _, e := range experiments.All() {
 		x := report.Recording{Experiment: e}
 		for _, dir := range machines {
@@ -97,7 +100,7 @@ func coverage(t *testing.T) string {
 		}
 		list = append(list, x)
 	}
-	return narrow(t, report.Coverage(list))
+	return list
 }
 
 // TestRecordedTables compares the page's tables with the records from which they are made.
@@ -108,7 +111,7 @@ func TestRecordedTables(t *testing.T) {
 	}
 	const begin, end = "<!-- recorded: ", "<!-- end -->\n"
 	var text strings.Builder
-	rest, tables := string(old), 0
+	rest, tables, all := string(old), 0, recordings(t)
 	for {
 		head, tail, found := strings.Cut(rest, begin)
 		text.WriteString(head)
@@ -120,11 +123,13 @@ func TestRecordedTables(t *testing.T) {
 		if !named || !closed {
 			t.Fatalf("%s: a table begins with %q and does not end", recordedPage, begin+machine)
 		}
-		made := coverage
-		if machine != everything {
-			made = func(t *testing.T) string { return claimsOf(t, machine) }
+		var made string
+		if machine == everything {
+			made = narrow(t, report.Coverage(all))
+		} else {
+			made = claimsOf(t, machine, report.NewestCommit(all))
 		}
-		text.WriteString(begin + machine + " -->\n" + made(t) + end)
+		text.WriteString(begin + machine + " -->\n" + made + end)
 		rest = after
 		tables++
 	}

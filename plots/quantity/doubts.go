@@ -17,7 +17,7 @@ func Doubts(recs []*results.Record) []string {
 		{results.WarnPart, "Partly checked (not at every step of the timed run): %s."},
 	} {
 		if labels := warned(recs, doubt.warning); labels != nil {
-			notes = append(notes, fmt.Sprintf(doubt.text, strings.Join(labels, ", ")))
+			notes = append(notes, fmt.Sprintf(doubt.text, list(labels)))
 		}
 	}
 	return notes
@@ -37,4 +37,13 @@ func warned(recs []*results.Record, warning string) []string {
 		labels = append(labels[:most:most], fmt.Sprintf("%d more", n-most))
 	}
 	return labels
+}
+
+// list joins labels by commas, or by semicolons if a label has a comma of its own.
+func list(labels []string) string {
+	between := ", "
+	if slices.ContainsFunc(labels, func(l string) bool { return strings.Contains(l, ",") }) {
+		between = "; "
+	}
+	return strings.Join(labels, between)
 }

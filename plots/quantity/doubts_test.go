@@ -25,6 +25,10 @@ func TestDoubts(t *testing.T) {
 	if got := Doubts(recs); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	recs = []*results.Record{record("scc", results.OK, results.WarnPart), record("scc, graph", results.OK, results.WarnPart)}
+	if got := Doubts(recs); len(got) != 1 || !strings.HasSuffix(got[0], ": scc; scc, graph.") {
+		t.Errorf("labels run together: %q", got)
+	}
 	recs = nil
 	for i := range 12 {
 		recs = append(recs, record(fmt.Sprintf("scan:scanchunk=%d", i), results.OK, results.WarnPart))
