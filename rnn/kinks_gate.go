@@ -108,19 +108,20 @@ const (
 )
 
 // jumps records by how much the kinked gate's gradient is larger above the kink than below it. It
-// does so for units [from, to) of a row that lie within rounding of the kink.
-func (r *reference) jumps(y *refLayer, row, from, to int, at func(u int) func(cell.Ref) *float64) {
+// does so for units [from, to) of the present row that lie within rounding of the kink.
+func (v *evaluator) jumps(from, to int) {
+	y, h := v.y, v.p.Hidden
 	if y.side == nil || y.at.Kind == cell.Next {
 		return
 	}
-	h := r.p.Hidden
-	kink, _ := r.p.Cell.Kink()
-	first, _ := slices.BinarySearch(y.near, row*h+from)
+	kink, _ := v.p.Cell.Kink()
+	first, _ := slices.BinarySearch(y.near, v.row*h+from)
 	for _, i := range y.near[first:] {
-		if i >= row*h+to {
+		if i >= v.row*h+to {
 			break
 		}
-		y.reach[i] = gateGradient(r.p.Cell, kink, at(i%h), aboveKink) - gateGradient(r.p.Cell, kink, at(i%h), belowKink)
+		v.unit = i % h
+		y.reach[i] = gateGradient(v.p.Cell, kink, v.at, aboveKink) - gateGradient(v.p.Cell, kink, v.at, belowKink)
 	}
 }
 

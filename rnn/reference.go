@@ -1,12 +1,5 @@
 package rnn
 
-import (
-	"fmt"
-	"runtime"
-
-	"rnnbench/rnn/cell"
-)
-
 // Reference computes the network's answer in double precision in the plainest way: step by step,
 // term by term, the cell by its equations. Every technique is compared with it. It saves time in
 // three ways only: it uses all processors, computes equal sequences once, and forms several sums at
@@ -153,10 +146,20 @@ func (r *reference) layer(i int, in []float64) refLayer {
 		y.in = y.window(in, p.Cell.Window, p.Width(l))
 		mulTransposed(y.pre, y.in, y.weightX, r.rows, gh, p.FanIn(l))
 	}
-	for k := r.recall(&y, l); k < p.Frames(); k++ {
+	first := r.recall(&y, l)
+	if y.unitsAlone() {
+		r.lanes(func(j, from, to int) {
+			v := newEvaluator(r, &y, nil)
+			for k := first; k < p.Frames(); k++ {
+				v.forward(y.step(k), j, from, to)
+			}
+		})
+		return y
+	}
+	for k := first; k < p.Frames(); k++ {
 		t := y.step(k)
 		mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.through(p, t*b, (t+1)*b), y.weightR, b, rh, Emits(p))
-		r.units(func(j, from, to int) { r.cell(&y, t, j, from, to) })
+		r.units(func(j, from, to int) { newEvaluator(r, &y, nil).forward(t, j, from, to) })
 		y.project(t)
 	}
 	return y
@@ -185,112 +188,6 @@ func (r *reference) lookUp(y way, visit func(row, at int)) {
 			if from, ok := y.earlier(row, k); ok {
 				visit(row, (k*r.p.Input+int(x[from]))*gh)
 			}
-		}
-	}
-}
-
-// units runs f on ranges of units, for all distinct sequences in parallel.
-func (r *reference) units(f func(j, from, to int)) {
-	const few = 64 // fewer units are not worth another task
-	h := r.p.Hidden
-	parts := min((runtime.NumCPU()+r.Distinct-1)/r.Distinct, (h+few-1)/few)
-	parallel(r.Distinct*parts, func(task int) {
-		part := task % parts
-		f(task/parts, part*h/parts, (part+1)*h/parts)
-	})
-}
-
-// cell advances units [from, to) of distinct sequence j by step t, by the equations. Where
-// training, it also runs the forward program, for the values that the backward pass needs.
-func (r *reference) cell(y *refLayer, t, j, from, to int) {
-	c, h, b := r.p.Cell, r.p.Hidden, r.Distinct
-	row := t*b + j
-	at := r.vectors(y, row, nil, nil)
-	x, rec := make([]float64, len(c.Gates)), make([]float64, c.Recurrent)
-	peep := make([]float64, len(c.Peeps))
-	prev, next := make([]float64, len(c.States)), make([]float64, len(c.States))
-	anew := y.anew(row)
-	if !y.exists(row) {
-		y.keepStates(row, from, to, h)
-		return
-	}
-	for u := from; u < to; u++ {
-		for g := range c.Gates {
-			x[g] = y.pre[(row*len(c.Gates)+g)*h+u] + float64(y.biasX[g*h+u])
-			if g < c.Recurrent {
-				rec[g] = y.rec[(row*c.Recurrent+g)*h+u] + float64(y.biasR[g*h+u])
-			}
-		}
-		for k := range peep {
-			peep[k] = float64(y.peep[k*h+u])
-		}
-		for s := range prev {
-			if prev[s] = y.state[s][(row+y.before)*h+u]; anew {
-				prev[s] = 0
-			}
-		}
-		if y.saved != nil {
-			c.Forward.Eval(at(u))
-		}
-		c.Equations(x, rec, peep, prev, next)
-		for s := range next {
-			y.state[s][(row+y.after)*h+u] = next[s]
-		}
-	}
-}
-
-// vectors returns, for each unit of row, where a program finds its values. carry and dout are for
-// the backward program.
-func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []float64) func(u int) func(cell.Ref) *float64 {
-	c, h, b := r.p.Cell, r.p.Hidden, r.Distinct
-	temps := make([]float64, max(c.Forward.Temps(), c.Backward.Temps()))
-	var constant [2]float64
-	var none float64
-	j, anew := row%b, y.anew(row)
-	return func(u int) func(cell.Ref) *float64 {
-		return func(ref cell.Ref) *float64 {
-			i := ref.Index
-			if y.side != nil && dout != nil && ref == y.at {
-				return &y.side[row*h+u]
-			}
-			switch ref.Kind {
-			case cell.X:
-				return &y.pre[(row*len(c.Gates)+i)*h+u]
-			case cell.R:
-				return &y.rec[(row*c.Recurrent+i)*h+u]
-			case cell.BX:
-				constant[0] = float64(y.biasX[i*h+u])
-				return &constant[0]
-			case cell.BR:
-				constant[1] = float64(y.biasR[i*h+u])
-				return &constant[1]
-			case cell.Peep:
-				constant[1] = float64(y.peep[i*h+u])
-				return &constant[1]
-			case cell.Prev:
-				if anew {
-					none = 0
-					return &none
-				}
-				return &y.state[i][(row+y.before)*h+u]
-			case cell.Next:
-				return &y.state[i][(row+y.after)*h+u]
-			case cell.Saved:
-				return &y.saved[(row*c.Saved+i)*h+u]
-			case cell.Temp:
-				return &temps[i]
-			case cell.DOut:
-				return &dout[row*h+u]
-			case cell.DNext, cell.DPrev:
-				return &carry[i][j*h+u]
-			case cell.DX:
-				return &y.dPre[(row*len(c.Gates)+i)*h+u]
-			case cell.DR:
-				return &y.dRec[(row*c.Recurrent+i)*h+u]
-			case cell.DPeep:
-				return &y.dP[(j*len(c.Peeps)+i)*h+u] // per sequence; summed with its copies at the end
-			}
-			panic(fmt.Sprintf("rnn: no vector %v", ref))
 		}
 	}
 }

@@ -76,38 +76,10 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 		y.dState[s] = make([]float64, b*h)
 	}
 	dout = y.receive(p, dout)
-	for k := p.Frames() - 1; k >= 0; k-- {
-		t := y.step(k)
-		y.projectBack(t, dout)
-		r.units(func(j, from, to int) {
-			if !y.exists(t*b + j) {
-				return
-			}
-			at := r.vectors(y, t*b+j, y.dState, dout)
-			y.reaches(t*b+j, j, h, from, to, y.dState, dout)
-			r.jumps(y, t*b+j, from, to, at)
-			for u := from; u < to; u++ {
-				p.Cell.Backward.Eval(at(u))
-			}
-		})
-		if !p.Cell.SplitGrad {
-			for row := t * b; row < (t+1)*b; row++ {
-				copy(y.dRec[row*rh:(row+1)*rh], y.dPre[row*gh:])
-			}
-		}
-		if y.carryBack(t, rh) {
-			continue
-		}
-		through := y.dState[p.Cell.Through]
-		if !p.Cell.DirectPrev(p.Cell.Through) {
-			for j := range b {
-				if y.exists(t*b + j) {
-					clear(through[j*h : (j+1)*h])
-				}
-			}
-		}
-		mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
-		y.cutCarry(t, h)
+	if y.unitsAlone() {
+		lanesBack(r, y, dout)
+	} else {
+		stepsBack(r, y, dout)
 	}
 	y.dBX = r.sum(y.dPre, gh)
 	if rh > 0 {
@@ -132,6 +104,56 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	dIn := make([]float64, r.rows*p.FanIn(l))
 	mul(dIn, y.dPre, y.weightX, r.rows, gh, p.FanIn(l))
 	return y.unwindow(dIn, p.Cell.Window, p.Width(l))
+}
+
+// lanesBack runs the backward pass through time, of units alone.
+func lanesBack(r *reference, y *refLayer, dout []float64) {
+	p, h := r.p, r.p.Hidden
+	r.lanes(func(j, from, to int) {
+		v := newEvaluator(r, y, dout)
+		for k := p.Frames() - 1; k >= 0; k-- {
+			t := y.step(k)
+			v.backward(t, j, from, to)
+			row := t*r.Distinct + j
+			if y.exists(row) && !p.Cell.DirectPrev(p.Cell.Through) {
+				clear(y.dState[p.Cell.Through][j*h+from : j*h+to])
+			}
+			if y.anew(row) {
+				for _, d := range y.dState {
+					clear(d[j*h+from : j*h+to])
+				}
+			}
+		}
+	})
+}
+
+// stepsBack runs the backward pass through time, step by step.
+func stepsBack(r *reference, y *refLayer, dout []float64) {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	for k := p.Frames() - 1; k >= 0; k-- {
+		t := y.step(k)
+		y.projectBack(t, dout)
+		r.units(func(j, from, to int) { newEvaluator(r, y, dout).backward(t, j, from, to) })
+		if !p.Cell.SplitGrad {
+			for row := t * b; row < (t+1)*b; row++ {
+				copy(y.dRec[row*rh:(row+1)*rh], y.dPre[row*gh:])
+			}
+		}
+		if y.carryBack(t, rh) {
+			continue
+		}
+		through := y.dState[p.Cell.Through]
+		if !p.Cell.DirectPrev(p.Cell.Through) {
+			for j := range b {
+				if y.exists(t*b + j) {
+					clear(through[j*h : (j+1)*h])
+				}
+			}
+		}
+		mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
+		y.cutCarry(t, h)
+	}
 }
 
 // answer lists the results in the order of Plan.Read.

@@ -243,12 +243,11 @@ func dot(w []float32, x []float64) float64 {
 
 // unitFLOPs is the number of operations of a unit of number i of Problem.Reads at one step, its cell included.
 func (c *stepper) unitFLOPs(i int) float64 {
-	const pointwise = 500 // in operations of products
 	n := c.Cell.Recurrent * Emits(c.Problem)
 	if !c.layers[i].oneHot {
 		n += len(c.Cell.Gates) * c.layers[i].fan
 	}
-	return 2*float64(n) + pointwise
+	return 2*float64(n) + cellFLOPs
 }
 
 // forward checks the states of number n of Problem.Reads.
