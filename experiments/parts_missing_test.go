@@ -67,7 +67,7 @@ func TestAloneIsNotFastest(t *testing.T) {
 	if seen < 2 || len(rep.Tables[0].Rows) != layers {
 		t.Fatalf("%d records of the layer, %d rows instead of %d", seen, len(rep.Tables[0].Rows), layers)
 	}
-	if s := strings.Join(rep.Findings, "\n"); strings.Contains(s, "naive at") || !strings.Contains(s, "At one layer one technique alone was measured") && !strings.Contains(s, "At 1 layer one technique alone was measured") {
+	if s := strings.Join(rep.Findings, "\n"); strings.Contains(s, "naive at") || !strings.Contains(s, "At 1 layer one technique alone was measured") {
 		t.Error(s)
 	}
 }

@@ -74,8 +74,17 @@ func (f factoring) String() string {
 	return fmt.Sprintf("%dx%dx%d,%t,%t,%t,%d,%d,%d,%t,%g,%g", f.m, f.n, f.k, f.transA, f.transB, f.packed, f.left, f.right, f.out, f.accumulate, f.scale, f.scales()[1])
 }
 
-// hold compares some values of the product with double precision.
-func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
+// A productRun is a product that ran, with its factors and the old value as they were written.
+type productRun struct {
+	factoring
+	views  [3]schedule.View // left, right, product
+	values [3][]float32
+	got    []float32
+}
+
+// run forms the product of random factors.
+func (f factoring) run(t *testing.T, d device.Device, k knob.Params) *productRun {
+	t.Helper()
 	build := schedule.NewBuilder(1)
 	view := func(name string, trans bool, rows, cols, more int) schedule.View {
 		if trans {
@@ -87,11 +96,12 @@ func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
 		}
 		return build.Matrix(name, rows+more, ld).All().Band(more, rows).Columns(more, cols)
 	}
-	left, right, out := view("a", f.transA, f.m, f.k, f.left), view("b", f.transB, f.k, f.n, f.right), view("c", false, f.m, f.n, f.out)
-	op := schedule.Gemm{A: left, TransA: f.transA, B: right, TransB: f.transB, C: out, Accumulate: f.accumulate}
+	r := &productRun{factoring: f}
+	r.views = [3]schedule.View{view("a", f.transA, f.m, f.k, f.left), view("b", f.transB, f.k, f.n, f.right), view("c", false, f.m, f.n, f.out)}
+	op := schedule.Gemm{A: r.views[0], TransA: f.transA, B: r.views[1], TransB: f.transB, C: r.views[2], Accumulate: f.accumulate}
 	if f.packed {
 		op.B, op.TransB = build.Packed("packed", f.k, f.n).All(), false
-		build.Prepare(schedule.Pack{Src: right, Dst: op.B, Trans: f.transB})
+		build.Prepare(schedule.Pack{Src: r.views[1], Dst: op.B, Trans: f.transB})
 	}
 	build.Do(0, op)
 	s, err := build.Schedule()
@@ -104,17 +114,16 @@ func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
 	}
 	defer p.Close()
 	rng := rand.New(rand.NewPCG(uint64(f.m), uint64(f.k)))
-	var values [3][]float32
-	for i, v := range []schedule.View{left, right, out} {
-		values[i] = make([]float32, v.M.Elements())
-		for j := range values[i] {
+	for i, v := range r.views {
+		r.values[i] = make([]float32, v.M.Elements())
+		for j := range r.values[i] {
 			x := f.scales()[i] * (2*rng.Float64() - 1)
 			if i == 0 && rng.IntN(100) == 0 {
 				x /= 1000
 			}
-			values[i][j] = float32(x)
+			r.values[i][j] = float32(x)
 		}
-		if err := p.Write(v.M, values[i]); err != nil {
+		if err := p.Write(v.M, r.values[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,49 +133,62 @@ func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
 	if _, err := p.Run(1); err != nil {
 		t.Fatal(err)
 	}
-	got := make([]float32, out.M.Elements())
-	if err := p.Read(out.M, got); err != nil {
+	r.got = make([]float32, r.views[2].M.Elements())
+	if err := p.Read(r.views[2].M, r.got); err != nil {
 		t.Fatal(err)
 	}
-	at := func(which int, v schedule.View, trans bool, i, j int) float64 {
-		if trans {
-			i, j = j, i
-		}
-		return float64(values[which][(v.Row+i)*v.M.Cols+v.Col+j])
+	return r
+}
+
+// at is a value of the left factor (0), the right one (1) or the old value (2).
+func (r *productRun) at(which int, trans bool, i, j int) float64 {
+	if trans {
+		i, j = j, i
 	}
-	worst := 0.0
-	check := func(i, j int) {
-		sum, size := 0.0, 0.0
-		for q := range f.k {
-			term := at(0, left, f.transA, i, q) * at(1, right, f.transB, q, j)
-			sum, size = sum+term, size+math.Abs(term)
-		}
-		if f.accumulate {
-			old := at(2, out, false, i, j)
-			sum, size = sum+old, size+math.Abs(old)
-		}
-		err := math.Abs(float64(got[(out.Row+i)*out.M.Cols+out.Col+j]) - sum)
-		worst = max(worst, err/(size+1e-4*f.scale*f.scales()[1]))
+	v := r.views[which]
+	return float64(r.values[which][(v.Row+i)*v.M.Cols+v.Col+j])
+}
+
+// off is the error of a value of the product, relative to the size of its terms.
+func (r *productRun) off(i, j int) float64 {
+	sum, size, out := 0.0, 0.0, r.views[2]
+	for q := range r.k {
+		term := r.at(0, r.transA, i, q) * r.at(1, r.transB, q, j)
+		sum, size = sum+term, size+math.Abs(term)
 	}
+	if r.accumulate {
+		old := r.at(2, false, i, j)
+		sum, size = sum+old, size+math.Abs(old)
+	}
+	err := math.Abs(float64(r.got[(out.Row+i)*out.M.Cols+out.Col+j]) - sum)
+	return err / (size + 1e-4*r.scale*r.scales()[1])
+}
+
+// hold compares some values of the product with double precision.
+func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
+	t.Helper()
+	r, worst := f.run(t, d, k), 0.0
 	if f.m*f.n < 1<<16 {
 		for i := range f.m {
 			for j := range f.n {
-				check(i, j)
+				worst = max(worst, r.off(i, j))
 			}
 		}
 	} else {
+		rng := rand.New(rand.NewPCG(uint64(f.n), uint64(f.k)))
 		for range 2000 {
-			check(rng.IntN(f.m), rng.IntN(f.n))
+			worst = max(worst, r.off(rng.IntN(f.m), rng.IntN(f.n)))
 		}
-		check(f.m-1, f.n-1)
+		worst = max(worst, r.off(f.m-1, f.n-1))
 	}
 	if !(worst < 1e-6) {
 		t.Errorf("an error is %.2g of the terms' sizes", worst)
 	}
 	t.Logf("errors are %.2g of the terms' sizes at most", worst)
-	for i := range out.M.Elements() {
-		if r, c := i/out.M.Cols-out.Row, i%out.M.Cols-out.Col; (r < 0 || c < 0 || r >= f.m || c >= f.n) && got[i] != values[2][i] {
-			t.Fatalf("row %d, column %d is beyond the product and was written", r, c)
+	out := r.views[2]
+	for i, v := range r.got {
+		if row, col := i/out.M.Cols-out.Row, i%out.M.Cols-out.Col; (row < 0 || col < 0 || row >= f.m || col >= f.n) && v != r.values[2][i] {
+			t.Fatalf("row %d, column %d is beyond the product and was written", row, col)
 		}
 	}
 }
