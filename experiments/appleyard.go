@@ -76,19 +76,6 @@ func sincePaper(layers int) []grid.Spec {
 	return append([]grid.Spec{graphed(asGraph, specs[len(specs)-1])}, vendors()[0])
 }
 
-// byCuBLAS returns the label of a stage whose products are all the vendor library's. On a GPU, stage
-// 4 otherwise packs weights for a kernel of rnnbench, which is more than the paper's transposition.
-func byCuBLAS(label string) string { return label + ", cuBLAS" }
-
-// libraryLadder returns the ladder with every product by the vendor's library, as in the paper.
-func libraryLadder(layers int) []grid.Spec {
-	specs := ladderSpecs(layers)
-	for i, s := range specs {
-		specs[i] = byLibrary(byCuBLAS(s.Label), s)
-	}
-	return specs
-}
-
 func lstm4() results.Point {
 	return results.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 64, Steps: 100, Layers: 4, Precision: "fp32"}
 }
@@ -208,20 +195,6 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 	libraryFigure(rep, recs, p, on)
 }
 
-// libraryFigure draws the ladder by the vendor's library alone, where it was measured.
-func libraryFigure(rep *Report, recs []results.Record, p results.Point, on Target) {
-	if libraryTimes(recs, p) == 0 {
-		return
-	}
-	var stages []plots.Stage
-	for _, r := range ladder(p.Layers) {
-		stages = append(stages, plots.Stage{Label: byCuBLAS(r.label), Paper: r.up})
-	}
-	fig, err := plots.Ladder(at(recs, p), stages, plots.Spec{Machine: on.Name,
-		Title: fmt.Sprintf("Appleyard's ladder by cuBLAS alone, %d steps: speed-up over naive", p.Steps)})
-	rep.add(fmt.Sprintf("appleyard-table1-cublas-T%d", p.Steps), fig, err)
-}
-
 // bestForm returns the label of the fastest form of NVIDIA's library at a point, or "".
 func bestForm(recs []results.Record, p results.Point) string {
 	if r := fastest(recs, vendorLabels(), func(q results.Point) bool { return q == p }); r != nil {
@@ -236,39 +209,6 @@ func halfWidth(r *results.Record) float64 {
 		return 100 * w
 	}
 	return math.NaN()
-}
-
-// addLibrary adds the columns of the ladder by the vendor's library, where it was
-// measured.
-func addLibrary(t *table.Table, recs []results.Record, p results.Point, rungs []rung) {
-	here := func(q results.Point) bool { return q == p }
-	if libraryTimes(recs, p) == 0 {
-		return
-	}
-	t.Columns = append(t.Columns, table.Column{Name: "cuBLAS, µs/cell", Key: "cublas_us_per_cell", Right: true}, table.Column{Name: "cuBLAS, ×", Key: "cublas_speedup", Right: true})
-	base := find(recs, byCuBLAS(rungs[0].label), here)
-	for i, r := range rungs {
-		us, up := math.NaN(), math.NaN()
-		if rec := find(recs, byCuBLAS(r.label), here); rec != nil {
-			us = rec.Seconds() / float64(p.Layers*p.Steps) * 1e6
-			if base != nil {
-				up = base.Seconds() / rec.Seconds()
-			}
-		}
-		t.Rows[i] = append(t.Rows[i], number(us, "%.0f"), number(up, "%.2f"))
-	}
-}
-
-// libraryTimes returns the speed-up of the whole ladder with the vendor's products; 0 if not
-// measured.
-func libraryTimes(recs []results.Record, p results.Point) float64 {
-	here := func(q results.Point) bool { return q == p }
-	rungs := ladder(p.Layers)
-	a, b := find(recs, byCuBLAS(rungs[0].label), here), find(recs, byCuBLAS(rungs[len(rungs)-1].label), here)
-	if a == nil || b == nil {
-		return 0
-	}
-	return a.Seconds() / b.Seconds()
 }
 
 // ladderFindings adds findings about the whole ladder at a point, and about what the paper could not

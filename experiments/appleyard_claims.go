@@ -41,7 +41,7 @@ func ladderClaims(r *Report, recs []results.Record, p results.Point, on Target) 
 	}
 	times := grouped.Seconds() / last.Seconds()
 	words := fmt.Sprintf("%.2f×", times)
-	a, b := find(recs, byCuBLAS(rungs[1].label), here), find(recs, byCuBLAS(rungs[len(rungs)-1].label), here)
+	a, b := libraryStage(recs, rungs[1].label, p), libraryStage(recs, rungs[len(rungs)-1].label, p)
 	if a != nil && b != nil {
 		words += fmt.Sprintf(", %.2f× with cuBLAS", a.Seconds()/b.Seconds())
 	}

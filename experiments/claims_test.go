@@ -1,6 +1,7 @@
 package experiments_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -150,6 +151,27 @@ func TestLibraryLadder(t *testing.T) {
 	all := planned(t, "appleyard-table1", gpu)
 	if s := about(report(t, "appleyard-table1", all, gpu), "with every product by cuBLAS"); !strings.Contains(s, "the whole ladder gains ") {
 		t.Errorf("%q", s)
+	}
+	// A GPU declines the settings of the first four stages, which have no kernels but the library's.
+	declined := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool {
+		return strings.HasSuffix(r.Impl.Label, ", cuBLAS") && strings.Compare(r.Impl.Label, "4") < 0
+	})
+	if s := about(report(t, "appleyard-table1", declined, gpu), "cuBLAS"); !strings.Contains(s, "was not measured") {
+		t.Errorf("of stages whose products are unknown: %q", s)
+	}
+	library := "library"
+	for i, r := range declined {
+		config := fmt.Sprintf("%d×2048×512 of fp32", r.Work.Flops/(2*2048*512))
+		declined[i].Kernels = []results.Kernel{{Name: "product", Variant: &library, Config: &config, Launches: 1}}
+	}
+	if s := about(report(t, "appleyard-table1", declined, gpu), "with every product by cuBLAS"); !strings.Contains(s, "the whole ladder gains ") {
+		t.Errorf("of stages whose products are the library's: %q", s)
+	}
+	for i := range declined {
+		declined[i].Work.Flops *= 2
+	}
+	if s := about(report(t, "appleyard-table1", declined, gpu), "cuBLAS"); !strings.Contains(s, "was not measured") {
+		t.Errorf("of stages whose products are partly the library's: %q", s)
 	}
 	old := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return strings.Contains(r.Impl.Label, ", cuBLAS") })
 	if s := about(report(t, "appleyard-table1", old, gpu), "cuBLAS"); !strings.Contains(s, "was not measured") {

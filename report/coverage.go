@@ -96,14 +96,23 @@ func (r *Recorded) state() string {
 	if m.Merged != nil {
 		words += fmt.Sprintf(", in %d shards", m.Merged.Count)
 	}
-	n := 0
-	for _, c := range m.Counts {
-		n += c
-	}
+	n := r.made()
 	if n < m.Plan.Records {
 		words += fmt.Sprintf(", %d of %d records", n, m.Plan.Records)
 	}
 	return words
+}
+
+// made is the number of records. The manifest counts them only when a run ends, not when it is killed.
+func (r *Recorded) made() int {
+	if r.Set.Manifest.Finished == nil {
+		return len(r.Set.Records)
+	}
+	n := 0
+	for _, c := range r.Set.Manifest.Counts {
+		n += c
+	}
+	return n
 }
 
 func (r *Recorded) quality() experiments.Quality { return experiments.QualityOf(r.Set.Records) }

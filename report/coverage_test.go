@@ -8,7 +8,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestCoverage checks the rows of experiments with and without records.
+// TestCoverage checks the rows of experiments with records, without any, and with those of a killed run.
 func TestCoverage(t *testing.T) {
 	ladder, err := experiments.Lookup("appleyard-table1")
 	if err != nil {
@@ -24,7 +24,7 @@ func TestCoverage(t *testing.T) {
 	dirty := true
 	run := func(key, revision string, counted int, recs ...results.Record) Reproduction {
 		m := results.Manifest{Started: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Devices: []results.Device{{Key: key}}, Plan: results.Plan{Records: 3}, Counts: map[results.Status]int{results.OK: counted}}
-		m.Environment.Tool = results.Tool{Revision: revision, Dirty: &dirty}
+		m.Environment.Tool, m.Finished = results.Tool{Revision: revision, Dirty: &dirty}, &m.Started
 		return Reproduction{Set: results.Set{Manifest: m, Records: recs}, Report: &experiments.Report{Reduced: counted < 3}}
 	}
 	cpu := &Recorded{Reproduction: run("cpu-x-2t", "", 3, record(1)), Again: []results.Record{record(1.1)}}
@@ -38,11 +38,14 @@ func TestCoverage(t *testing.T) {
 	}
 	earlier := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, record(1))}
 	earlier.Set.Manifest.Started = old.Set.Manifest.Started
-	got := Coverage([]Recording{x, {stacks, nil, nil}, {stacks, nil, earlier}})
+	killed := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, record(1), record(1))}
+	killed.Set.Manifest.Finished, killed.Set.Manifest.Started = nil, old.Set.Manifest.Started
+	got := Coverage([]Recording{x, {stacks, nil, nil}, {stacks, nil, earlier}, {stacks, nil, killed}})
 	for i, want := range [][]string{
 		{"appleyard-table1", "yes", "nothing", "2026-12-01 on cpu-x-2t", "2026-12-01 on nvidia-h100, reduced size, in 4 shards, 2 of 3 records", "12; 12", "100 %; 100 %", "two runs differ by 10.0 % (median of 1), 10.0 % at most", "earlier program; 0123456789 and changes"},
 		{"cudnn-stacks", "no", "no paper", "–", "–", "", "", "", ""},
 		{"cudnn-stacks", "yes", "no paper", "–", "2026-11-30 on nvidia-h100", "12", "100 %", "", "earlier program fedcba9876 and changes"},
+		{"cudnn-stacks", "yes", "no paper", "–", "2026-11-30 on nvidia-h100, 2 of 3 records", "12", "100 %", "", "earlier program fedcba9876 and changes"},
 	} {
 		for j, c := range got.Rows[i] {
 			if c.Text != want[j] {

@@ -1,0 +1,100 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/plots"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner/grid"
+)
+
+// byCuBLAS returns the label of a stage whose products are all the vendor library's. On a GPU, stage
+// 4 otherwise packs weights for a kernel of rnnbench, which is more than the paper's transposition.
+func byCuBLAS(label string) string { return label + ", cuBLAS" }
+
+// libraryLadder returns the ladder with every product by the vendor's library, as in the paper.
+func libraryLadder(layers int) []grid.Spec {
+	specs := ladderSpecs(layers)
+	for i, s := range specs {
+		specs[i] = byLibrary(byCuBLAS(s.Label), s)
+	}
+	return specs
+}
+
+// libraryStage returns the record of a stage at p with every product by the vendor's library; nil: there is
+// none. Early stages have no other kernels for their products, so the settings that choose the library are
+// declined there. Their own record serves if it shows that the library made every product.
+func libraryStage(recs []results.Record, label string, p results.Point) *results.Record {
+	here := func(q results.Point) bool { return q == p }
+	if r := find(recs, byCuBLAS(label), here); r != nil {
+		return r
+	}
+	if r := find(recs, label, here); r != nil && allByLibrary(r) {
+		return r
+	}
+	return nil
+}
+
+// allByLibrary reports whether the vendor's library made all products of r's problem, in single precision.
+func allByLibrary(r *results.Record) bool {
+	var flops int64
+	for _, k := range r.Kernels {
+		var rows, cols, depth int64
+		if k.Name != "product" || k.Variant == nil || *k.Variant != "library" || k.Config == nil {
+			continue
+		}
+		if n, err := fmt.Sscanf(*k.Config, "%d×%d×%d of fp32", &rows, &cols, &depth); n == 3 && err == nil {
+			flops += 2 * rows * cols * depth * int64(k.Launches)
+		}
+	}
+	return flops > 0 && flops >= r.Work.Flops
+}
+
+// libraryFigure draws the ladder by the vendor's library alone, where it was measured.
+func libraryFigure(rep *Report, recs []results.Record, p results.Point, on Target) {
+	if libraryTimes(recs, p) == 0 {
+		return
+	}
+	var stages []plots.Stage
+	for _, r := range ladder(p.Layers) {
+		if rec := libraryStage(recs, r.label, p); rec != nil {
+			stages = append(stages, plots.Stage{Label: rec.Impl.Label, Paper: r.up})
+		}
+	}
+	fig, err := plots.Ladder(at(recs, p), stages, plots.Spec{Machine: on.Name,
+		Title: fmt.Sprintf("Appleyard's ladder by cuBLAS alone, %d steps: speed-up over naive", p.Steps)})
+	rep.add(fmt.Sprintf("appleyard-table1-cublas-T%d", p.Steps), fig, err)
+}
+
+// addLibrary adds the columns of the ladder by the vendor's library, where it was
+// measured.
+func addLibrary(t *table.Table, recs []results.Record, p results.Point, rungs []rung) {
+	if libraryTimes(recs, p) == 0 {
+		return
+	}
+	t.Columns = append(t.Columns, table.Column{Name: "cuBLAS, µs/cell", Key: "cublas_us_per_cell", Right: true}, table.Column{Name: "cuBLAS, ×", Key: "cublas_speedup", Right: true})
+	base := libraryStage(recs, rungs[0].label, p)
+	for i, r := range rungs {
+		us, up := math.NaN(), math.NaN()
+		if rec := libraryStage(recs, r.label, p); rec != nil {
+			us = rec.Seconds() / float64(p.Layers*p.Steps) * 1e6
+			if base != nil {
+				up = base.Seconds() / rec.Seconds()
+			}
+		}
+		t.Rows[i] = append(t.Rows[i], number(us, "%.0f"), number(up, "%.2f"))
+	}
+}
+
+// libraryTimes returns the speed-up of the whole ladder with the vendor's products; 0 if not
+// measured.
+func libraryTimes(recs []results.Record, p results.Point) float64 {
+	rungs := ladder(p.Layers)
+	a, b := libraryStage(recs, rungs[0].label, p), libraryStage(recs, rungs[len(rungs)-1].label, p)
+	if a == nil || b == nil {
+		return 0
+	}
+	return a.Seconds() / b.Seconds()
+}
