@@ -1,6 +1,7 @@
 package experiments_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -126,5 +127,48 @@ func TestLongBeatsMany(t *testing.T) {
 		if i < 0 || rep.Claims[i].Outcome != c.want {
 			t.Errorf("%d records: %+v, want %s", len(c.recs), rep.Claims, c.want)
 		}
+	}
+}
+
+// TestBarrierNamesKernels: if more units take less time, the report names the kernels of both sizes.
+func TestBarrierNamesKernels(t *testing.T) {
+	recs := faster(planned(t, "diamos-barrier", gpu), "product and cell per step", 1)
+	largest := recs[len(recs)-1].Point
+	for i, r := range recs {
+		if r.Impl.Label != "product and cell per step" {
+			continue
+		}
+		recs[i].Kernels = []results.Kernel{{Name: "once", Launches: 1}, {Name: "product", Launches: r.Point.Steps}}
+		if r.Point == largest {
+			recs[i].Stats.Median /= 1000
+			recs[i].Kernels[1].Name = "narrow"
+		}
+	}
+	want := fmt.Sprintf("and narrow at %d.", largest.Hidden)
+	if s := about(report(t, "diamos-barrier", recs, gpu), "falls from"); !strings.Contains(s, "A step launches product at ") || !strings.HasSuffix(s, want) {
+		t.Errorf("%q, want the kernels, and %q at the end", s, want)
+	}
+	for i := range recs {
+		recs[i].Kernels = nil
+	}
+	if s := about(report(t, "diamos-barrier", recs, gpu), "falls from"); !strings.HasSuffix(s, "the cause is not known.") {
+		t.Errorf("without kernels: %q", s)
+	}
+}
+
+// TestLaunchesLimit: where graphs alone reach the paper's factor, the report names launches as the cause.
+func TestLaunchesLimit(t *testing.T) {
+	recs := planned(t, "hwang-fig3", gpu)
+	for i, r := range recs {
+		s := *r.Stats
+		s.Median = map[string]float64{"baseline": 1, "baseline, graph": 0.9, "scc": 0.2, "scc, graph": 0.05}[r.Impl.Label]
+		recs[i].Stats = &s
+	}
+	const words = "Elman network, one stream: parallelism across steps makes training"
+	if s := about(report(t, "hwang-fig3", recs, gpu), words); !strings.HasSuffix(s, "They disagree because launches limit it here.") {
+		t.Errorf("%q", s)
+	}
+	if s := about(report(t, "hwang-fig3", without(recs, "scc, graph"), gpu), words); !strings.HasSuffix(s, "the cause is not known.") {
+		t.Errorf("without a graph: %q", s)
 	}
 }

@@ -82,6 +82,14 @@ func (t Target) agree(yes bool) string {
 	return " They disagree; " + unknownCause + "."
 }
 
+// agreeUnless is agree with the cause of a difference; "": unknown.
+func (t Target) agreeUnless(yes bool, cause string) string {
+	if yes || t.Reduced || cause == "" {
+		return t.agree(yes)
+	}
+	return " They disagree because " + cause + "."
+}
+
 // reduced reports whether all recs are of the quick size, and that is smaller than the paper's.
 // Points that are in no plan count as those of an earlier quick plan.
 func (e Experiment) reduced(recs []results.Record, on Target) bool {

@@ -89,8 +89,8 @@ var diamosBarrier = Experiment{
 				dispatched, at = append(dispatched, up), p.Hidden
 			}
 			if p.Hidden > lastHidden && sec[2] < last/1.15 {
-				jumps = append(jumps, fmt.Sprintf("From %d to %d units, the step time of product and cell falls from %s to %s. The records do not name the kernels, so the cause is not known.",
-					lastHidden, p.Hidden, quantity.SI(last, "s"), quantity.SI(sec[2], "s")))
+				jumps = append(jumps, fmt.Sprintf("From %d to %d units, the step time of product and cell falls from %s to %s.%s",
+					lastHidden, p.Hidden, quantity.SI(last, "s"), quantity.SI(sec[2], "s"), otherKernels(recs, lastHidden, p.Hidden)))
 			}
 			last, lastHidden = sec[2], p.Hidden
 		}
@@ -112,6 +112,25 @@ var diamosBarrier = Experiment{
 		return rep, nil
 	},
 	Model: func(rep *Report, _ []results.Record, here *model.Machine) { measuredBarrier(rep, here) },
+}
+
+// otherKernels says which kernels each step of product and cell launches at two sizes.
+func otherKernels(recs []results.Record, small, large int) string {
+	at := func(hidden int) string {
+		r := find(recs, productStep, func(p results.Point) bool { return p.Hidden == hidden })
+		var names []string
+		for _, k := range r.Kernels {
+			if k.Launches >= r.Point.Steps {
+				names = append(names, k.Name)
+			}
+		}
+		return strings.Join(names, " and ")
+	}
+	a, b := at(small), at(large)
+	if a == b || a == "" || b == "" {
+		return " The records do not show other kernels, so the cause is not known."
+	}
+	return fmt.Sprintf(" A step launches %s at %d units, and %s at %d.", a, small, b, large)
 }
 
 // aTenth is the paper's claim of the barrier alone, section 4.3.
