@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/plots"
 	"rnnbench/results"
 	"rnnbench/rnn/cell"
 )
@@ -171,4 +172,28 @@ func TestLaunchesLimit(t *testing.T) {
 	if s := about(report(t, "hwang-fig3", without(recs, "scc, graph"), gpu), words); !strings.HasSuffix(s, "the cause is not known.") {
 		t.Errorf("without a graph: %q", s)
 	}
+}
+
+// TestOneFormOfVendor: the figure of LSTMs draws the fastest form of NVIDIA's library alone, in one panel.
+func TestOneFormOfVendor(t *testing.T) {
+	for _, f := range report(t, "martin-fig1", planned(t, "martin-fig1", gpu), gpu).Figures {
+		if f.Name != "martin-fig1-lstm" {
+			continue
+		}
+		panels := f.Figure.(*plots.Chart).Panels
+		if len(panels) != 1 {
+			t.Fatalf("%d panels", len(panels))
+		}
+		var vendors []string
+		for _, s := range panels[0].Series {
+			if strings.HasPrefix(s.Label, "cudnn ") {
+				vendors = append(vendors, s.Label)
+			}
+		}
+		if !slices.Equal(vendors, []string{"cudnn fastest form"}) {
+			t.Errorf("%q", vendors)
+		}
+		return
+	}
+	t.Error("the figure is missing")
 }

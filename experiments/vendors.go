@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
@@ -82,8 +83,8 @@ const fastestForm = "cudnn fastest form"
 // figure's lines can be told apart.
 func fastestForms(recs []results.Record) []results.Record {
 	out := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return quantity.Vendor(r.Impl.Label) })
-	forms := vendorLabels()
-	if !slices.ContainsFunc(recs, func(r results.Record) bool { return slices.Contains(forms[1:], r.Impl.Label) }) {
+	own := slices.DeleteFunc(vendorsOf(recs), func(l string) bool { return strings.HasSuffix(l, paddedMark) })
+	if len(own) < 2 { // a padded form beside one of its own lengths is no other algorithm
 		return slices.Clone(recs)
 	}
 	for _, p := range points(recs) {

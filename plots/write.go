@@ -137,7 +137,8 @@ func accessible(svg, title, subtitle string) string {
 		"font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif;")
 }
 
-// Note adds notes below a figure, except those that it already has.
+// Note adds notes below a figure. It leaves out those whose words before the first colon stand there
+// already: the figure's own note names what it draws.
 func Note(f Figure, notes ...string) {
 	var have *[]string
 	switch f := f.(type) {
@@ -151,7 +152,8 @@ func Note(f Figure, notes ...string) {
 		return
 	}
 	for _, n := range notes {
-		if !slices.Contains(*have, n) {
+		kind, _, _ := strings.Cut(n, ": ")
+		if !slices.ContainsFunc(*have, func(h string) bool { own, _, _ := strings.Cut(h, ": "); return own == kind }) {
 			*have = append(*have, n)
 		}
 	}
