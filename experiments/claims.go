@@ -82,8 +82,8 @@ func (t Target) agree(yes bool) string {
 	return " They disagree; " + unknownCause + "."
 }
 
-// agreeUnless is agree with the cause of a difference; "": unknown.
-func (t Target) agreeUnless(yes bool, cause string) string {
+// agreeOrBecause is agree with the cause of a difference; "": unknown.
+func (t Target) agreeOrBecause(yes bool, cause string) string {
 	if yes || t.Reduced || cause == "" {
 		return t.agree(yes)
 	}

@@ -144,7 +144,7 @@ func allocatedClaims(r *Report, recs []results.Record, on Target, limit float64)
 	times := stackWeights(many.Point) / stackWeights(few.Point)
 	fits := float64(many.Work.Memory) <= limit && float64(few.Work.Memory) <= limit
 	a, b := float64(many.Work.Memory), float64(few.Work.Memory)
-	r.claim(on, twelve, fmt.Sprintf("%s trained in %s at minibatch 4 and %s in %s at 64, %.1f×; %.1f× for equal memory", layersWord(many.Point.Layers), quantity.SI(a, "B"),
+	r.claim(on, twelve, fmt.Sprintf("%s trained in %s at minibatch 4 and %s in %s at 64, %.1f×; %.1f× per byte", layersWord(many.Point.Layers), quantity.SI(a, "B"),
 		layersWord(few.Point.Layers), quantity.SI(b, "B"), times, times*b/a), fits && !differ(times, 12), "")
 }
 
@@ -168,5 +168,5 @@ func pairClaim(r *Report, recs []results.Record, on Target) {
 	ratio := float64(many.Point.Batch) / float64(few.Point.Batch)
 	fixed := b - (a-b)/(ratio-1)
 	r.claim(on, sixteen, fmt.Sprintf("%s and %s were allocated for %d layers, %.1f×; %.1f× without weights and their gradients", quantity.SI(a, "B"), quantity.SI(b, "B"), pairOf, a/b, times), !differ(times, ratio),
-		fmt.Sprintf("%s of it does not grow with the minibatch, of which weights and their gradients are %s", quantity.SI(fixed, "B"), quantity.SI(weights, "B")))
+		fmt.Sprintf("%s of each, by a line through both, do not grow with the minibatch; weights and their gradients are %s of that", quantity.SI(fixed, "B"), quantity.SI(weights, "B")))
 }

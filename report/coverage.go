@@ -21,16 +21,30 @@ type Recorded struct {
 	Again []results.Record // of the repetition; nil: there is none
 }
 
-// Add adds a run. If there are several on CPUs, or several on GPUs, the one that started last counts,
-// since the others are from earlier programs.
+// Add adds a run. If there are several on CPUs, or several on GPUs, the one that started last counts, since
+// the others are from earlier programs. Of runs of one commit, the more complete counts.
 func (x *Recording) Add(r *Recorded) {
 	place := &x.CPU
 	if d := r.Set.Manifest.Devices; len(d) > 0 && results.OnGPU(d[0].Key) {
 		place = &x.GPU
 	}
-	if *place == nil || r.Set.Manifest.Started.After((*place).Set.Manifest.Started) {
+	if *place == nil || r.preferred(*place) {
 		*place = r
 	}
+}
+
+// preferred reports whether r counts instead of other.
+func (r *Recorded) preferred(other *Recorded) bool {
+	a, b := r.Set.Manifest, other.Set.Manifest
+	if commit := a.Environment.Tool.Revision; commit != "" && commit == b.Environment.Tool.Revision && r.complete() != other.complete() {
+		return r.complete() > other.complete()
+	}
+	return a.Started.After(b.Started)
+}
+
+// complete is the share of the planned records that r has, at most 1.
+func (r *Recorded) complete() float64 {
+	return min(1, float64(r.made())/float64(max(1, r.Set.Manifest.Plan.Records)))
 }
 
 // Coverage is the table of what is recorded for each experiment, and how.

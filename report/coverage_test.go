@@ -38,6 +38,15 @@ func TestCoverage(t *testing.T) {
 	}
 	earlier := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, record(1))}
 	earlier.Set.Manifest.Started = old.Set.Manifest.Started
+	whole, part := &Recorded{Reproduction: run("cuda-nvidia-h200", "0123", 3)}, &Recorded{Reproduction: run("cuda-nvidia-h100", "0123", 2)}
+	part.Set.Manifest.Started = part.Set.Manifest.Started.AddDate(0, 0, 1)
+	for _, order := range [][]*Recorded{{whole, part}, {part, whole}} {
+		var y Recording
+		y.Add(order[0])
+		if y.Add(order[1]); y.GPU != whole {
+			t.Error("of two runs of one commit, the less complete counts")
+		}
+	}
 	killed := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, record(1), record(1))}
 	killed.Set.Manifest.Finished, killed.Set.Manifest.Started = nil, old.Set.Manifest.Started
 	got := Coverage([]Recording{x, {stacks, nil, nil}, {stacks, nil, earlier}, {stacks, nil, killed}})
