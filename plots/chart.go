@@ -207,10 +207,11 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 		c.SetColor(rgb(0xf3f3f3))
 		c.Fill(vg.Rectangle{Min: c.Min, Max: vg.Point{X: c.Max.X, Y: top}}.Path())
 	}
-	for _, g := range p.Guides {
-		drawGuide(&c, g, tx, ty)
-	}
 	shift := p.dodge(tx, ty)
+	lines := p.lines(&c, tx, ty, shift)
+	for _, g := range p.Guides {
+		drawGuide(&c, g, tx, ty, lines)
+	}
 	for k, s := range p.Series {
 		l := p.look[s.Label]
 		bar := draw.LineStyle{Color: l.color, Width: 0.9}
@@ -262,37 +263,6 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 			}
 		}
 	}
-}
-
-// drawGuide draws a dashed line and its label, turned to lie along it.
-func drawGuide(c *draw.Canvas, g Guide, tx, ty func(float64) vg.Length) {
-	from, to := vg.Point{X: c.Min.X, Y: ty(g.Y0)}, vg.Point{X: c.Max.X, Y: ty(g.Y1)}
-	if g.X0 != g.X1 {
-		from.X, to.X = tx(g.X0), tx(g.X1)
-	}
-	if !c.ContainsY(from.Y) || !c.ContainsY(to.Y) {
-		return
-	}
-	c.StrokeLine2(draw.LineStyle{Color: faint(), Width: 1, Dashes: []vg.Length{5, 3}}, from.X, from.Y, to.X, to.Y)
-	sty := write(10, faint())
-	sty.Rotation = math.Atan2(float64(to.Y-from.Y), float64(to.X-from.X))
-	sin, cos := math.Sincos(sty.Rotation)
-	label := quantity.OneLine(g.Label)
-	if label == "" {
-		return
-	}
-	// At the left, where throughput that grows to the right leaves room, also along a
-	// slope.
-	along := vg.Length(6)
-	if sty.Rotation == 0 {
-		// Grid lines are interrupted behind the label.
-		c.SetColor(rgb(0xffffff))
-		c.Fill(vg.Rectangle{Min: vg.Point{X: from.X + along - 2, Y: from.Y + 1.5}, Max: vg.Point{X: from.X + along + sty.Width(label) + 2, Y: from.Y + 13}}.Path())
-	}
-	c.FillText(sty, vg.Point{
-		X: from.X + along*vg.Length(cos) - 3*vg.Length(sin),
-		Y: from.Y + along*vg.Length(sin) + 3*vg.Length(cos),
-	}, label)
 }
 
 func (l look) stroke(c *draw.Canvas, pts ...vg.Point) {
