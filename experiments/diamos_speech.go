@@ -119,15 +119,7 @@ func parameterClaim(r *Report) {
 
 // reportStacks sets the throughput of the stacks side by side.
 func reportStacks(rep *Report, recs []results.Record, on Target) {
-	t := &table.Table{
-		Title: "Training throughput of the stacks: forward, backward and weight gradients",
-		Columns: []table.Column{
-			{Name: "Source", Key: "of"}, {Name: "L", Key: "layers", Right: true}, {Name: "H", Key: "hidden", Right: true},
-			{Name: "Parameters, full size", Key: "paper_parameters", Right: true}, {Name: "Paper", Key: "printed_parameters", Right: true}, {Name: "Technique", Key: "technique"},
-			{Name: "time", Key: "time_s", Right: true}, {Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "utterances/s", Key: "utterances_per_s", Right: true},
-			{Name: "× naive", Key: "speedup", Right: true},
-		},
-	}
+	t := stacksTable()
 	recs = fastestForms(recs)
 	ch := &plots.Chart{Title: "Diamos Tables 2 and 3: training throughput of deep stacks", Subtitle: on.Name,
 		Notes: []string{"Marks are medians; bars are their confidence intervals."},
@@ -135,6 +127,7 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 	if on.Reduced {
 		ch.Notes[0] += " Quick runs have one eighth of the units."
 	}
+	var failed []*results.Record
 	gains := map[string][]float64{} // of each technique over the first, stack by stack
 	var names []string
 	for _, n := range []int{2, 3} {
@@ -151,8 +144,17 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 				here := func(q results.Point) bool { return q == p }
 				base := find(recs, "naive", here)
 				for _, label := range labels(recs) {
-					r := find(recs, label, here)
+					r, bad := find(recs, label, here), broken(recs, label, here)
+					if r == nil && bad == nil {
+						continue
+					}
+					if lines[label] == nil {
+						lines[label] = &plots.Series{Label: label}
+						order = append(order, label)
+					}
 					if r == nil {
+						failed = append(failed, bad)
+						lines[label].Points = append(lines[label].Points, plots.Point{X: float64(s.layers), Missing: true})
 						continue
 					}
 					up := math.NaN()
@@ -160,16 +162,9 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 						up = base.Seconds() / r.Seconds()
 						gains[label] = append(gains[label], up)
 					}
-					if lines[label] == nil {
-						lines[label] = &plots.Series{Label: label}
-						order = append(order, label)
-					}
 					lines[label].Points = append(lines[label].Points, ratePoint(float64(s.layers), r))
 					ch.Subtitle = fmt.Sprintf("%s · %s · %s · B=%d · T=%d", on.Name, p.Cell, p.Pass, p.Batch, p.Steps)
-					t.Rows = append(t.Rows, []table.Cell{table.Text(fmt.Sprintf("Table %d", n)), table.Int(p.Layers), table.Int(p.Hidden),
-						table.Number(s.parameters(), quantity.SI(s.parameters(), "")), s.printed(), table.Text(label),
-						table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")), table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")),
-						table.Number(float64(p.Batch)/r.Seconds(), quantity.SI(float64(p.Batch)/r.Seconds(), "")), number(up, "%.2f")})
+					t.Rows = append(t.Rows, s.row(r, up))
 				}
 			}
 		}
@@ -188,6 +183,9 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 		return
 	}
 	rep.Tables = append(rep.Tables, t)
+	if failed != nil {
+		ch.Notes = append(ch.Notes, "No result: "+quantity.Reasons(failed)+".")
+	}
 	rep.add("diamos-speech", ch, nil)
 	for _, label := range names {
 		if g := gains[label]; label != "naive" && len(g) > 0 {
@@ -195,6 +193,28 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 		}
 	}
 	rep.Findings = append(rep.Findings, "The paper prints no throughput of single stacks. It prints only 250 TFLOP/s for 48 layers on 128 GPUs, about 30 % of their peak.")
+}
+
+// stacksTable is the table of the stacks, without rows.
+func stacksTable() *table.Table {
+	return &table.Table{
+		Title: "Training throughput of the stacks: forward, backward and weight gradients",
+		Columns: []table.Column{
+			{Name: "Source", Key: "of"}, {Name: "L", Key: "layers", Right: true}, {Name: "H", Key: "hidden", Right: true},
+			{Name: "Parameters, full size", Key: "paper_parameters", Right: true}, {Name: "Paper", Key: "printed_parameters", Right: true}, {Name: "Technique", Key: "technique"},
+			{Name: "time", Key: "time_s", Right: true}, {Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "utterances/s", Key: "utterances_per_s", Right: true},
+			{Name: "× naive", Key: "speedup", Right: true},
+		},
+	}
+}
+
+// row is a line of stacksTable; up is the speed-up over naive.
+func (s stack) row(r *results.Record, up float64) []table.Cell {
+	p := r.Point
+	return []table.Cell{table.Text(fmt.Sprintf("Table %d", s.table)), table.Int(p.Layers), table.Int(p.Hidden),
+		table.Number(s.parameters(), quantity.SI(s.parameters(), "")), s.printed(), table.Text(r.Impl.Label),
+		table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")), table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")),
+		table.Number(float64(p.Batch)/r.Seconds(), quantity.SI(float64(p.Batch)/r.Seconds(), "")), number(up, "%.2f")}
 }
 
 // labels lists the techniques of recs in order of appearance.

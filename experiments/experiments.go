@@ -110,9 +110,14 @@ func (e Experiment) predict(rep *Report, d results.Device, recs []results.Record
 	return nil
 }
 
-// doubt adds to findings and figures what was not checked, or only in part.
+// doubt adds to findings which answers are wrong. It adds to findings and figures what was not
+// checked, or only in part.
 func (r *Report) doubt(recs []results.Record) {
-	doubts := quantity.Doubts(quantity.Latest(recs))
+	latest := quantity.Latest(recs)
+	if s := wrongAnswers(latest); s != "" {
+		r.Findings = append(r.Findings, s)
+	}
+	doubts := quantity.Doubts(latest)
 	r.Findings = append(r.Findings, doubts...)
 	for _, x := range r.Figures {
 		plots.Note(x.Figure, doubts...)

@@ -270,7 +270,7 @@ func Reason(r *results.Record) string {
 	return OneLine(string(r.Status))
 }
 
-// Reasons counts the reasons of records without a result: "3 out of memory, 1 timed out".
+// Reasons counts the reasons of records without a result: "3 out of memory, 2 wrong answers".
 func Reasons(recs []*results.Record) string {
 	count := map[string]int{}
 	for _, r := range recs {
@@ -288,6 +288,9 @@ func Reasons(recs []*results.Record) string {
 	})
 	for i, w := range words {
 		words[i] = fmt.Sprintf("%d %s", count[w], w)
+		if count[w] > 1 && (strings.HasSuffix(w, "answer") || strings.HasSuffix(w, "error")) {
+			words[i] += "s"
+		}
 	}
 	return strings.Join(words, ", ")
 }

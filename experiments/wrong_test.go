@@ -1,0 +1,77 @@
+package experiments_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/experiments"
+	"rnnbench/plots"
+	"rnnbench/results"
+)
+
+// TestReportsNameWrongAnswers: a report says which answers were wrong, and the figure has a cross
+// where they would be.
+func TestReportsNameWrongAnswers(t *testing.T) {
+	e, err := experiments.Lookup("diamos-speech")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := recordsOf(e.Parts(experiments.Full, gpu))
+	wrong := 0
+	for i := range recs {
+		if r := &recs[i]; r.Impl.Label == "persistent" && r.Point.Layers >= 72 && r.Point.Hidden < 1152 {
+			r.Status, r.Stats = results.Incorrect, nil
+			r.Verify = &results.Verify{Tensor: "dx", Error: 0.056, Tolerance: 0.00059}
+			wrong++
+		}
+	}
+	if wrong != 2 {
+		t.Fatalf("%d wrong answers", wrong)
+	}
+	rep, err := e.On(results.Device{Key: "cuda-test", Name: "H100"}, recs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(rep.Findings, func(f string) bool { return strings.HasPrefix(f, "Wrong answers") })
+	if i < 0 {
+		t.Fatalf("no finding names the wrong answers: %q", rep.Findings)
+	}
+	for _, want := range []string{"persistent at rnn-relu train H=544 B=4 T=350 L=72", "H=480", "dx", "0.056", "0.00059"} {
+		if !strings.Contains(rep.Findings[i], want) {
+			t.Errorf("%q lacks %q", rep.Findings[i], want)
+		}
+	}
+	ch := rep.Figures[0].Figure.(*plots.Chart)
+	crosses := 0
+	for _, s := range ch.Panels[0].Series {
+		for _, pt := range s.Points {
+			if pt.Missing {
+				crosses++
+			}
+		}
+	}
+	if crosses != 2 || !slices.Contains(ch.Notes, "No result: 2 wrong answers.") {
+		t.Errorf("%d crosses, notes %q", crosses, ch.Notes)
+	}
+}
+
+// TestReportsLimitWrongAnswers: of many wrong answers, some are named and the others are counted.
+func TestReportsLimitWrongAnswers(t *testing.T) {
+	e, err := experiments.Lookup("diamos-fig3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := recordsOf(e.Parts(experiments.Full, gpu))
+	for i := range recs[:40] {
+		recs[i].Status, recs[i].Stats = results.Incorrect, nil
+	}
+	rep, err := e.On(results.Device{Key: "cuda-test", Name: "H100"}, recs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(rep.Findings, func(f string) bool { return strings.HasPrefix(f, "Wrong answers") })
+	if i < 0 || !strings.Contains(rep.Findings[i], "and 34 more") {
+		t.Errorf("findings %q", rep.Findings)
+	}
+}
