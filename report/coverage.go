@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rnnbench/experiments"
+	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 )
@@ -91,7 +92,7 @@ func ofPaper(e experiments.Experiment) bool {
 	return !strings.HasPrefix(e.Source, "rnnbench") && !strings.HasPrefix(e.Source, "DeepBench")
 }
 
-// state says when and where r was measured, and how much of it.
+// state says when and where r was measured, how much of it, and how many answers are wrong.
 func (r *Recorded) state() string {
 	if r == nil {
 		return "–"
@@ -113,6 +114,15 @@ func (r *Recorded) state() string {
 	n := r.made()
 	if n < m.Plan.Records {
 		words += fmt.Sprintf(", %d of %d records", n, m.Plan.Records)
+	}
+	wrong := 0
+	for _, one := range quantity.Latest(r.Set.Records) {
+		if one.Status == results.Incorrect {
+			wrong++
+		}
+	}
+	if wrong > 0 {
+		words += ", " + quantity.Plural(wrong, "wrong answer")
 	}
 	return words
 }
