@@ -46,6 +46,7 @@ func emulation(t *testing.T, sms int) (driver.Compiler, *emulator.Driver) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { driver.Close() })
 	return compiler, driver
 }
 

@@ -378,6 +378,7 @@ func compileAll(t *testing.T) *corpus {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer driver.Close()
 		rng := rand.New(rand.NewPCG(29, 1))
 		properties, seen := gpus(), map[string]bool{}
 		for i, c := range slices.Concat(layerTexts(t, rng), scanTexts(t, rng), techniqueTexts(t, rng), productTexts(t), trainingTexts(t), laterTexts(t)) {

@@ -90,6 +90,7 @@ func limitTexts(t *testing.T) (all []text) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer driver.Close()
 	r := &recorder{Driver: driver, properties: h200()}
 	d := cuda.New(r, r, "")
 	if _, err := d.Limits(); err != nil {
