@@ -60,6 +60,12 @@ func (r *Report) claim(on Target, paper, here string, agrees bool, why string) {
 	r.Claims = append(r.Claims, c)
 }
 
+// compare adds a claim, and a finding that ends with whether it agrees, with the same cause.
+func compare(r *Report, on Target, finding, paper, here string, agrees bool, why string) {
+	r.Findings = append(r.Findings, finding+on.agree(agrees, why))
+	r.claim(on, paper, here, agrees, why)
+}
+
 // unmeasured adds a claim that the records cannot answer, with what they lack.
 func unmeasured(r *Report, paper, lacks string) {
 	r.Claims = append(r.Claims, Claim{Paper: paper, Here: "these records lack " + lacks, Outcome: Unmeasured})
@@ -70,22 +76,16 @@ func (r *Report) yardstick(here string) {
 	r.Claims = append(r.Claims, Claim{Here: here, Outcome: Yardstick})
 }
 
-// agree returns a sentence that says whether a measurement agrees with the paper. On reduced sizes
-// it says that neither can be told.
-func (t Target) agree(yes bool) string {
+// agree returns a sentence that says whether a measurement agrees with the paper, and if not, why;
+// cause "": unknown. On reduced sizes it says that neither can be told.
+func (t Target) agree(yes bool, cause string) string {
 	switch {
 	case t.Reduced:
 		return " The sizes here are smaller than the paper's, so this neither confirms nor contradicts it."
 	case yes:
 		return " They agree."
-	}
-	return " They disagree; " + unknownCause + "."
-}
-
-// agreeOrBecause is agree with the cause of a difference; "": unknown.
-func (t Target) agreeOrBecause(yes bool, cause string) string {
-	if yes || t.Reduced || cause == "" {
-		return t.agree(yes)
+	case cause == "":
+		return " They disagree; " + unknownCause + "."
 	}
 	return " They disagree because " + cause + "."
 }

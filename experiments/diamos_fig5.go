@@ -211,14 +211,12 @@ func (r *Report) fig5Scaling(all []scaling, on Target) {
 		here := fmt.Sprintf("%s keeps %.0f %% of one device's throughput with %d devices and %.0f %% with %d, without sums", s.label, 100*knee, fig5Knee, 100*end, fig5Devices)
 		if s.label == "persistent" {
 			agrees := end >= scalesWell
-			r.Findings = append(r.Findings, here+". The paper's persistent kernels scale nearly linearly."+on.agree(agrees))
-			r.claim(on, "persistent kernels scale nearly linearly to 128 GPUs", here, agrees,
+			compare(r, on, here+". The paper's persistent kernels scale nearly linearly.", "persistent kernels scale nearly linearly to 128 GPUs", here, agrees,
 				on.say("with 4 sequences, each weight that a device packs and reads serves fewer products", "with 4 sequences, the latency of steps outweighs the products"))
 			continue
 		}
 		agrees := knee >= scalesWell && end <= scalesWorse
-		r.Findings = append(r.Findings, here+". The paper's products scale well up to 16 GPUs, and substantially worse beyond."+on.agree(agrees))
-		r.claim(on, "products scale well up to 16 GPUs and do substantially worse with more", here, agrees, "")
+		compare(r, on, here+". The paper's products scale well up to 16 GPUs, and substantially worse beyond.", "products scale well up to 16 GPUs and do substantially worse with more", here, agrees, "")
 	}
 	first := slices.IndexFunc(all, func(s scaling) bool { return s.label == "persistent" })
 	if first < 0 || len(all) < 2 {

@@ -100,13 +100,12 @@ func (rep *Report) soonerFindings(ls learned, lstms []learned, on Target) {
 	if each == nil {
 		return
 	}
-	rep.Findings = append(rep.Findings, fmt.Sprintf("Time of an LSTM to the lowest held-out loss that both reach, over that of the LS-LSTM: %s. The paper: in about 4.5 hours, the LS-LSTM reaches a better training loss than any LSTM in 18. Held-out losses are compared here, since each training loss is of one minibatch.%s",
-		strings.Join(each, ", "), on.agree(lo >= 4)))
 	here := fmt.Sprintf("%.2f×", lo)
 	if hi > lo {
 		here = fmt.Sprintf("%.2f× to %.2f×", lo, hi)
 	}
-	rep.claim(on, "an LS-LSTM reaches a better loss than any LSTM in a quarter of the time", here, lo >= 4,
+	compare(rep, on, fmt.Sprintf("Time of an LSTM to the lowest held-out loss that both reach, over that of the LS-LSTM: %s. The paper: in about 4.5 hours, the LS-LSTM reaches a better training loss than any LSTM in 18. Held-out losses are compared here, since each training loss is of one minibatch.", strings.Join(each, ", ")),
+		"an LS-LSTM reaches a better loss than any LSTM in a quarter of the time", here, lo >= 4,
 		on.say("", "the LSTMs here keep their weights on chip, and the paper's ran step by step in TensorFlow"))
 	if slow != nil {
 		rep.Findings = append(rep.Findings, "If the LSTMs ran step by step, as the paper's did: "+strings.Join(slow, ", ")+". This is computed from the times of the passes; the losses are the same.")
@@ -149,10 +148,10 @@ func lengthFindings(rep *Report, all []learned, on Target) {
 			higher = higher && lstms[i-1].trainLoss() >= end
 		}
 	}
-	rep.Findings = append(rep.Findings, fmt.Sprintf("Time of the LSTMs to a held-out loss of %.3f: %s. The paper: the shorter the sequences, the faster the LSTM learns at first.%s", level, strings.Join(times, ", "), on.agree(faster)))
-	rep.claim(on, "the shorter the sequences, the faster the LSTM learns at first", strings.Join(times, ", "), faster, "")
-	rep.Findings = append(rep.Findings, fmt.Sprintf("Training losses of the LSTMs at the end: %s. The paper: the shorter the sequences, the higher the final loss.%s", strings.Join(ends, ", "), on.agree(higher)))
-	rep.claim(on, "the shorter the sequences, the higher the LSTM's final loss", strings.Join(ends, ", "), higher, fmt.Sprintf("no network is near its final loss after %.0f s", lstms[0].last().Wall))
+	compare(rep, on, fmt.Sprintf("Time of the LSTMs to a held-out loss of %.3f: %s. The paper: the shorter the sequences, the faster the LSTM learns at first.", level, strings.Join(times, ", ")),
+		"the shorter the sequences, the faster the LSTM learns at first", strings.Join(times, ", "), faster, "")
+	compare(rep, on, fmt.Sprintf("Training losses of the LSTMs at the end: %s. The paper: the shorter the sequences, the higher the final loss.", strings.Join(ends, ", ")),
+		"the shorter the sequences, the higher the LSTM's final loss", strings.Join(ends, ", "), higher, fmt.Sprintf("no network is near its final loss after %.0f s", lstms[0].last().Wall))
 }
 
 // incomparable says what cannot be compared with the paper.
