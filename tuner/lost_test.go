@@ -11,9 +11,11 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/worker"
+	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
 	"rnnbench/results"
 	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -127,4 +129,75 @@ func TestLostAtStart(t *testing.T) {
 			t.Errorf("%d failures: %d records of a lost worker, want %d", c.fails, bad, c.bad)
 		}
 	}
+}
+
+// A marked technique is cudnnstyle under the name of a mishap, which its schedules carry.
+type marked struct {
+	cudnnstyle.Technique
+	mishap string
+}
+
+func (m marked) Name() string { return m.mishap }
+
+func (m marked) Plan(p *rnn.Plan, k knob.Params) error {
+	p.Matrix(m.mishap, 1, 1)
+	return m.Technique.Plan(p, k)
+}
+
+// TestLostByAPeer: the technique to compare against breaks the worker, and with it the program that is
+// checked. That program is compiled again and compared with the next technique, or checked over fewer
+// steps.
+func TestLostByAPeer(t *testing.T) {
+	tuner.SetReferenceFLOPs(t, 3e5)
+	for _, mishap := range []string{killed, worker.Spin, worker.Fault} {
+		for _, c := range []struct {
+			others []rnn.Technique
+			method string
+		}{{[]rnn.Technique{cudnnstyle.Technique{}}, results.VerifyPeer}, {nil, results.VerifyShorter}} {
+			d, err := worker.Open(worker.Options{Device: "cpu", Command: itself})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			all := append([]rnn.Technique{naive.Technique{}, marked{mishap: mishap}}, c.others...)
+			s := once(&tuner.Sweep{Device: &breaking{d, mishap}, Techniques: all})
+			recs, err := sweep(t, s, context.Background(), []results.Point{long(cell.GRU, "train")}, specs(t, "naive"))
+			if err != nil || len(recs) != 1 {
+				t.Fatalf("%s: %d records, %v", mishap, len(recs), err)
+			}
+			r := recs[0]
+			if r.Status != results.OK {
+				t.Errorf("%s, %d others: %s: %s", mishap, len(c.others), r.Status, *r.Reason)
+			} else if r.Verify.Method != c.method {
+				t.Errorf("%s, %d others: checked by %s, not %s", mishap, len(c.others), r.Verify.Method, c.method)
+			}
+		}
+	}
+}
+
+// A breaking device has a mishap in each run of a marked schedule.
+type breaking struct {
+	*worker.Device
+	mishap string
+}
+
+func (b *breaking) Compile(sched *schedule.Schedule, k knob.Params) (device.Program, error) {
+	p, err := b.Device.Compile(sched, k)
+	if slices.ContainsFunc(sched.Matrices, func(m *schedule.Matrix) bool { return m.Name == b.mishap }) {
+		p = &breakingProgram{p, b}
+	}
+	return p, err
+}
+
+type breakingProgram struct {
+	device.Program
+	device *breaking
+}
+
+func (p *breakingProgram) Run(int) (device.Sample, error) {
+	patience := time.Minute
+	if p.device.mishap == worker.Spin {
+		patience = 50 * time.Millisecond
+	}
+	return device.Sample{}, p.device.Provoke(p.device.mishap, patience)
 }

@@ -252,35 +252,51 @@ func (v *verification) checkStepwise(s *Sweep, c *candidate, all bool) error {
 }
 
 // findPeer finds a peer for c if it needs one and there is none. It runs other techniques once, even if
-// they are not measured at this point, until one can be checked step by step.
+// they are not measured at this point, until one can be checked step by step. A technique that breaks
+// the device is no peer, and c, whose program is lost then, runs anew.
 func (v *verification) findPeer(s *Sweep, c *candidate) error {
 	if v.peer != nil || v.sought || v.alone(c.Layout) {
 		return nil
 	}
 	v.sought = true
-	limit := s.memory()
+	limit, broken := s.memory(), false
 	for _, t := range s.Techniques {
 		l, err := LayOutWithin(s.Device, s.Techniques, c.Point, grid.Spec{Name: t.Name(), Label: t.Name()}, limit)
 		if err != nil || l.Reason != "" || !v.alone(l) || limit > 0 && v.taken+c.Memory+l.Need() > limit {
 			continue
 		}
-		other := &candidate{Layout: l, input: v.data}
-		err = s.load(other)
-		if err == nil {
-			_, err = other.prog.Run(1)
-		}
-		if err == nil {
-			err = v.checkStepwise(s, other, true)
-		}
-		other.close()
-		if errors.Is(err, device.ErrHang) || errors.Is(err, device.ErrFault) || errors.Is(err, device.ErrLost) {
-			return fmt.Errorf("%s, the technique to compare against: %w", t.Name(), err)
+		err = v.tryPeer(s, &candidate{Layout: l, input: v.data})
+		switch {
+		case errors.Is(err, device.ErrStart):
+			return err
+		case errors.Is(err, device.ErrHang), errors.Is(err, device.ErrFault), lost(err):
+			broken = true
 		}
 		if v.peer != nil {
-			return nil
+			break
 		}
 	}
-	return nil
+	if !broken {
+		return nil
+	}
+	c.close()
+	if err := s.load(c); err != nil {
+		return err
+	}
+	_, err := c.prog.Run(1)
+	return err
+}
+
+// tryPeer runs other once. A right answer makes it the peer.
+func (v *verification) tryPeer(s *Sweep, other *candidate) error {
+	defer other.close()
+	if err := s.load(other); err != nil {
+		return err
+	}
+	if _, err := other.prog.Run(1); err != nil {
+		return err
+	}
+	return v.checkStepwise(s, other, true)
 }
 
 // note puts the outcome of a check into c's record.
