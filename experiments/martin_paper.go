@@ -11,7 +11,7 @@ import (
 // at the minibatches that were measured.
 func paperRates(ch *plots.Chart, lengths []int, on Target) {
 	drawn := func(label string, rates []float64) plots.Series {
-		s := plots.Series{Label: "paper, " + label, Like: label, Reference: true}
+		s := plots.Series{Label: "paper, " + label, Like: label, Reference: true, Unlisted: true}
 		for i, r := range rates {
 			if x := float64(int(1) << i); slices.Contains(ch.X.Places, x) {
 				s.Points = append(s.Points, plots.Point{X: x, Y: 1000 * r})

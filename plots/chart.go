@@ -36,6 +36,7 @@ type Series struct {
 	Like      string // label whose colour to share; empty: its own
 	Scatter   bool
 	Reference bool // measured by somebody else, such as a paper: dotted and hollow
+	Unlisted  bool // has no entry in a legend, since a note explains it
 	Points    []Point
 }
 

@@ -28,10 +28,15 @@ func labels(all []Series) (list []string) {
 	return list
 }
 
+// listed returns the distinct labels that a legend of series has.
+func listed(all []Series) []string {
+	return labels(slices.DeleteFunc(slices.Clone(all), func(s Series) bool { return s.Unlisted }))
+}
+
 // split divides panels with more series than mostEntries into several, and keeps the series of one
 // technique together.
 func (ch *Chart) split() *Chart {
-	if len(labels(ch.series())) <= mostEntries || !slices.ContainsFunc(ch.Panels, func(p Panel) bool { return len(p.Series) > mostEntries }) {
+	if len(listed(ch.series())) <= mostEntries || !slices.ContainsFunc(ch.Panels, func(p Panel) bool { return len(listed(p.Series)) > mostEntries }) {
 		return ch
 	}
 	out := *ch
@@ -44,7 +49,7 @@ func (ch *Chart) split() *Chart {
 
 // split divides a panel's series among as many panels as needed.
 func (p Panel) split() []Panel {
-	if len(p.Series) <= mostEntries {
+	if len(listed(p.Series)) <= mostEntries {
 		return []Panel{p}
 	}
 	var parts []Panel
@@ -100,12 +105,12 @@ func titleOf(all []Series) string {
 
 // ownLegends reports whether each panel has a legend of its own.
 func (ch *Chart) ownLegends() bool {
-	return len(ch.Panels) > 1 && len(labels(ch.series())) > mostEntries
+	return len(ch.Panels) > 1 && len(listed(ch.series())) > mostEntries
 }
 
 // entries returns the legend's entries for series.
 func (ch *Chart) entries(all []Series, look map[string]look) (list []entry) {
-	for _, label := range labels(all) {
+	for _, label := range listed(all) {
 		s := all[slices.IndexFunc(all, func(s Series) bool { return s.Label == label })]
 		list = append(list, entry{quantity.OneLine(label), func(c draw.Canvas) {
 			y := c.Center().Y
@@ -132,7 +137,7 @@ const legendRow = 15 * vg.Length(1)
 // legendHeight returns the height of the highest of the panels' legends.
 func (ch *Chart) legendHeight(width vg.Length) (h vg.Length) {
 	for _, p := range ch.Panels {
-		names := labels(p.Series)
+		names := listed(p.Series)
 		columns := legendColumns(names, width)
 		h = max(h, legendRow*vg.Length((len(names)+columns-1)/columns)+8)
 	}
@@ -143,7 +148,7 @@ func (ch *Chart) legendHeight(width vg.Length) (h vg.Length) {
 // tooltips show the whole label.
 func (ch *Chart) legend(at draw.Canvas, p Panel, width vg.Length, look map[string]look) {
 	list := ch.entries(p.Series, look)
-	columns := legendColumns(labels(p.Series), width)
+	columns := legendColumns(listed(p.Series), width)
 	step := (at.Max.X - at.Min.X) / vg.Length(columns)
 	for i, e := range list {
 		x := at.Min.X + step*vg.Length(i%columns) + 6

@@ -160,3 +160,26 @@ func TestNoResultAtAll(t *testing.T) {
 		t.Errorf("series %q, notes %q", labels(ch.series()), ch.Notes)
 	}
 }
+
+// TestUnlisted: series that a note explains take no entry of a legend, and so divide no panel.
+func TestUnlisted(t *testing.T) {
+	ch := &Chart{X: Axis{Title: "x"}, Y: Axis{Title: "y"}, Panels: []Panel{{Title: "a"}, {Title: "b"}}}
+	for i := range 2 * (mostEntries - 1) {
+		label := fmt.Sprint("line ", i/2)
+		s := Series{Label: label, Points: []Point{{X: 1, Y: float64(i + 1)}, {X: 2, Y: 1}}}
+		if i%2 == 1 {
+			s.Label, s.Like, s.Reference, s.Unlisted = "paper, "+label, label, true, true
+		}
+		ch.Panels[0].Series = append(ch.Panels[0].Series, s)
+	}
+	ch.Panels[1].Series = ch.Panels[0].Series[:2]
+	if n := len(ch.split().Panels); n != 2 || ch.ownLegends() {
+		t.Errorf("%d panels, legends of their own: %t", n, ch.ownLegends())
+	}
+	if n := len(ch.frame().legend); n != mostEntries-1 {
+		t.Errorf("a legend of %d", n)
+	}
+	if text := string(svg(t, ch)); !strings.Contains(text, ">line 6<") || strings.Contains(text, ">paper, line 0<") {
+		t.Error("the legend lists the wrong series")
+	}
+}
