@@ -12,6 +12,13 @@ func SetReferenceFLOPs(t testing.TB, flops float64) {
 	t.Cleanup(func() { referenceFLOPs = was })
 }
 
+// SetPeerBytes sets how much memory a peer's schedule may take.
+func SetPeerBytes(t testing.TB, bytes int64) {
+	was := peerBytes
+	peerBytes = bytes
+	t.Cleanup(func() { peerBytes = was })
+}
+
 // SideBySide is how many candidates are precompiled at once.
 const SideBySide = sideBySide
 

@@ -251,6 +251,10 @@ func (v *verification) checkStepwise(s *Sweep, c *candidate, all bool) error {
 	return nil
 }
 
+// peerBytes is how much memory a peer's schedule may take. Laying out a larger one takes minutes, as
+// long as a hang.
+var peerBytes int64 = 2 << 30
+
 // findPeer finds a peer for c if it needs one and there is none. It runs other techniques once, even if
 // they are not measured at this point, until one can be checked step by step. A technique that breaks
 // the device is no peer, and c, whose program is lost then, runs anew.
@@ -259,9 +263,12 @@ func (v *verification) findPeer(s *Sweep, c *candidate) error {
 		return nil
 	}
 	v.sought = true
-	limit, broken := s.memory(), false
+	limit, laid, broken := s.memory(), peerBytes, false
+	if limit > 0 {
+		laid = min(laid, limit)
+	}
 	for _, t := range s.Techniques {
-		l, err := LayOutWithin(s.Device, s.Techniques, c.Point, grid.Spec{Name: t.Name(), Label: t.Name()}, limit)
+		l, err := LayOutWithin(s.Device, s.Techniques, c.Point, grid.Spec{Name: t.Name(), Label: t.Name()}, laid)
 		if err != nil || l.Reason != "" || !v.alone(l) || limit > 0 && v.taken+c.Memory+l.Need() > limit {
 			continue
 		}

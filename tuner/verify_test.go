@@ -8,6 +8,8 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/impl"
+	"rnnbench/impl/cudnnstyle"
+	"rnnbench/impl/naive"
 	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -217,6 +219,25 @@ func TestFaultsBesideAPeer(t *testing.T) {
 	r := check("naive")[0]
 	if r.Status != results.OK || r.Verify.Method != results.VerifyShorter || r.Verify.Steps >= p.Steps || !slices.Contains(r.Warnings, results.WarnPart) {
 		t.Errorf("the only technique: %s %+v, warnings %v", r.Status, r.Verify, r.Warnings)
+	}
+}
+
+// TestLargePeers: a technique whose schedule alone takes much memory is not run as a peer, since laying it
+// out would take minutes.
+func TestLargePeers(t *testing.T) {
+	tuner.SetReferenceFLOPs(t, 3e5)
+	p := long(cell.GRU, "train")
+	p.Steps, p.Hidden, p.Input, p.Batch, p.Layers = 5000, 3, 2, 1, 1
+	for bytes, want := range map[int64]string{1 << 20: results.VerifyShorter, 1 << 30: results.VerifyPeer} {
+		tuner.SetPeerBytes(t, bytes)
+		s := once(&tuner.Sweep{Device: open(t), Techniques: []rnn.Technique{naive.Technique{}, cudnnstyle.Technique{}}})
+		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := recs[0]; r.Status != results.OK || r.Verify.Method != want {
+			t.Errorf("up to %d bytes: %s, %+v; want %s", bytes, r.Status, r.Verify, want)
+		}
 	}
 }
 
