@@ -25,15 +25,16 @@ import (
 // killed is the mishap of a worker that is killed from outside.
 const killed = "killed"
 
-// A victim is a device whose worker is killed in runs of marked schedules, as often as kills says.
+// A victim is a device whose worker has a mishap in runs of marked schedules, that many times.
 type victim struct {
 	*worker.Device
-	kills int
+	mishap string
+	times  int
 }
 
 func (v *victim) Compile(sched *schedule.Schedule, k knob.Params) (device.Program, error) {
 	p, err := v.Device.Compile(sched, k)
-	if slices.ContainsFunc(sched.Matrices, func(m *schedule.Matrix) bool { return m.Name == killed }) {
+	if slices.ContainsFunc(sched.Matrices, func(m *schedule.Matrix) bool { return m.Name == v.mishap }) {
 		p = &victimProgram{p, v}
 	}
 	return p, err
@@ -45,9 +46,13 @@ type victimProgram struct {
 }
 
 func (p *victimProgram) Run(n int) (device.Sample, error) {
-	if p.victim.kills > 0 {
-		p.victim.kills--
-		return device.Sample{}, p.victim.Provoke(killed, time.Minute)
+	if v := p.victim; v.times > 0 {
+		v.times--
+		patience := time.Minute
+		if v.mishap == worker.Spin {
+			patience = 50 * time.Millisecond
+		}
+		return device.Sample{}, v.Provoke(v.mishap, patience)
 	}
 	return p.Program.Run(n)
 }
@@ -67,8 +72,8 @@ func TestKilledWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		victim := &victim{d, kills}
-		s := &tuner.Sweep{Device: victim, Settings: quick(), Techniques: []rnn.Technique{naive.Technique{}, clumsy{mishap: killed}}}
+		victim := &victim{d, killed, kills}
+		s := &tuner.Sweep{Device: victim, Settings: quick(), Techniques: []rnn.Technique{naive.Technique{}, clumsy{naive.Technique{}, killed}}}
 		specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: killed, Label: killed}}
 		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs)
 		if err != nil || len(recs) != 2 {
@@ -131,19 +136,6 @@ func TestLostAtStart(t *testing.T) {
 	}
 }
 
-// A marked technique is cudnnstyle under the name of a mishap, which its schedules carry.
-type marked struct {
-	cudnnstyle.Technique
-	mishap string
-}
-
-func (m marked) Name() string { return m.mishap }
-
-func (m marked) Plan(p *rnn.Plan, k knob.Params) error {
-	p.Matrix(m.mishap, 1, 1)
-	return m.Technique.Plan(p, k)
-}
-
 // TestLostByAPeer: the technique to compare against breaks the worker, and with it the program that is
 // checked. That program is compiled again and compared with the next technique, or checked over fewer
 // steps.
@@ -159,8 +151,8 @@ func TestLostByAPeer(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Close()
-			all := append([]rnn.Technique{naive.Technique{}, marked{mishap: mishap}}, c.others...)
-			s := once(&tuner.Sweep{Device: &breaking{d, mishap}, Techniques: all})
+			all := append([]rnn.Technique{naive.Technique{}, clumsy{cudnnstyle.Technique{}, mishap}}, c.others...)
+			s := once(&tuner.Sweep{Device: &victim{d, mishap, 1}, Techniques: all})
 			recs, err := sweep(t, s, context.Background(), []results.Point{long(cell.GRU, "train")}, specs(t, "naive"))
 			if err != nil || len(recs) != 1 {
 				t.Fatalf("%s: %d records, %v", mishap, len(recs), err)
@@ -173,31 +165,4 @@ func TestLostByAPeer(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A breaking device has a mishap in each run of a marked schedule.
-type breaking struct {
-	*worker.Device
-	mishap string
-}
-
-func (b *breaking) Compile(sched *schedule.Schedule, k knob.Params) (device.Program, error) {
-	p, err := b.Device.Compile(sched, k)
-	if slices.ContainsFunc(sched.Matrices, func(m *schedule.Matrix) bool { return m.Name == b.mishap }) {
-		p = &breakingProgram{p, b}
-	}
-	return p, err
-}
-
-type breakingProgram struct {
-	device.Program
-	device *breaking
-}
-
-func (p *breakingProgram) Run(int) (device.Sample, error) {
-	patience := time.Minute
-	if p.device.mishap == worker.Spin {
-		patience = 50 * time.Millisecond
-	}
-	return device.Sample{}, p.device.Provoke(p.device.mishap, patience)
 }

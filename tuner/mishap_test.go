@@ -56,9 +56,9 @@ func (frail) Provoke(mishap string) error {
 	return nil
 }
 
-// clumsy is a technique that marks its schedule with the name of a mishap.
+// clumsy is a technique that marks its schedule with the name of a mishap, which is its name, too.
 type clumsy struct {
-	naive.Technique
+	rnn.Technique
 	mishap string
 }
 
@@ -112,7 +112,7 @@ func mishaps(t *testing.T, name, crash string, command func() *exec.Cmd, patienc
 		t.Fatal(err)
 	}
 	defer d.Close()
-	spin, fault := clumsy{mishap: worker.Spin}, clumsy{mishap: worker.Fault}
+	spin, fault := clumsy{naive.Technique{}, worker.Spin}, clumsy{naive.Technique{}, worker.Fault}
 	s := &tuner.Sweep{Device: &stage{Device: d, patience: patience}, Settings: quick(), Techniques: []rnn.Technique{naive.Technique{}, spin, fault}}
 	all := []grid.Spec{{Name: "naive", Label: "first"}, {Name: spin.Name(), Label: "spin"}, {Name: fault.Name(), Label: "fault"}, {Name: "naive", Label: "last"}}
 	later := small()
