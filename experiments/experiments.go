@@ -110,12 +110,14 @@ func (e Experiment) predict(rep *Report, d results.Device, recs []results.Record
 	return nil
 }
 
-// doubt adds to findings which answers are wrong. It adds to findings and figures what was not
+// doubt adds to findings which answers are wrong and which records failed. It adds to findings and figures what was not
 // checked, or only in part.
 func (r *Report) doubt(recs []results.Record) {
 	latest := quantity.Latest(recs)
-	if s := wrongAnswers(latest); s != "" {
-		r.Findings = append(r.Findings, s)
+	for _, s := range []string{wrongAnswers(latest), failures(latest)} {
+		if s != "" {
+			r.Findings = append(r.Findings, s)
+		}
 	}
 	doubts := quantity.Doubts(latest)
 	r.Findings = append(r.Findings, doubts...)

@@ -8,38 +8,53 @@ import (
 	"rnnbench/results"
 )
 
-// wrongAnswers says in a sentence which of recs have a wrong answer; it is empty if none has. It
-// names at most six and counts the others.
+// wrongAnswers says in a sentence which of recs have a wrong answer; it is empty if none has.
 func wrongAnswers(recs []*results.Record) string {
+	return listed("Wrong answers, which were not timed: ", recs, func(s results.Status) bool { return s == results.Incorrect }, func(r *results.Record) string {
+		if v := r.Verify; v != nil && v.Tensor != "" {
+			return fmt.Sprintf("%s is off by %.2g of its largest value, and %.2g is allowed", v.Tensor, v.Error, v.Tolerance)
+		}
+		return ""
+	})
+}
+
+// failures says in a sentence which of recs failed or took too long; it is empty if none did.
+func failures(recs []*results.Record) string {
+	return listed("Failed or took too long: ", recs, func(s results.Status) bool { return s.Broken() && s != results.Incorrect }, func(r *results.Record) string {
+		if r.Reason != nil {
+			return quantity.OneLine(*r.Reason)
+		}
+		return ""
+	})
+}
+
+// listed is a sentence that begins with head and names the records of such a status, each with its
+// cause. It names at most six and counts the others; it is empty if there are none.
+func listed(head string, recs []*results.Record, such func(results.Status) bool, cause func(*results.Record) string) string {
 	const most = 6
 	var names []string
 	more := 0
 	for _, r := range recs {
 		switch {
-		case r.Status != results.Incorrect:
+		case !such(r.Status):
 		case len(names) == most:
 			more++
 		default:
-			names = append(names, wrongAnswer(r))
+			name := quantity.OneLine(fmt.Sprintf("%s at %s", quantity.Label(r), r.Point))
+			if c := cause(r); c != "" {
+				name += " (" + c + ")"
+			}
+			names = append(names, name)
 		}
 	}
 	if names == nil {
 		return ""
 	}
-	s := "Wrong answers, which were not timed: " + strings.Join(names, "; ")
+	s := head + strings.Join(names, "; ")
 	if more > 0 {
 		s += fmt.Sprintf("; and %d more", more)
 	}
 	return s + "."
-}
-
-// wrongAnswer names a record, and how far its worst tensor is off.
-func wrongAnswer(r *results.Record) string {
-	s := quantity.OneLine(fmt.Sprintf("%s at %s", quantity.Label(r), r.Point))
-	if v := r.Verify; v != nil && v.Tensor != "" {
-		s += fmt.Sprintf(" (%s is off by %.2g of its largest value, and %.2g is allowed)", v.Tensor, v.Error, v.Tolerance)
-	}
-	return s
 }
 
 // broken returns the newest record of label at a point that ran and has no valid time; nil: none.

@@ -1,6 +1,7 @@
 package experiments_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -73,5 +74,29 @@ func TestReportsLimitWrongAnswers(t *testing.T) {
 	i := slices.IndexFunc(rep.Findings, func(f string) bool { return strings.HasPrefix(f, "Wrong answers") })
 	if i < 0 || !strings.Contains(rep.Findings[i], "and 34 more") {
 		t.Errorf("findings %q", rep.Findings)
+	}
+}
+
+// TestReportsNameFailures: a report names the records that failed or took too long, each with its reason.
+func TestReportsNameFailures(t *testing.T) {
+	e, err := experiments.Lookup("diamos-fig3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := recordsOf(e.Parts(experiments.Full, gpu))
+	for i, status := range []results.Status{results.Failed, results.Timeout, results.Skipped} {
+		reason := fmt.Sprint("reason ", i)
+		recs[i].Status, recs[i].Stats, recs[i].Reason = status, nil, &reason
+	}
+	rep, err := e.On(results.Device{Key: "cuda-test", Name: "H100"}, recs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(rep.Findings, func(f string) bool { return strings.HasPrefix(f, "Failed or took too long") })
+	if i < 0 {
+		t.Fatalf("no finding names the failures: %q", rep.Findings)
+	}
+	if f := rep.Findings[i]; !strings.Contains(f, recs[0].Impl.Label+" at ") || !strings.Contains(f, "(reason 0)") || !strings.Contains(f, "(reason 1)") || strings.Contains(f, "reason 2") {
+		t.Errorf("%q", f)
 	}
 }

@@ -92,7 +92,7 @@ func ofPaper(e experiments.Experiment) bool {
 	return !strings.HasPrefix(e.Source, "rnnbench") && !strings.HasPrefix(e.Source, "DeepBench")
 }
 
-// state says when and where r was measured, how much of it, and how many answers are wrong.
+// state says when and where r was measured and how much of it. It counts wrong answers and failures.
 func (r *Recorded) state() string {
 	if r == nil {
 		return "–"
@@ -115,14 +115,20 @@ func (r *Recorded) state() string {
 	if n < m.Plan.Records {
 		words += fmt.Sprintf(", %d of %d records", n, m.Plan.Records)
 	}
-	wrong := 0
+	wrong, failed := 0, 0
 	for _, one := range quantity.Latest(r.Set.Records) {
-		if one.Status == results.Incorrect {
+		switch {
+		case one.Status == results.Incorrect:
 			wrong++
+		case one.Status.Broken():
+			failed++
 		}
 	}
 	if wrong > 0 {
 		words += ", " + quantity.Plural(wrong, "wrong answer")
+	}
+	if failed > 0 {
+		words += fmt.Sprintf(", %d failed", failed)
 	}
 	return words
 }
