@@ -110,8 +110,8 @@ func (e Experiment) predict(rep *Report, d results.Device, recs []results.Record
 	return nil
 }
 
-// doubt adds to findings which answers are wrong and which records failed. It adds to findings and figures what was not
-// checked, or only in part.
+// doubt adds to findings which answers are wrong and which records failed. It adds to findings and
+// figures what was not checked, or only in part.
 func (r *Report) doubt(recs []results.Record) {
 	latest := quantity.Latest(recs)
 	for _, s := range []string{wrongAnswers(latest), failures(latest)} {

@@ -11,6 +11,16 @@ import (
 	"rnnbench/results"
 )
 
+// finding returns the report's finding that begins with head.
+func finding(t *testing.T, rep *experiments.Report, head string) string {
+	t.Helper()
+	i := slices.IndexFunc(rep.Findings, func(f string) bool { return strings.HasPrefix(f, head) })
+	if i < 0 {
+		t.Fatalf("no finding begins with %q: %q", head, rep.Findings)
+	}
+	return rep.Findings[i]
+}
+
 // TestReportsNameWrongAnswers: a report says which answers were wrong, and the figure has a cross
 // where they would be.
 func TestReportsNameWrongAnswers(t *testing.T) {
@@ -34,13 +44,10 @@ func TestReportsNameWrongAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(rep.Findings, func(f string) bool { return strings.HasPrefix(f, "Wrong answers") })
-	if i < 0 {
-		t.Fatalf("no finding names the wrong answers: %q", rep.Findings)
-	}
+	found := finding(t, rep, "Wrong answers")
 	for _, want := range []string{"persistent at rnn-relu train H=544 B=4 T=350 L=72", "H=480", "dx", "0.056", "0.00059"} {
-		if !strings.Contains(rep.Findings[i], want) {
-			t.Errorf("%q lacks %q", rep.Findings[i], want)
+		if !strings.Contains(found, want) {
+			t.Errorf("%q lacks %q", found, want)
 		}
 	}
 	ch := rep.Figures[0].Figure.(*plots.Chart)
@@ -71,9 +78,8 @@ func TestReportsLimitWrongAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(rep.Findings, func(f string) bool { return strings.HasPrefix(f, "Wrong answers") })
-	if i < 0 || !strings.Contains(rep.Findings[i], "and 34 more") {
-		t.Errorf("findings %q", rep.Findings)
+	if f := finding(t, rep, "Wrong answers"); !strings.Contains(f, "and 34 more") {
+		t.Errorf("%q", f)
 	}
 }
 
@@ -92,11 +98,7 @@ func TestReportsNameFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(rep.Findings, func(f string) bool { return strings.HasPrefix(f, "Failed or took too long") })
-	if i < 0 {
-		t.Fatalf("no finding names the failures: %q", rep.Findings)
-	}
-	if f := rep.Findings[i]; !strings.Contains(f, recs[0].Impl.Label+" at ") || !strings.Contains(f, "(reason 0)") || !strings.Contains(f, "(reason 1)") || strings.Contains(f, "reason 2") {
+	if f := finding(t, rep, "Failed or took too long"); !strings.Contains(f, recs[0].Impl.Label+" at ") || !strings.Contains(f, "(reason 0)") || !strings.Contains(f, "(reason 1)") || strings.Contains(f, "reason 2") {
 		t.Errorf("%q", f)
 	}
 }
