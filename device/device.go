@@ -189,6 +189,9 @@ type Inspector interface {
 	Inspect() ([]Finding, error)
 }
 
+// OtherPrograms names the finding that counts other programs on the device.
+const OtherPrograms = "other programs"
+
 // A Finding is one fact worth knowing before measuring.
 type Finding struct {
 	Name, Value string

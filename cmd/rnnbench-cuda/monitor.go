@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"gorgonia.org/cu"
@@ -134,17 +133,12 @@ func (m *monitor) survey() []device.Finding {
 	list := make([]gpuProcess, 64)
 	n := uint32(len(list))
 	if m.library.call("nvmlDeviceGetComputeRunningProcesses_v3", m.handle, address(&n), address(&list[0])) == 0 {
-		others := 0
-		for _, p := range list[:n] {
-			if int(p.pid) != os.Getpid() {
-				others++
-			}
-		}
+		others := max(int(n)-1, 0) // without this process, whose number differs in a container
 		remedy := ""
 		if others > 0 {
 			remedy = "end the other programs on this GPU"
 		}
-		add("other programs", remedy, "%d", others)
+		add(device.OtherPrograms, remedy, "%d", others)
 	}
 	return findings
 }

@@ -27,6 +27,9 @@ func (p *program) open(s *settings, c config.Config) (*bench, error) {
 	if s := buildMismatch(b.info.Build, worker.Build()); s != "" {
 		p.warn("%s", s)
 	}
+	if s.times {
+		seekCompany(p, b)
+	}
 	if err := openRivals(p, s, c, b); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}

@@ -35,6 +35,7 @@ type settings struct {
 	group  *allreduce.Group // of a worker that is one of several replicas
 	rivals []string         // files of --rival
 	guests bool             // the command measures rivals
+	times  bool             // the command times runs
 	race   bool             // --with-rival
 }
 

@@ -77,6 +77,7 @@ Every call is timed alone.`,
 
 // measureFlags adds the flags that say how to measure.
 func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
+	f.times = true
 	f.measure(cmd, "effort", "rounds", "max-rounds", "warmup", "min-time", "min-iters", "target-ci", "point-timeout", "budget",
 		"order", "seed", "cache", "data", "on-error", "isolate")
 	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {

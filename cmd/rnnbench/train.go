@@ -90,6 +90,7 @@ small gradients do not underflow in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`
 		f.add(fs, "skip-impl", "LIST", "")
 		f.wisdomFlags(fs)
 	})
+	f.times = true
 	f.measure(cmd, "seed", "point-timeout", "isolate")
 	f.device(cmd)
 	f.source(cmd)

@@ -84,6 +84,7 @@ would have taken, and its regret.`,
 	})
 	cmd.Flags().Lookup("objective").Usage = "what the winner minimises: time, or energy, the joules of a run by the device's counter"
 	f.searchFlags(cmd)
+	f.times = true
 	f.measure(cmd, "effort", "max-rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
 	f.device(cmd)
 	f.source(cmd)
