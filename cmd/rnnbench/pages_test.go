@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -184,7 +185,8 @@ func broken(name, text string) []string {
 // notFiles are words with a slash that are not paths.
 var notFiles = []string{"impl/PACKAGE"}
 
-// TestLinks: links between pages work, and the files that pages name exist.
+// TestLinks: links between pages work, and the files that pages name exist. Recorded reports are pages,
+// and their figures are links.
 func TestLinks(t *testing.T) {
 	names := []string{"results/README.md"}
 	for name := range pages {
@@ -196,6 +198,13 @@ func TestLinks(t *testing.T) {
 	}
 	for _, path := range notebook {
 		names = append(names, "docs/notebook/"+filepath.Base(path))
+	}
+	for _, of := range []string{"results/*/*/report.md", "results/*/again/*/report.md"} {
+		reports, err := fs.Glob(os.DirFS(root), of)
+		if err != nil || len(reports) == 0 {
+			t.Fatalf("%s: %d reports, %v", of, len(reports), err)
+		}
+		names = append(names, reports...)
 	}
 	for _, name := range names {
 		for _, w := range broken(name, page(t, name)) {
