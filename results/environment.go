@@ -79,7 +79,7 @@ type Cache struct {
 // Memory is in bytes; 0: unknown.
 type Memory struct {
 	Total     int64  `json:"total"`
-	Available int64  `json:"available"`
+	Available int64  `json:"available"` // to this process: a control group may allow less than the machine has
 	HugePages string `json:"transparent_hugepages"`
 }
 

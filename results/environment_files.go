@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/klauspost/cpuid/v2"
+
+	"rnnbench/internal/cgroup"
+	"rnnbench/internal/memory"
 )
 
 // readFiles reads what Linux publishes under /proc and /sys. On other systems it finds nothing.
@@ -54,10 +57,12 @@ func (e *Environment) readFiles(root fs.FS) {
 	if list := keyed(root, "proc/self/status", ":")["Cpus_allowed_list"]; list != "" {
 		c.Affinity, c.Allowed = list, len(parseRanges(list))
 	}
-	c.Quota = quota(root)
+	if q := cgroup.Quota(root); q > 0 {
+		c.Quota = &q
+	}
 
 	mem := keyed(root, "proc/meminfo", ":")
-	e.Memory.Total, e.Memory.Available = kilobytes(mem["MemTotal"]), kilobytes(mem["MemAvailable"])
+	e.Memory.Total, e.Memory.Available = kilobytes(mem["MemTotal"]), memory.Left(root)
 	e.Memory.HugePages = chosen(readLineOf(root, "sys/kernel/mm/transparent_hugepage/enabled"))
 }
 
@@ -114,22 +119,6 @@ func container(root fs.FS) string {
 		}
 	}
 	return ""
-}
-
-// quota is the processors' time that a control group of version 2 or 1 grants, in processors; nil: no
-// limit.
-func quota(root fs.FS) *float64 {
-	limit, period, _ := strings.Cut(readLineOf(root, "sys/fs/cgroup/cpu.max"), " ")
-	if limit == "" {
-		limit, period = readLineOf(root, "sys/fs/cgroup/cpu/cpu.cfs_quota_us"), readLineOf(root, "sys/fs/cgroup/cpu/cpu.cfs_period_us")
-	}
-	l, err1 := strconv.ParseFloat(limit, 64)
-	p, err2 := strconv.ParseFloat(period, 64)
-	if err1 != nil || err2 != nil || l <= 0 || p <= 0 {
-		return nil
-	}
-	share := l / p
-	return &share
 }
 
 // loadAverage returns the load averages over 1, 5 and 15 minutes, or nil.

@@ -54,6 +54,8 @@ func TestReadFiles(t *testing.T) {
 		"proc/1/cgroup":                  "0::/kubepods/x\n",
 		"etc/os-release":                 "PRETTY_NAME=\"Test 1\"\n",
 		"sys/fs/cgroup/cpu.max":          "150000 100000\n",
+		"sys/fs/cgroup/memory.max":       "30720\n",
+		"sys/fs/cgroup/memory.current":   "10240\n",
 		"sys/devices/system/node/online": "0-1\n", cpu + "online": "0-3\n", cpu + "smt/active": "1\n", cpu + "cpufreq/boost": "1\n",
 		cpu + "cpu0/cpufreq/scaling_governor": "powersave\n", cpu + "cpu0/cpufreq/cpuinfo_max_freq": "3500000\n",
 		cpu + "cpu0/cache/index0/level": "1", cpu + "cpu0/cache/index0/type": "Data", cpu + "cpu0/cache/index0/size": "48K",
@@ -77,7 +79,7 @@ func TestReadFiles(t *testing.T) {
 	if h := e.Host; h.System != "Test 1" || h.Kernel != "6.1" || h.Container != "kubepods" || h.Boot != "2023-11-14T22:13:20Z" || h.Load[0] != 3.5 {
 		t.Errorf("got %+v", h)
 	}
-	if m := e.Memory; m.Total != 1000<<10 || m.HugePages != "madvise" {
+	if m := e.Memory; m.Total != 1000<<10 || m.Available != 20<<10 || m.HugePages != "madvise" {
 		t.Errorf("got %+v", m)
 	}
 

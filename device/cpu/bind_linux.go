@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"unsafe"
@@ -44,21 +43,6 @@ func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 func nap() {
 	t := unix.NsecToTimespec(20_000)
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
-}
-
-// available returns the bytes of memory that new programs can use; 0: unknown.
-func available() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemAvailable:" {
-			kib, _ := strconv.ParseInt(f[1], 10, 64)
-			return kib * 1024
-		}
-	}
-	return 0
 }
 
 // model returns the processor's name, or "".

@@ -20,9 +20,6 @@ func yield() { runtime.Gosched() }
 // nap sleeps for 20 microseconds.
 func nap() { time.Sleep(20 * time.Microsecond) }
 
-// available returns 0, for unknown.
-func available() int64 { return 0 }
-
 // model returns "", for unknown; see Info.
 func model() string { return "" }
 

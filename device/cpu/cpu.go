@@ -24,6 +24,7 @@ import (
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/topology"
+	"rnnbench/internal/memory"
 )
 
 // Options say which of the host's resources to use.
@@ -94,7 +95,7 @@ func (d *Device) Info() device.Info {
 	}
 	return device.Info{
 		Name: "cpu", Model: name, Key: fmt.Sprintf("cpu-%s-%dt", slug(name), d.workers),
-		Workers: d.workers, Memory: available(), Precision: []string{"fp32", "fp16", "bf16"},
+		Workers: d.workers, Memory: memory.Available(), Precision: []string{"fp32", "fp16", "bf16"},
 		Libraries: map[string]string{"simd": d.kernels.Level().String(), "go": runtime.Version(), "topology": d.pool.host.String()},
 	}
 }

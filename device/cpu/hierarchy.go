@@ -8,6 +8,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/internal/memory"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 )
@@ -25,7 +26,7 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 	cache := cpuid.CPU.Cache
 	own := max(int64(cache.L2), 256<<10)
 	last := max(int64(cache.L3), 4*own)
-	free := available()
+	free := memory.Available()
 	if free == 0 {
 		free = 8 << 30
 	}

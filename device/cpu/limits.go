@@ -7,6 +7,7 @@ import (
 	"github.com/klauspost/cpuid/v2"
 
 	"rnnbench/device"
+	"rnnbench/internal/memory"
 )
 
 var _ device.Meter = (*Device)(nil)
@@ -31,7 +32,7 @@ func (d *Device) Limits() (device.Limits, error) {
 	// Each of the two arrays is as large as the last cache, which so cannot hold both. But it takes
 	// at most an eighth of the free memory.
 	floats := max(32<<20, cpuid.CPU.Cache.L3/4)
-	if free := available(); free > 0 {
+	if free := memory.Available(); free > 0 {
 		floats = min(floats, int(free/8/4))
 	}
 	each := max(line, floats/d.workers/line*line)

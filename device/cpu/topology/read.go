@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rnnbench/internal/cgroup"
 )
 
 // Read reads the topology of a host from the folders sys and proc of root. allowed lists the
 // processors that this process may run on. Files that cannot be read count as missing.
 func Read(root fs.FS, allowed []int) *Topology {
 	h := host{root}
-	t := &Topology{Quota: h.quota()}
+	t := &Topology{Quota: cgroup.Quota(root)}
 	fast, slow := h.list("sys/devices/cpu_core/cpus"), h.list("sys/devices/cpu_atom/cpus")
 	t.Silent = true
 	for _, id := range allowed {
@@ -194,40 +196,4 @@ func sizeOf(text string) int {
 		return 0
 	}
 	return n << shift
-}
-
-// quota returns the processor time, in processors, that the control groups of this process allow:
-// the least on the path to the root; 0: no limit.
-func (h host) quota() float64 {
-	least := 0.0
-	limit := func(runtime, period string) {
-		r, err := strconv.ParseFloat(runtime, 64)
-		p, wrong := strconv.ParseFloat(period, 64)
-		if err == nil && wrong == nil && r > 0 && p > 0 && (least == 0 || r/p < least) {
-			least = r / p
-		}
-	}
-	b, _ := fs.ReadFile(h, "proc/self/cgroup") // without it, only the roots are read
-	groups := []string{"::/", ":cpu:/"}
-	groups = append(groups, strings.Split(strings.TrimSpace(string(b)), "\n")...)
-	for _, line := range groups {
-		_, rest, _ := strings.Cut(line, ":")
-		controllers, group, _ := strings.Cut(rest, ":")
-		for at := path.Clean("/" + group); ; at = path.Dir(at) {
-			switch {
-			case controllers == "":
-				r, p, _ := strings.Cut(h.text(path.Join("sys/fs/cgroup", at, "cpu.max")), " ")
-				limit(r, p)
-			case slices.Contains(strings.Split(controllers, ","), "cpu"):
-				for _, mount := range []string{"cpu", "cpu,cpuacct"} {
-					dir := path.Join("sys/fs/cgroup", mount, at)
-					limit(h.text(path.Join(dir, "cpu.cfs_quota_us")), h.text(path.Join(dir, "cpu.cfs_period_us")))
-				}
-			}
-			if at == "/" {
-				break
-			}
-		}
-	}
-	return least
 }

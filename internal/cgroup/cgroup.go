@@ -1,0 +1,132 @@
+// Package cgroup reads how much processor time and memory Linux's control groups allow this process:
+// a container's limits, for instance. Old control groups (version 1) and new ones are read.
+//
+// Source: Linux, Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst.
+package cgroup
+
+import (
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mount is where systems mount control groups, below the root.
+const mount = "sys/fs/cgroup"
+
+// folders lists the folders of the control groups that limit controller for this process: its own
+// group and all around it, up to the root, and the roots. A container may see no more than the roots.
+// mounts are the names of the controller's folder in version 1, and unified says that a folder is of
+// version 2.
+func folders(root fs.FS, controller string, mounts ...string) iter.Seq2[string, bool] {
+	return func(yield func(folder string, unified bool) bool) {
+		text, _ := fs.ReadFile(root, "proc/self/cgroup") // without it, only the roots are read
+		lines := append([]string{"::/", ":" + controller + ":/"}, strings.Split(strings.TrimSpace(string(text)), "\n")...)
+		for _, line := range lines {
+			_, rest, _ := strings.Cut(line, ":")
+			controllers, group, _ := strings.Cut(rest, ":")
+			unified := controllers == ""
+			if !unified && !slices.Contains(strings.Split(controllers, ","), controller) {
+				continue
+			}
+			below := mounts
+			if unified {
+				below = []string{""}
+			}
+			for at := path.Clean("/" + group); ; at = path.Dir(at) {
+				for _, m := range below {
+					if !yield(path.Join(mount, m, at), unified) {
+						return
+					}
+				}
+				if at == "/" {
+					break
+				}
+			}
+		}
+	}
+}
+
+// word returns the first line of a file without spaces around it; "": it cannot be read.
+func word(root fs.FS, folder, name string) string {
+	b, err := fs.ReadFile(root, path.Join(folder, name))
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	return strings.TrimSpace(first)
+}
+
+// Quota returns the processor time that the control groups allow, in processors: the least of them.
+// 0: no limit.
+func Quota(root fs.FS) float64 {
+	least := 0.0
+	for folder, unified := range folders(root, "cpu", "cpu", "cpu,cpuacct") {
+		runtime, period := word(root, folder, "cpu.cfs_quota_us"), word(root, folder, "cpu.cfs_period_us")
+		if unified {
+			runtime, period, _ = strings.Cut(word(root, folder, "cpu.max"), " ")
+		}
+		r, err := strconv.ParseFloat(runtime, 64)
+		p, wrong := strconv.ParseFloat(period, 64)
+		if err == nil && wrong == nil && r > 0 && p > 0 && r/p < 1e6 && (least == 0 || r/p < least) { // no infinity
+			least = r / p
+		}
+	}
+	return least
+}
+
+// A Limit is the most memory that a control group may use.
+type Limit struct {
+	folder  string
+	unified bool
+	bytes   int64
+}
+
+// MemoryLimits lists the limits of the control groups. They hardly ever change while a process runs.
+func MemoryLimits(root fs.FS) []Limit {
+	var list []Limit
+	for folder, unified := range folders(root, "memory", "memory") {
+		name := "memory.limit_in_bytes"
+		if unified {
+			name = "memory.max"
+		}
+		most, err := strconv.ParseInt(word(root, folder, name), 10, 64)
+		l := Limit{folder, unified, most}
+		if err == nil && most > 0 && most < unlimited && !slices.Contains(list, l) { // "max" is no number; roots come twice
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// Left returns the bytes that the group may still take: its limit, less what it uses, but for files
+// that the kernel would drop.
+func (l Limit) Left(root fs.FS) int64 {
+	used, droppable := "memory.usage_in_bytes", "total_inactive_file"
+	if l.unified {
+		used, droppable = "memory.current", "inactive_file"
+	}
+	taken, _ := strconv.ParseInt(word(root, l.folder, used), 10, 64) // unreadable: nothing is known to be used
+	if taken > l.bytes {
+		taken = 0 // the kernel allows no more than the limit, so the number means something else
+	}
+	return l.bytes - max(0, taken-stat(root, l.folder, droppable))
+}
+
+// unlimited is less than version 1 writes for no limit, the largest number of whole pages, and more
+// than any machine has.
+const unlimited = 1 << 60
+
+// stat returns a number of memory.stat; 0: it is not there.
+func stat(root fs.FS, folder, name string) int64 {
+	b, _ := fs.ReadFile(root, path.Join(folder, "memory.stat"))
+	for line := range strings.Lines(string(b)) {
+		if key, value, _ := strings.Cut(strings.TrimSpace(line), " "); key == name {
+			n, _ := strconv.ParseInt(value, 10, 64)
+			return max(0, n)
+		}
+	}
+	return 0
+}
