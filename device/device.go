@@ -91,6 +91,7 @@ type Info struct {
 	Workers   int               // threads or multiprocessors in use
 	Precision []string          // of products: "fp32", "tf32", "bf16", "fp16"
 	Memory    int64             // bytes available to programs; 0 if unknown
+	Host      int64             // bytes of the host's memory, if the device has its own; 0: it has none, or unknown
 	Libraries map[string]string // name to version, instruction sets included
 	Build     string            // commit of the worker process that drives it; "": unknown, or there is no such process
 }

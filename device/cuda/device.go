@@ -27,6 +27,7 @@ import (
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/device/cuda/scan"
+	"rnnbench/internal/memory"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -74,7 +75,7 @@ func (d *Device) Info() device.Info {
 	}
 	return device.Info{
 		Name: fmt.Sprintf("cuda:%d", p.Index), Model: p.Model, Key: "cuda-" + slug(p.Model), Workers: p.SMs,
-		Precision: schedule.Precisions(), Memory: free, Libraries: p.Libraries,
+		Precision: schedule.Precisions(), Memory: free, Host: memory.Available(), Libraries: p.Libraries,
 	}
 }
 
