@@ -285,15 +285,16 @@ func (l *Layout) Fit(limit int64) {
 	}
 }
 
-// perLaid is how many times its schedule a layout for a GPU takes of the host's memory: 0.8 times in
-// this process and 6.4 times in the worker, which keeps its commands. Measured with 3.8 million
+// A layout for a GPU takes perLaid times Laid of the host's memory: 0.8 times in this process, and
+// 6.4 times in the worker, which also keeps the commands. This was measured with 3.8 million
 // operations of naive.
 const perLaid = 8
 
 // hostNeed is the host's memory that measuring takes if the device has its own, in bytes.
 func (l *Layout) hostNeed() int64 { return perLaid*l.Laid + hostMemory(l.Problem) }
 
-// mostLaid is how many bytes the schedule itself may take if limit bytes may be used; 0 is no limit.
+// mostLaid returns how many bytes the schedule itself may take. limit is how many bytes the whole
+// layout may take on the device. 0 is no limit.
 func (l *Layout) mostLaid(limit int64) int64 {
 	if host := l.hostFree / perLaid; host > 0 && (limit == 0 || host < limit) {
 		return host

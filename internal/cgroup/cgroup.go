@@ -16,10 +16,10 @@ import (
 // mount is where systems mount control groups, below the root.
 const mount = "sys/fs/cgroup"
 
-// folders lists the folders of the control groups that limit controller for this process: its own
-// group and all around it, up to the root, and the roots. A container may see no more than the roots.
-// mounts are the names of the controller's folder in version 1, and unified says that a folder is of
-// version 2.
+// folders lists the folders of the control groups that limit controller for this process. These are
+// its own group, and each group around it up to the root. A container may see the roots alone, so
+// they are always listed. In version 1 a controller's folder has one of the names in mounts. unified
+// says that a folder is of version 2.
 func folders(root fs.FS, controller string, mounts ...string) iter.Seq2[string, bool] {
 	return func(yield func(folder string, unified bool) bool) {
 		text, _ := fs.ReadFile(root, "proc/self/cgroup") // without it, only the roots are read
