@@ -107,7 +107,7 @@ func Warnings(e Environment) []Advice {
 			"this is a virtual machine (%s), whose neighbours share caches, memory and clock", h.VM)
 	}
 	if e.Memory.Total > 0 && e.Memory.Available > 0 && e.Memory.Available < e.Memory.Total/10 {
-		add("stop other programs; otherwise large points are declined or swap", "only %d MiB of memory are available", e.Memory.Available>>20)
+		add("stop other programs, or raise the container's memory limit; otherwise large points are declined or swap", "only %d MiB of memory are available", e.Memory.Available>>20)
 	}
 	for _, name := range []string{"CUDA_LAUNCH_BLOCKING", "NVIDIA_TF32_OVERRIDE", "GODEBUG", "GOGC", "GOMEMLIMIT"} {
 		if v, ok := e.Variables[name]; ok {

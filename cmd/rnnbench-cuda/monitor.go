@@ -65,13 +65,8 @@ func (m *monitor) number(name string, args ...uintptr) (int, bool) {
 	return int(v), code == 0
 }
 
-// A gpuProcess is a nvmlProcessInfo_t.
-type gpuProcess struct {
-	pid uint32
-	_   uint32
-	_   uint64 // memory
-	_   [2]uint32
-}
+// A gpuProcess has the size of a nvmlProcessInfo_t. Only the number of processes is read.
+type gpuProcess [3]uint64
 
 const smClock, memoryClock = 1, 2
 

@@ -30,7 +30,7 @@ type bench struct {
 	info      device.Info
 	limits    device.Limits
 	machine   *model.Machine // nil: not measured
-	company   string         // how many other programs used the device at first; "": none, or unknown
+	others    string         // how many other programs used the device at first; "": none, or unknown
 	maxMemory int64          // bytes that --max-memory grants a technique; 0: not set
 	oracle    *auto.Oracle
 	rivals    guests
@@ -158,8 +158,8 @@ func (b *bench) record() results.Device {
 	if f := b.limits.FLOPS; f > 0 {
 		d.Peak = &f
 	}
-	if b.company != "" {
-		d.Facts[device.OtherPrograms] = b.company
+	if b.others != "" {
+		d.Facts[device.OtherPrograms] = b.others
 	}
 	b.rivals.note(d.Facts)
 	for _, r := range b.limits.More {

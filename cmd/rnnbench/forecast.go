@@ -28,7 +28,7 @@ func (p *program) open(s *settings, c config.Config) (*bench, error) {
 		p.warn("%s", s)
 	}
 	if s.times {
-		seekCompany(p, b)
+		warnOfOthers(p, b)
 	}
 	if err := openRivals(p, s, c, b); err != nil {
 		return nil, errors.Join(err, b.Close())

@@ -2,10 +2,10 @@ package main
 
 import "rnnbench/device"
 
-// seekCompany warns if other programs use the device. The device then serves them in turns, so
+// warnOfOthers warns if other programs use the device. The device then serves them in turns, so
 // each run may take twice as long without a sign of it: the clock and the spread stay as they are.
 // It must be called before rivals start, since they are programs too.
-func seekCompany(p *program, b *bench) {
+func warnOfOthers(p *program, b *bench) {
 	i, ok := b.Device.(device.Inspector)
 	if !ok {
 		return
@@ -17,7 +17,7 @@ func seekCompany(p *program, b *bench) {
 	}
 	for _, f := range findings {
 		if f.Name == device.OtherPrograms && f.Remedy != "" {
-			b.company = f.Value
+			b.others = f.Value
 			p.warn("other programs use %s (%s): %s, because runs take turns with theirs", b.info.Name, f.Value, f.Remedy)
 		}
 	}

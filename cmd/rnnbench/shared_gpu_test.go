@@ -20,9 +20,9 @@ type busyGPU struct {
 
 func (g busyGPU) Inspect() ([]device.Finding, error) { return g.state, g.err }
 
-// TestSeekCompany: a command that times runs warns about other programs on the GPU, and the
+// TestWarnOfOthers: a command that times runs warns about other programs on the GPU, and the
 // manifest keeps their number.
-func TestSeekCompany(t *testing.T) {
+func TestWarnOfOthers(t *testing.T) {
 	others := func(n, remedy string) []device.Finding {
 		return []device.Finding{{Name: "power", Value: "700 W", Remedy: "let it cool"}, {Name: device.OtherPrograms, Value: n, Remedy: remedy}}
 	}
@@ -40,7 +40,7 @@ func TestSeekCompany(t *testing.T) {
 			var text bytes.Buffer
 			p := &program{err: &text, log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 			b := &bench{Device: c.on, info: device.Info{Name: "cuda:0", Key: "cuda-nvidia-h100"}}
-			seekCompany(p, b)
+			warnOfOthers(p, b)
 			if said := strings.Contains(text.String(), "other programs use cuda:0 (2): end the other programs on this GPU"); said != (c.want != "") {
 				t.Errorf("warned %q", text.String())
 			}
