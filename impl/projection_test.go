@@ -40,7 +40,7 @@ func TestProjectionStepwise(t *testing.T) {
 		if _, err := prog.Run(1); err != nil {
 			t.Fatal(err)
 		}
-		got, _, err := plan.ReadDistinct(prog, data.Distinct)
+		got, _, err := plan.ReadDistinct(prog, data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func findsFaults(t *testing.T, d device.Device, p rnn.Problem) {
 	if states, gradients := plan.Stepwise(); !states || !gradients {
 		t.Fatalf("it keeps states %t and gradients %t", states, gradients)
 	}
-	got, _, err := plan.ReadDistinct(prog, data.Distinct)
+	got, _, err := plan.ReadDistinct(prog, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestDirectionsStepwiseRows(t *testing.T) {
 	if states, gradients := plan.Stepwise(); !states || gradients {
 		t.Fatalf("naive keeps states %t and gradients %t", states, gradients)
 	}
-	got, _, err := plan.ReadDistinct(prog, data.Distinct)
+	got, _, err := plan.ReadDistinct(prog, data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,9 @@ type Tensor struct {
 	UnitError   float64 // of the point-wise functions behind it: see Plan.UnitError
 	Values      []float64
 	Spread      float64 // usual size of the reference's values, if CompareAgain asks for it
+
+	data *Data   // whose right answer it is compared with; nil: there is no measure of its errors
+	size float64 // what differences are relative to; 0: the largest value that is expected
 }
 
 // results lists where a plan's schedule leaves each part of the answer.
@@ -158,7 +161,7 @@ func (p *Plan) Check(mem Memory, want []Tensor) (d Deviation, got []Tensor, err 
 			return nil
 		}
 		one, err := deviation(p.Problem, t, values, want[len(got)-1])
-		d = d.orWorse(one)
+		d = d.OrWorse(one)
 		return err
 	})
 	if err == nil && len(got) != len(want) {
@@ -194,7 +197,7 @@ func (d Deviation) relative(scale float64) float64 {
 }
 
 // OK reports whether the deviation is within its tolerance.
-func (d Deviation) OK() bool { return d.Error <= d.Tolerance }
+func (d Deviation) OK() bool { return d.Error <= d.Tolerance && !math.IsInf(d.Error, 0) }
 
 func (d Deviation) String() string {
 	return fmt.Sprintf("%s[%d,%d] is off by %.3g, or %.3g of the largest value; the tolerance is %.3g", d.Tensor, d.Row, d.Col, d.MaxAbs, d.Error, d.Tolerance)
@@ -212,7 +215,7 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 		if err != nil {
 			return Deviation{}, err
 		}
-		worst = worst.orWorse(d)
+		worst = worst.OrWorse(d)
 	}
 	return worst, nil
 }
@@ -259,12 +262,20 @@ func spread(d *Data, want []Tensor) {
 	}
 }
 
-// orWorse returns the one of d and e that uses more of its tolerance.
-func (d Deviation) orWorse(e Deviation) Deviation {
-	if e.Error/e.Tolerance >= d.Error/d.Tolerance {
+// OrWorse returns the one of d and e that uses more of its tolerance.
+func (d Deviation) OrWorse(e Deviation) Deviation {
+	if e.used() >= d.used() {
 		return e
 	}
 	return d
+}
+
+// used is the part of its tolerance that d uses; infinite where that is not a number.
+func (d Deviation) used() float64 {
+	if u := d.Error / d.Tolerance; !math.IsNaN(u) {
+		return u
+	}
+	return math.Inf(1)
 }
 
 // deviation compares values, which are g's, with w.
@@ -279,7 +290,7 @@ func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (
 	if g.Name != w.Name || g.Cols != w.Cols || (g.First+g.Later)*batch+g.Rows != rows || rows/batch*distinct != w.Rows {
 		return Deviation{}, fmt.Errorf("rnn: the answer is %s of %d×%d, not %s of %d×%d", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
 	}
-	d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient, g.UnitError)}
+	d := Deviation{Tensor: w.Name, Tolerance: w.tolerance(p, g.UnitError)}
 	skip := g.First * batch
 	found := make([]difference, g.Rows)
 	var lengths []int
@@ -301,29 +312,61 @@ func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (
 			d.MaxAbs, d.Row, d.Col = f.most, skip+row, f.at
 		}
 	}
+	if w.size > 0 {
+		scale = w.size
+	}
 	d.Error = d.relative(scale)
 	return d, nil
 }
 
+// tolerance is what an answer's error may be, relative to the scale of w.
+func (w Tensor) tolerance(p Problem, unit float64) float64 {
+	most := Tolerance(p, w.Gradient, unit)
+	if e, ok := w.data.expect(w.Name, unit); ok {
+		e.error = max(e.error, e.sides)
+		return min(most, e.tolerance())
+	}
+	return most
+}
+
 // A difference is the largest difference between two rows of values.
 type difference struct {
-	most  float64 // absolute; infinite where a value is not a number
+	most  float64 // absolute; infinite where a value is not finite
 	at    int     // where that is
-	scale float64 // largest value that is expected
+	scale float64 // largest finite value that is expected
 }
 
 func differ[F float32 | float64](have []F, want []float64) (d difference) {
 	for i, w := range want {
-		d.scale = max(d.scale, math.Abs(w))
-		diff := math.Abs(float64(have[i]) - w)
-		if math.IsNaN(diff) {
-			diff = math.Inf(1)
-		}
-		if diff > d.most {
-			d.most, d.at = diff, i
-		}
+		d.add(float64(have[i]), w, i)
 	}
 	return d
+}
+
+// add compares a value with what is expected. True values are finite. So a value that is not is
+// infinitely far off, even where the same is expected: that was then computed from other such values.
+func (d *difference) add(have, want float64, at int) {
+	diff := math.Abs(have - want)
+	switch {
+	case finite(have) && finite(want):
+		d.scale = max(d.scale, math.Abs(want))
+	case finite(want):
+		d.scale, diff = max(d.scale, math.Abs(want)), math.Inf(1)
+	default:
+		diff = math.Inf(1)
+	}
+	if diff > d.most {
+		d.most, d.at = diff, at
+	}
+}
+
+func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }
+
+func (d *difference) merge(e difference) {
+	d.scale = max(d.scale, e.scale)
+	if e.most > d.most {
+		d.most, d.at = e.most, e.at
+	}
 }
 
 // Tolerance is the error, relative to the largest value of its tensor, that

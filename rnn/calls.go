@@ -89,11 +89,11 @@ func Serve(p *Plan, mem Memory, d *Data, run func() error) (got []Tensor, apart 
 		if err := run(); err != nil {
 			return nil, apart, err
 		}
-		one, far, err := readDistinct(p, mem, d.Distinct, d.Problem.Steps)
+		one, far, err := p.ReadDistinct(mem, d)
 		if err != nil {
 			return nil, apart, err
 		}
-		got, apart = appendCall(got, one, d.Problem.Steps), apart.orWorse(far)
+		got, apart = appendCall(got, one, d.Problem.Steps), apart.OrWorse(far)
 	}
 	return got, apart, nil
 }

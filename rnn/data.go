@@ -28,6 +28,8 @@ type Data struct {
 
 	lengths []int // of the sequences; nil: all have all steps
 	steps   int64 // total of all sequences, where they have lengths
+
+	measures *measures // nil: they are not kept
 }
 
 type tensor struct {
@@ -245,7 +247,7 @@ func distinctOf(p Problem, distinct int) int {
 
 // dataOf is data for p, without tensors.
 func dataOf(p Problem, distinct int) *Data {
-	return &Data{Problem: p, Distinct: distinct, lengths: SequenceLengths(p), steps: StepsBeyond(p, 0)}
+	return &Data{Problem: p, Distinct: distinct, lengths: SequenceLengths(p), steps: StepsBeyond(p, 0), measures: &measures{}}
 }
 
 // exists reports whether the sequence of a row, of steps × distinct sequences, has its step.

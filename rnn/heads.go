@@ -111,9 +111,8 @@ func keptByGate(c *stepper, b *LayerBack, m *schedule.Matrix) ([]float64, error)
 // recurrentWeights checks the gradient of R, block by block; d has the gradients of the products.
 func recurrentWeights(c *stepper, name string, rng *rand.Rand, d []float64, stride int, states []float64) {
 	for _, b := range c.AllBlocks(true) {
-		signs, whole := draw(rng, b.units), make([]float64, Emits(c.Problem))
-		copy(whole[b.state:], signs)
-		c.weights(name, d, stride, b.first, b.first+b.rows, c.project(states, Emits(c.Problem), whole), signs, b.units)
+		signs := draw(rng, b.units)
+		c.weights(name, d, stride, b.first, b.first+b.rows, factorsOf(columns(states, Emits(c.Problem), b.state, b.units), b.units, signs), signs, b.units)
 	}
 }
 

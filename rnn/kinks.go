@@ -69,7 +69,7 @@ func ReferenceNear(d *Data, answer []Tensor) ([]Tensor, Kinks) {
 	above := r.above()
 	if found.TooMany() {
 		r.backwardFrom(above)
-		return r.answer(), found
+		return r.expected(), found
 	}
 	r.takeSides(answer)
 	r.backwardFrom(above)
@@ -82,7 +82,7 @@ func ReferenceNear(d *Data, answer []Tensor) ([]Tensor, Kinks) {
 			}
 		}
 	}
-	return r.answer(), found
+	return r.expected(), found
 }
 
 // kinks says where the gradients of a layer's units may be either of two. Values are per step,

@@ -11,7 +11,16 @@ func Reference(d *Data) []Tensor {
 	if r.p.Pass == Train {
 		r.backward()
 	}
-	return r.answer()
+	return r.expected()
+}
+
+// expected is the answer, with d as the measure of its errors.
+func (r *reference) expected() []Tensor {
+	out := r.answer()
+	for i := range out {
+		out[i].data = r.Data
+	}
+	return out
 }
 
 func newReference(d *Data) *reference {
@@ -62,7 +71,9 @@ type reference struct {
 	dWout, dBout, dx []float64
 	dEmbed           []float64 // of the embedding
 
-	kept *keptSteps // nil: steps of the history are computed
+	kept  *keptSteps // nil: steps of the history are computed
+	lossy *rounding  // nil: nothing is rounded
+	dTop  []float64  // gradient of the last layer's output
 }
 
 // refLayer holds one layer's values. All but the gradients of parameters are per step and distinct
@@ -79,7 +90,9 @@ type refLayer struct {
 	weightX, weightR, peep []float32
 	projection             *refProjection // nil: none
 	biasX, biasR           []float32
-	kinks                  // where they are asked for
+	lossy                  *rounding
+	dIn                    []float64 // of the input, of this layer alone
+	kinks                            // where they are asked for
 }
 
 func (r *reference) forward() {
@@ -96,19 +109,22 @@ func (r *reference) forward() {
 	}
 	if v := p.Output; v > 0 {
 		r.prob, r.loss = make([]float64, r.fresh*v), make([]float64, r.fresh)
-		mulTransposed(r.prob, in[(r.rows-r.fresh)*p.Out():], r.Get("weight_out"), r.fresh, v, p.Out())
+		r.lossy.mulTransposed(r.prob, in[(r.rows-r.fresh)*p.Out():], r.Get("weight_out"), r.fresh, v, p.Out())
 		bias := r.Get("bias_out")
 		parallel(r.fresh, func(row int) {
 			logits := r.prob[row*v : (row+1)*v]
 			for k := range logits {
 				logits[k] += float64(bias[k])
 			}
+			r.lossy.single(logits)
 			class, _ := r.classAt(row)
 			r.loss[row] = softmax(logits, p.Groups, class)
 			if !r.exists(row) {
 				clear(logits)
 			}
+			r.lossy.single(logits)
 		})
+		r.lossy.single(r.loss)
 	}
 }
 
@@ -117,7 +133,7 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	p, b, h, l := r.p, r.Distinct, r.p.Hidden, i/r.p.Ways()
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	name := func(s string) string { return p.Named(s, i) }
-	y := refLayer{way: wayOf(r, i), weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
+	y := refLayer{way: wayOf(r, i), lossy: r.lossy, weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
 	if rh > 0 {
 		y.weightR, y.biasR = wholeR(p, r.Get(name("weight_hh"))), r.Get(name("bias_hh"))
 	}
@@ -144,8 +160,9 @@ func (r *reference) layer(i int, in []float64) refLayer {
 		})
 	} else {
 		y.in = y.window(in, p.Cell.Window, p.Width(l))
-		mulTransposed(y.pre, y.in, y.weightX, r.rows, gh, p.FanIn(l))
+		r.lossy.mulTransposed(y.pre, y.in, y.weightX, r.rows, gh, p.FanIn(l))
 	}
+	r.lossy.store(y.pre)
 	first := r.recall(&y, l)
 	if y.unitsAlone() {
 		r.lanes(func(j, from, to int) {
@@ -158,7 +175,9 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	}
 	for k := first; k < p.Frames(); k++ {
 		t := y.step(k)
-		mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.through(p, t*b, (t+1)*b), y.weightR, b, rh, Emits(p))
+		rec := y.rec[t*b*rh : (t+1)*b*rh]
+		r.lossy.mulTransposed(rec, y.through(p, t*b, (t+1)*b), y.weightR, b, rh, Emits(p))
+		r.lossy.store(rec)
 		r.units(func(j, from, to int) { newEvaluator(r, &y, nil).forward(t, j, from, to) })
 		y.project(t)
 	}

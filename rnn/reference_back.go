@@ -28,12 +28,14 @@ func (r *reference) above() []float64 {
 			lossGradient(r.prob[row*v:(row+1)*v], p.Groups, class, weight)
 		}
 		top := r.outputs(p.Layers - 1)[(r.rows-r.fresh)*h:]
+		r.lossy.store(r.prob)
 		r.dWout = r.outer(r.prob, top, v, h)
 		r.dBout = r.sum(r.prob, v)
-		mul(fresh, r.prob, r.Get("weight_out"), r.fresh, v, h)
+		r.lossy.mul(fresh, r.prob, r.Get("weight_out"), r.fresh, v, h)
 	} else {
 		copy(fresh, widen(r.Get("dy")))
 	}
+	r.dTop = fresh
 	return dout
 }
 
@@ -102,8 +104,9 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	}
 	y.dW = r.outer(y.dPre, y.in, gh, p.FanIn(l))
 	dIn := make([]float64, r.rows*p.FanIn(l))
-	mul(dIn, y.dPre, y.weightX, r.rows, gh, p.FanIn(l))
-	return y.unwindow(dIn, p.Cell.Window, p.Width(l))
+	r.lossy.mul(dIn, y.dPre, y.weightX, r.rows, gh, p.FanIn(l))
+	y.dIn = y.unwindow(dIn, p.Cell.Window, p.Width(l))
+	return y.dIn
 }
 
 // lanesBack runs the backward pass through time, of units alone.
@@ -151,7 +154,7 @@ func stepsBack(r *reference, y *refLayer, dout []float64) {
 				}
 			}
 		}
-		mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
+		r.lossy.mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
 		y.cutCarry(t, h)
 	}
 }
@@ -221,11 +224,18 @@ func (r *reference) answer() []Tensor {
 // outer is gᵀ·in summed over all steps and sequences of the batch: rows of g
 // and in are distinct sequences, each counted as often as the batch repeats it.
 func (r *reference) outer(g, in []float64, gcols, icols int) []float64 {
-	out := make([]float64, gcols*icols)
+	if v := r.lossy; v != nil {
+		return widen(outer(r, v.operands(g), v.operands(in), gcols, icols))
+	}
+	return outer(r, g, in, gcols, icols)
+}
+
+func outer[F float32 | float64](r *reference, g, in []F, gcols, icols int) []F {
+	out := make([]F, gcols*icols)
 	rows := len(g) / gcols
 	parallel(gcols, func(k int) {
 		o := out[k*icols : (k+1)*icols]
-		factor := func(row int) float64 { return g[row*gcols+k] * r.copies(row%r.Distinct) }
+		factor := func(row int) F { return g[row*gcols+k] * F(r.copies(row%r.Distinct)) }
 		row := 0
 		for ; row+4 <= rows; row += 4 {
 			f0, f1, f2, f3 := factor(row), factor(row+1), factor(row+2), factor(row+3)
@@ -248,8 +258,13 @@ func (r *reference) outer(g, in []float64, gcols, icols int) []float64 {
 func (r *reference) sum(g []float64, cols int) []float64 {
 	out := make([]float64, cols)
 	for row := range len(g) / cols {
+		n := r.copies(row % r.Distinct)
+		if r.lossy != nil {
+			r.lossy.sum(out, g[row*cols:(row+1)*cols], int(n))
+			continue
+		}
 		for k, v := range g[row*cols : (row+1)*cols] {
-			out[k] += v * r.copies(row%r.Distinct)
+			out[k] += v * n
 		}
 	}
 	return out

@@ -7,15 +7,15 @@ import (
 )
 
 // mulTransposed sets out (m×n) to a (m×k) times the transpose of w (n×k).
-func mulTransposed(out, a []float64, w []float32, m, n, k int) {
+func mulTransposed[F float32 | float64](out, a []F, w []float32, m, n, k int) {
 	share((n+3)/4, 2*float64(m)*float64(n)*float64(k), func(task int) {
 		j := 4 * task
 		if j+4 > n {
 			for ; j < n; j++ {
 				for i := range m {
-					var sum float64
+					var sum F
 					for q, v := range a[i*k : (i+1)*k] {
-						sum += v * float64(w[j*k+q])
+						sum += v * F(w[j*k+q])
 					}
 					out[i*n+j] = sum
 				}
@@ -24,14 +24,14 @@ func mulTransposed(out, a []float64, w []float32, m, n, k int) {
 		}
 		w0, w1, w2, w3 := four(w[j*k:], k)
 		for i := range m {
-			var s0, s1, s2, s3 float64
+			var s0, s1, s2, s3 F
 			x := a[i*k : (i+1)*k]
 			for q := range w0 {
 				v := x[q]
-				s0 += v * float64(w0[q])
-				s1 += v * float64(w1[q])
-				s2 += v * float64(w2[q])
-				s3 += v * float64(w3[q])
+				s0 += v * F(w0[q])
+				s1 += v * F(w1[q])
+				s2 += v * F(w2[q])
+				s3 += v * F(w3[q])
 			}
 			out[i*n+j], out[i*n+j+1], out[i*n+j+2], out[i*n+j+3] = s0, s1, s2, s3
 		}
@@ -46,7 +46,7 @@ func four[F float32 | float64](v []F, cols int) (v0, v1, v2, v3 []F) {
 }
 
 // mul adds a (m×n) times w (n×k) to out (m×k).
-func mul(out, a []float64, w []float32, m, n, k int) {
+func mul[F float32 | float64](out, a []F, w []float32, m, n, k int) {
 	const band, block = 64, 64 // columns and rows of one task
 	bands := (k + band - 1) / band
 	share(bands*((m+block-1)/block), 2*float64(m)*float64(n)*float64(k), func(task int) {
@@ -59,13 +59,13 @@ func mul(out, a []float64, w []float32, m, n, k int) {
 				f0, f1, f2, f3 := a[i*n+j], a[i*n+j+1], a[i*n+j+2], a[i*n+j+3]
 				w0, w1, w2, w3 := w[j*k+lo:][:len(o)], w[(j+1)*k+lo:][:len(o)], w[(j+2)*k+lo:][:len(o)], w[(j+3)*k+lo:][:len(o)]
 				for q := range o {
-					o[q] = o[q] + f0*float64(w0[q]) + f1*float64(w1[q]) + f2*float64(w2[q]) + f3*float64(w3[q])
+					o[q] = o[q] + f0*F(w0[q]) + f1*F(w1[q]) + f2*F(w2[q]) + f3*F(w3[q])
 				}
 			}
 			for ; j < n; j++ {
 				f := a[i*n+j]
 				for q, v := range w[j*k+lo : j*k+hi] {
-					o[q] += f * float64(v)
+					o[q] += f * F(v)
 				}
 			}
 		}

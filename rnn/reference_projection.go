@@ -35,7 +35,9 @@ func (y *refLayer) project(t int) {
 	if j := y.projection; j != nil {
 		b, h := y.batch, len(j.weight)/j.width
 		m := y.state[0][(t*b+y.after)*h:][:b*h]
-		mulTransposed(j.h[(t*b+y.after)*j.width:][:b*j.width], m, j.weight, b, j.width, h)
+		out := j.h[(t*b+y.after)*j.width:][:b*j.width]
+		y.lossy.mulTransposed(out, m, j.weight, b, j.width, h)
+		y.lossy.store(out)
 		y.carryOver(j.h[y.after*j.width:], j.h[(t*b+y.before)*j.width:], t, j.width)
 	}
 }
@@ -72,7 +74,7 @@ func (y *refLayer) receive(p Problem, dout []float64) []float64 {
 func (y *refLayer) projectBack(t int, dM []float64) {
 	if j := y.projection; j != nil {
 		b, h := y.batch, len(j.weight)/j.width
-		mul(dM[t*b*h:(t+1)*b*h], j.d[(t*b+y.after)*j.width:][:b*j.width], j.weight, b, j.width, h)
+		y.lossy.mul(dM[t*b*h:(t+1)*b*h], j.d[(t*b+y.after)*j.width:][:b*j.width], j.weight, b, j.width, h)
 	}
 }
 
@@ -85,7 +87,7 @@ func (y *refLayer) carryBack(t, rh int) bool {
 	}
 	b := y.batch
 	before, after := j.d[(t*b+y.before)*j.width:], j.d[(t*b+y.after)*j.width:]
-	mul(before[:b*j.width], y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, j.width)
+	y.lossy.mul(before[:b*j.width], y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, j.width)
 	for i := range b * j.width {
 		if !y.exists(t*b + i/j.width) {
 			before[i] += after[i]

@@ -301,7 +301,8 @@ func TestCompareAgain(t *testing.T) {
 		}
 		for part, ok := range map[float64]bool{0.9: true, 1.1: false} {
 			got := Reference(d)
-			got[k].Values[0] += part * Tolerance(p, true, 0) * w.Spread
+			w.data = d
+			got[k].Values[0] += part * w.tolerance(p, 0) * w.Spread
 			if dev, err := Compare(p, got, Reference(d)); err != nil || dev.OK() {
 				t.Errorf("%v of what is tolerated passes at once: %v %v", part, dev, err)
 			}

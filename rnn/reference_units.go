@@ -55,7 +55,7 @@ type evaluator struct {
 // newEvaluator returns an evaluator for one task. dout is for the backward program.
 func newEvaluator(r *reference, y *refLayer, dout []float64) *evaluator {
 	c := r.p.Cell
-	v := &evaluator{reference: r, y: y, dout: dout, temps: make([]float64, max(c.Forward.Temps(), c.Backward.Temps()))}
+	v := &evaluator{reference: r, y: y, dout: dout, temps: make([]float64, max(c.Forward.Temps(), c.Inference.Temps(), c.Backward.Temps()))}
 	v.at = v.value
 	if dout == nil {
 		v.x, v.rec, v.peep = make([]float64, len(c.Gates)), make([]float64, c.Recurrent), make([]float64, len(c.Peeps))
@@ -76,6 +76,10 @@ func (v *evaluator) forward(t, j, from, to int) {
 	v.row, v.anew = row, y.anew(row)
 	for u := from; u < to; u++ {
 		v.unit = u
+		if v.reference.lossy != nil {
+			v.reference.lossy.forward(v)
+			continue
+		}
 		for g := range c.Gates {
 			v.x[g] = y.pre[(row*len(c.Gates)+g)*h+u] + float64(y.biasX[g*h+u])
 			if g < c.Recurrent {
@@ -111,6 +115,10 @@ func (v *evaluator) backward(t, j, from, to int) {
 	v.jumps(from, to)
 	for u := from; u < to; u++ {
 		v.unit = u
+		if v.reference.lossy != nil {
+			v.reference.lossy.backward(v)
+			continue
+		}
 		v.p.Cell.Backward.Eval(v.at)
 	}
 }

@@ -134,21 +134,22 @@ func (r *search) flip(list []flip) {
 
 // A residual is the part of an answer's gradients that the reference does not explain.
 type residual struct {
-	parts     map[string][]float64 // by tensor, of distinct sequences, over its scale
-	scale     map[string]float64   // of each tensor: its largest value
-	tolerance float64
-	problem   Problem
+	parts   map[string][]float64 // by tensor, of distinct sequences, over its scale
+	scale   map[string]float64   // of each tensor: its largest value
+	limits  map[string]float64   // its tolerance
+	problem Problem
 }
 
 // residual is the residual with the sides as they are now.
 func (r *search) residual() *residual {
-	out := &residual{parts: map[string][]float64{}, scale: map[string]float64{}, tolerance: math.Inf(1), problem: r.p}
+	out := &residual{parts: map[string][]float64{}, scale: map[string]float64{}, limits: map[string]float64{}, problem: r.p}
 	for _, want := range r.reference.answer() {
 		i := slices.IndexFunc(r.answer, func(t Tensor) bool { return t.Name == want.Name })
 		if !want.Gradient || i < 0 {
 			continue
 		}
-		out.tolerance = Tolerance(r.p, true, r.answer[i].UnitError)
+		want.data = r.Data
+		out.limits[want.Name] = want.tolerance(r.p, r.answer[i].UnitError)
 		scale := 0.0
 		for _, v := range want.Values {
 			scale = max(scale, math.Abs(v))
@@ -173,9 +174,9 @@ func (r *search) residual() *residual {
 
 // within reports whether the gradients agree within the tolerance.
 func (e *residual) within() bool {
-	for _, part := range e.parts {
+	for name, part := range e.parts {
 		for _, v := range part {
-			if !(math.Abs(v) <= e.tolerance) {
+			if !(math.Abs(v) <= e.limits[name]) {
 				return false
 			}
 		}

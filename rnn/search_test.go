@@ -98,7 +98,7 @@ func TestFaultsBesideKinks(t *testing.T) {
 			for name, spoil := range map[string]func(v []float64, largest int){
 				"scaled": func(v []float64, _ int) {
 					for k := range v {
-						v[k] *= 1 + 1.5*Tolerance(p, true, 0)
+						v[k] *= 1 + 1.5*want.tolerance(p, 0)
 					}
 				},
 				"the largest left out": func(v []float64, largest int) { v[largest] = 0 },

@@ -1,9 +1,9 @@
 package rnn
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // Stepwise checks a run whose whole reference would take too long. Each step is computed in double
@@ -21,11 +21,6 @@ type Covered struct {
 	Share float64 // values compared, over the values of all states
 	Kinks Kinks   // among the units whose gradients were followed
 }
-
-// shortStretch is the number of steps whose rounding one step may show. A technique that keeps more
-// bits than it stores, or that takes steps together, may be off by more than the rounding of one
-// step.
-const shortStretch = 64
 
 // Stepwise tells whether the plan's schedule keeps what a stepwise check needs: the states of all
 // steps and, where training, the gradients of all steps. Sequences with lengths of their own, or
@@ -45,16 +40,11 @@ func (p *Plan) Stepwise() (states, gradients bool) {
 }
 
 // ReadDistinct reads the answer as the reference has it: of each step the distinct sequences alone.
-// apart is how far all other rows are from those that they copy.
-func (p *Plan) ReadDistinct(mem Memory, distinct int) (got []Tensor, apart Deviation, err error) {
-	return readDistinct(p, mem, distinct, p.Steps)
-}
-
-// readDistinct is ReadDistinct after so many steps, over which errors have added up.
-func readDistinct(p *Plan, mem Memory, distinct, steps int) (got []Tensor, apart Deviation, err error) {
+// apart is how far all other rows are from those that they copy. d has the inputs of the run, and of
+// others before it where they are one sequence.
+func (p *Plan) ReadDistinct(mem Memory, d *Data) (got []Tensor, apart Deviation, err error) {
 	apart = Deviation{Tolerance: 1}
-	passed := p.Problem
-	passed.Steps = steps
+	distinct := d.Distinct
 	err = p.read(mem, func(t Tensor, values []float32) error {
 		one := t
 		batch := 1
@@ -65,13 +55,22 @@ func readDistinct(p *Plan, mem Memory, distinct, steps int) (got []Tensor, apart
 		one.Values = compact(values, t.Cols, min(distinct, batch), batch)
 		own := t
 		own.First, own.Later = 0, 0 // one leaves out the same steps
-		d, err := deviation(passed, own, values, one)
-		apart = apart.orWorse(d)
+		one.data = d
+		dev, err := deviation(p.Problem, own, values, one.sized(t.UnitError))
+		apart = apart.OrWorse(dev)
 		got = append(got, one)
 		return err
 	})
 	apart.Tolerance *= 2 // of two answers
 	return got, apart, err
+}
+
+// sized is t with the size that the reference expects of its values, for a run that is compared with itself.
+func (t Tensor) sized(unit float64) Tensor {
+	if e, ok := t.data.expect(t.Name, unit); ok && t.PerSequence {
+		t.size = e.size
+	}
+	return t
 }
 
 // compact returns the distinct sequences' rows of values, whose rows are steps × batch.
@@ -288,7 +287,7 @@ func (c *stepper) forward(n int, flops float64) {
 		}
 	})
 	for s := range cell.States {
-		c.judge(stateName(c, y, s, n), y.state[s], h, c.tolerance(false), differences(found, s))
+		c.judge(stateName(c, y, s, n), y.state[s], h, differences(found, s))
 	}
 	for _, some := range plan {
 		c.values += float64(some * len(cell.States))
@@ -344,25 +343,6 @@ func choose(seed uint64, steps, of int, all float64) []int {
 	return plan
 }
 
-// add compares a value with what is expected.
-func (d *difference) add(have, want float64, at int) {
-	d.scale = max(d.scale, math.Abs(want))
-	diff := math.Abs(have - want)
-	if math.IsNaN(diff) {
-		diff = math.Inf(1)
-	}
-	if diff > d.most {
-		d.most, d.at = diff, at
-	}
-}
-
-func (d *difference) merge(e difference) {
-	d.scale = max(d.scale, e.scale)
-	if e.most > d.most {
-		d.most, d.at = e.most, e.at
-	}
-}
-
 // differences merges the i-th of each.
 func differences(found [][]difference, i int) (d difference) {
 	for _, f := range found {
@@ -373,44 +353,38 @@ func differences(found [][]difference, i int) (d difference) {
 	return d
 }
 
-// tolerance is the tolerance of one step of one layer. Gradients get that of all steps, since no
-// technique keeps their running values.
-func (c *stepper) tolerance(gradient bool) float64 {
-	p := c.Problem
-	p.Layers, p.OneHot, p.History = 1, false, 0
-	if p.Input = max(p.Input, p.Hidden); c.OneHot {
-		p.Input = p.Hidden
-	}
-	if !gradient {
-		p.Steps = min(p.Steps, shortStretch)
-	}
-	return Tolerance(p, gradient, c.UnitError)
-}
+// farthest is how many times as large as the largest value of the reference's first steps a value
+// of a run may be.
+const farthest = 64
 
-// judge compares a difference with its tolerance, relative to the usual size of its tensor's
-// values. These are a program's, so a few of them may be anything.
-func (c *stepper) judge(name string, values []float64, cols int, tolerance float64, d difference) {
-	dev := Deviation{Tensor: name, MaxAbs: d.most, Tolerance: tolerance, Row: d.at / cols, Col: d.at % cols}
-	dev.Error = dev.relative(max(d.scale, usual(values)))
-	c.worst = c.worst.orWorse(dev)
-}
-
-// usual is a size that only few of the values exceed.
-func usual(values []float64) float64 {
-	const most = 1 << 12
-	if len(values) == 0 {
-		return 0
+// judge compares a difference with the tolerance of its tensor, relative to the size that the
+// reference expects of its values. All values of the run's tensor must be about as large at most:
+// others are computed from them, so one that is far larger would hide errors.
+func (c *stepper) judge(name string, values []float64, cols int, d difference) {
+	e, ok := c.data.expect(name, c.UnitError)
+	if !ok {
+		panic(fmt.Sprintf("rnn: nothing is expected of %q", name))
 	}
-	every := max(1, len(values)/most) | 1
-	var some []float64
-	for i := 0; i < len(values); i += every {
-		if v := math.Abs(values[i]); !math.IsNaN(v) && !math.IsInf(v, 0) {
-			some = append(some, v)
+	if e.size > 0 {
+		d.scale = e.size
+	}
+	far := make([]difference, (len(values)+part-1)/part)
+	parallel(len(far), func(i int) {
+		for k, v := range values[i*part : min((i+1)*part, len(values))] {
+			if !(math.Abs(v) <= farthest*d.scale) {
+				far[i].add(v, 0, i*part+k)
+			}
 		}
+	})
+	for _, f := range far {
+		d.merge(f)
 	}
-	if len(some) == 0 {
-		return 0
-	}
-	slices.Sort(some)
-	return some[len(some)*98/100]
+	c.worse(name, cols, e, d)
+}
+
+// worse notes a difference in a tensor.
+func (c *stepper) worse(name string, cols int, e expectation, d difference) {
+	dev := Deviation{Tensor: name, MaxAbs: d.most, Tolerance: e.tolerance(), Row: d.at / cols, Col: d.at % cols}
+	dev.Error = dev.relative(d.scale)
+	c.worst = c.worst.OrWorse(dev)
 }

@@ -101,7 +101,7 @@ func addTo(values, others []float64) {
 func inputChecked(c *stepper, sum []float64) {
 	t := c.tensor("dx")
 	if c.Direction != FromFirst {
-		c.judge(t.Name, t.Values, t.Cols, c.tolerance(true), differs(t.Values, sum))
+		c.judge(t.Name, t.Values, t.Cols, differs(t.Values, sum))
 	}
 	if c.Embed != nil {
 		embeddingChecked(c, t.Values)
@@ -201,10 +201,9 @@ func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 			clear(peep)
 		}
 	}
-	tolerance := c.tolerance(true)
-	c.judge(name("d(x·W)"), b.dx, gates*h, tolerance, dx)
+	c.judge(name("d(x·W)"), b.dx, gates*h, dx)
 	if b.dr != nil {
-		c.judge(name("d(h·R)"), b.dr, rec*h, tolerance, dr)
+		c.judge(name("d(h·R)"), b.dr, rec*h, dr)
 	}
 	if start > 0 {
 		return
@@ -214,11 +213,10 @@ func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 			continue // received has that of the output
 		}
 		t := c.tensor(name("grad_" + c.Cell.States[s] + "0"))
-		d.scale = max(d.scale, usual(b.above)) // gradients that end there come from above
-		c.judge(t.Name, t.Values, h, tolerance, d)
+		c.judge(t.Name, t.Values, h, d)
 	}
 	if t := c.tensor(name("grad_peephole")); t != nil && to-from == c.distinct {
-		c.judge(t.Name, t.Values, t.Cols, tolerance, peeps)
+		c.judge(t.Name, t.Values, t.Cols, peeps)
 	}
 }
 
@@ -370,14 +368,9 @@ func (c *stepper) inputs(b *backStep, below []float64, flops float64) {
 	}, side, window*gates, width)
 }
 
-// rowProducts checks rows × width gradients that are products with the columns of w: all columns at
+// rowProducts checks rows × width values that are products with the columns of w: all columns at
 // some steps, and some columns at all steps.
 func (c *stepper) rowProducts(name string, values []float64, width int, flops float64, steps int, product func(row, col int, column []float64) float64, w []float32, rows, cols int) {
-	rowProductsOf(c, true, name, values, width, flops, steps, product, w, rows, cols)
-}
-
-// rowProductsOf is rowProducts of gradients or of values of the forward pass.
-func rowProductsOf(c *stepper, gradient bool, name string, values []float64, width int, flops float64, steps int, product func(row, col int, column []float64) float64, w []float32, rows, cols int) {
 	all := flops / (2 * float64(rows))
 	plan := choose(c.Seed, steps, c.distinct*width, all)
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(rows)|5<<59))
@@ -404,6 +397,6 @@ func rowProductsOf(c *stepper, gradient bool, name string, values []float64, wid
 			}
 		}
 	})
-	c.judge(name, values, width, c.tolerance(gradient), differences(found, 0))
+	c.judge(name, values, width, differences(found, 0))
 	c.noteSteps(plan)
 }

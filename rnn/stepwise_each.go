@@ -12,21 +12,23 @@ import "slices"
 // own side of a kink. States of all copies are compared with those of the first. Tolerances are the
 // same. It takes StepwiseBytes of all sequences.
 func (s Stepwise) CheckEach(p *Plan, mem Memory, d *Data) (Deviation, Covered, error) {
-	all, _, err := p.ReadDistinct(mem, p.Batch)
+	each := d.each()
+	all, _, err := p.ReadDistinct(mem, each)
 	if err != nil {
 		return Deviation{}, Covered{}, err
 	}
-	dev, covered, err := s.Check(p, mem, d.each(), all)
+	dev, covered, err := s.Check(p, mem, each, all)
 	if err != nil {
 		return dev, covered, err
 	}
-	apart, err := copiesApart(p.Problem, d.Distinct, all)
-	return dev.orWorse(apart), covered, err
+	apart, err := copiesApart(p.Problem, d, all)
+	return dev.OrWorse(apart), covered, err
 }
 
 // each is d with every sequence of the batch written out.
 func (d *Data) each() *Data {
 	out := dataOf(d.Problem, d.Problem.Batch)
+	out.measures = d.measures
 	for _, t := range d.tensors {
 		if t.perSequence {
 			t.values = Repeat(t.values, t.cols, d.Distinct, d.Problem.Batch)
@@ -39,7 +41,7 @@ func (d *Data) each() *Data {
 
 // copiesApart is how far copies' states are from those of the first copy. all has every sequence of
 // the batch.
-func copiesApart(p Problem, distinct int, all []Tensor) (Deviation, error) {
+func copiesApart(p Problem, d *Data, all []Tensor) (Deviation, error) {
 	apart := Deviation{Tolerance: 1}
 	for _, t := range all {
 		if !t.PerSequence || t.Gradient {
@@ -49,14 +51,15 @@ func copiesApart(p Problem, distinct int, all []Tensor) (Deviation, error) {
 		own.First, own.Later = 0, 0 // first leaves out the same steps
 		first.Values = nil
 		for block := range slices.Chunk(t.Values, p.Batch*t.Cols) {
-			first.Values = append(first.Values, block[:distinct*t.Cols]...)
+			first.Values = append(first.Values, block[:d.Distinct*t.Cols]...)
 		}
 		first.Rows = len(first.Values) / t.Cols
-		d, err := deviation(p, own, t.Values, first)
+		first.data = d
+		dev, err := deviation(p, own, t.Values, first.sized(t.UnitError))
 		if err != nil {
 			return apart, err
 		}
-		apart = apart.orWorse(d)
+		apart = apart.OrWorse(dev)
 	}
 	apart.Tolerance *= 2 // of two answers
 	return apart, nil

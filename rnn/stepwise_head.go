@@ -45,8 +45,8 @@ func (c *stepper) output(flops float64, gradients bool) (above []float64, err er
 	v, h, top := c.Output, c.Out(), c.outputs
 	rng := rand.New(rand.NewPCG(c.Seed, 1<<62))
 	signs := draw(rng, h)
-	c.weights("grad_weight_out", prob, v, 0, v, c.project(top, h, signs), signs, h)
-	c.weights("grad_bias_out", prob, v, 0, v, nil, []float64{1}, 1)
+	c.weights("grad_weight_out", prob, v, 0, v, factorsOf(top, h, signs), signs, h)
+	c.weights("grad_bias_out", prob, v, 0, v, ones(len(prob)/v), []float64{1}, 1)
 	c.rowProducts("dy", above, h, flops, c.Steps, func(row, _ int, col []float64) float64 {
 		var sum float64
 		for k, g := range prob[row*v : (row+1)*v] {
@@ -82,7 +82,7 @@ func (c *stepper) classes(flops float64, name string, prob []float64) {
 			}
 		}
 	})
-	c.judge("loss", loss, 1, c.tolerance(false), differences(found, 0))
-	c.judge(name, prob, v, c.tolerance(c.Pass == Train), differences(found, 1))
+	c.judge("loss", loss, 1, differences(found, 0))
+	c.judge(name, prob, v, differences(found, 1))
 	c.noteSteps(plan)
 }

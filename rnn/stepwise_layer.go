@@ -125,7 +125,7 @@ func outputsChecked(c *stepper) {
 	if t == nil {
 		return
 	}
-	c.judge(t.Name, t.Values, t.Cols, c.tolerance(false), differs(t.Values, c.outputs))
+	c.judge(t.Name, t.Values, t.Cols, differs(t.Values, c.outputs))
 }
 
 // differs compares all values with the expected ones.

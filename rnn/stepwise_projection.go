@@ -64,7 +64,7 @@ func projected(c *stepper, l int, flops float64) {
 	for i, w := range y.projects {
 		columns[i%h*n+i/h] = w
 	}
-	rowProductsOf(c, false, c.Named(c.Cell.States[0], l), y.outputs, n, flops, c.Frames(), func(row, _ int, col []float64) float64 {
+	c.rowProducts(c.Named(c.Cell.States[0], l), y.outputs, n, flops, c.Frames(), func(row, _ int, col []float64) float64 {
 		var sum float64
 		for k, v := range y.state[0][row*h : (row+1)*h] {
 			sum += v * col[k]
@@ -109,8 +109,7 @@ func received(c *stepper, b *backStep, flops float64) (err error) {
 		}
 	})
 	d := differences(found, 0)
-	d.scale = max(d.scale, usual(b.above)) // gradients that end there come from above
-	c.judge(t.Name, t.Values, n, c.tolerance(true), d)
+	c.judge(t.Name, t.Values, n, d)
 	return nil
 }
 
@@ -129,5 +128,5 @@ func gradientOf(c *stepper, b *backStep, row, unit int, column []float64) (sum f
 // projectionWeights checks the gradient of the projection.
 func projectionWeights(c *stepper, b *backStep, rng *rand.Rand) {
 	n, signs := c.Projection, draw(rng, c.Hidden)
-	c.weights(c.Named("grad_weight_hr", b.l), b.whole[c.distinct*n:], n, 0, n, c.project(c.layers[b.l].state[0], c.Hidden, signs), signs, c.Hidden)
+	c.weights(c.Named("grad_weight_hr", b.l), b.whole[c.distinct*n:], n, 0, n, factorsOf(c.layers[b.l].state[0], c.Hidden, signs), signs, c.Hidden)
 }

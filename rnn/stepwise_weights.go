@@ -18,16 +18,13 @@ func (c *stepper) parameters(b *backStep) {
 		c.table(b, name("grad_weight_ih"), draw(rng, gates))
 	} else {
 		signs := draw(rng, y.fan)
-		sums := make([]float64, len(b.dx)/gates)
+		f := newFactors(len(b.dx) / gates)
 		for k := range c.Cell.Window {
-			part := c.project(y.in, width, signs[k*width:(k+1)*width])
-			for row := k * c.distinct; row < len(sums); row++ {
-				sums[row] += part[row-k*c.distinct]
-			}
+			f.add(y.in, width, signs[k*width:(k+1)*width], k*c.distinct)
 		}
-		c.weights(name("grad_weight_ih"), b.dx, gates, 0, gates, sums, signs, len(signs))
+		c.weights(name("grad_weight_ih"), b.dx, gates, 0, gates, f, signs, len(signs))
 	}
-	c.weights(name("grad_bias_ih"), b.dx, gates, 0, gates, nil, []float64{1}, 1)
+	c.weights(name("grad_bias_ih"), b.dx, gates, 0, gates, ones(len(b.dx)/gates), []float64{1}, 1)
 	if rec == 0 {
 		return
 	}
@@ -37,7 +34,7 @@ func (c *stepper) parameters(b *backStep) {
 	}
 	states := throughAll(c, y)[:len(d)/stride*Emits(c.Problem)]
 	recurrentWeights(c, name("grad_weight_hh"), rng, d, stride, states)
-	c.weights(name("grad_bias_hh"), d, stride, 0, rec, nil, []float64{1}, 1)
+	c.weights(name("grad_bias_hh"), d, stride, 0, rec, ones(len(d)/stride), []float64{1}, 1)
 	if y.stepProjection != nil {
 		projectionWeights(c, b, rng)
 	}
@@ -63,9 +60,41 @@ func (c *stepper) project(rows []float64, cols int, v []float64) []float64 {
 	return out
 }
 
+// factors are, for each row of what weights multiply, its product with signs and its norm.
+type factors struct{ sums, norms []float64 }
+
+func newFactors(rows int) factors { return factors{make([]float64, rows), make([]float64, rows)} }
+
+// add adds the rows of in, of so many columns, which begin at a later row. It leaves out what is past the end.
+func (f factors) add(in []float64, cols int, signs []float64, later int) {
+	parallel(max(0, len(f.sums)-later), func(i int) {
+		row := in[i*cols : (i+1)*cols]
+		var sum float64
+		for k, v := range row {
+			sum += v * signs[k]
+		}
+		f.sums[later+i] += sum
+		f.norms[later+i] = math.Hypot(f.norms[later+i], math.Sqrt(norm(row)))
+	})
+}
+
+// factorsOf are those of rows of so many columns.
+func factorsOf(rows []float64, cols int, signs []float64) factors {
+	f := newFactors(len(rows) / cols)
+	f.add(rows, cols, signs, 0)
+	return f
+}
+
+// ones are the factors of a bias.
+func ones(rows int) factors {
+	one := slices.Repeat([]float64{1}, rows)
+	return factors{one, one}
+}
+
 // weights compares two vectors: the product of a gradient with signs, and the sum over all rows of
-// columns [from, to) of d, each row times its factor; nil: 1. The gradient's rows are d's columns.
-func (c *stepper) weights(name string, d []float64, cols, from, to int, factors, signs []float64, width int) {
+// columns [from, to) of d, each row times its factor. The gradient's rows are d's columns. Errors
+// are relative to the norm of a gradient's row, whether its terms have one direction or many.
+func (c *stepper) weights(name string, d []float64, cols, from, to int, by factors, signs []float64, width int) {
 	t := c.tensor(name)
 	have := c.project(t.Values, width, signs)
 	const block = 64
@@ -73,22 +102,20 @@ func (c *stepper) weights(name string, d []float64, cols, from, to int, factors,
 	spread := make([]float64, len(found))
 	parallel(len(found), func(i int) {
 		lo, hi := from+i*block, min(to, from+(i+1)*block)
-		sum, square := make([]float64, hi-lo), make([]float64, hi-lo)
+		sum, along, square := make([]float64, hi-lo), make([]float64, hi-lo), make([]float64, hi-lo)
 		for row := range len(d) / cols {
-			f := c.data.copies(row % c.distinct)
-			n := f
-			if factors != nil {
-				f *= factors[row]
-			}
+			n := c.data.copies(row % c.distinct)
+			f, size := n*by.sums[row], n*by.norms[row]
 			for k, g := range d[row*cols+lo : row*cols+hi] {
 				sum[k] += f * g
-				square[k] += f * g * f * g / n
+				along[k] += size * g
+				square[k] += size * g * size * g / n
 			}
 		}
 		found[i] = make([]difference, 1)
 		for k := range sum {
 			found[i][0].add(have[lo+k], sum[k], (lo+k)*width)
-			spread[i] = max(spread[i], math.Sqrt(square[k]))
+			spread[i] = max(spread[i], math.Sqrt(square[k]), math.Abs(along[k]))
 		}
 	})
 	c.sums(t, differences(found, 0), slices.Max(spread), width)
@@ -99,7 +126,8 @@ func (c *stepper) weights(name string, d []float64, cols, from, to int, factors,
 func (c *stepper) sums(t *Tensor, d difference, spread float64, width int) {
 	t.Spread = max(t.Spread, spread/math.Sqrt(float64(width)))
 	d.scale = max(d.scale, spread)
-	c.judge(t.Name, nil, t.Cols, c.tolerance(true), d)
+	e, _ := c.data.expect(t.Name, c.UnitError)
+	c.worse(t.Name, t.Cols, e, d)
 }
 
 // table checks the gradient of a one-hot input's weights, a row for each symbol.

@@ -144,7 +144,7 @@ func (v *verification) serve(c *candidate) error {
 			var covered rnn.Covered
 			steps, covered, err = rnn.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}.CheckCalls(c.Plan, all, got)
 			how.Method, how.Steps, how.Share = results.VerifyStepwise, covered.Steps, covered.Share
-			dev = worse(dev, steps)
+			dev = dev.OrWorse(steps)
 		}
 		if how.Steps < v.problem.Sequence().Steps {
 			c.warn(results.WarnPart)
@@ -153,16 +153,8 @@ func (v *verification) serve(c *candidate) error {
 	if err != nil {
 		return err
 	}
-	v.note(c, worse(dev, apart), got, how)
+	v.note(c, dev.OrWorse(apart), got, how)
 	return nil
-}
-
-// worse returns the deviation that uses more of its tolerance.
-func worse(a, b rnn.Deviation) rnn.Deviation {
-	if b.Error/b.Tolerance > a.Error/a.Tolerance {
-		return b
-	}
-	return a
 }
 
 // inputs returns the inputs that the timed calls take in turns: 4 MiB at most.

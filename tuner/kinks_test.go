@@ -260,7 +260,7 @@ func TestStepwiseTooManyKinks(t *testing.T) {
 	if _, err := prog.Run(1); err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := plan.ReadDistinct(prog, 2)
+	got, _, err := plan.ReadDistinct(prog, d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -224,7 +224,7 @@ const stepwiseGarbage = 25
 // answer makes c the peer of the next candidates.
 func (v *verification) checkStepwise(s *Sweep, c *candidate, all bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(stepwiseGarbage))
-	got, apart, err := c.Plan.ReadDistinct(c.prog, v.data.Distinct)
+	got, apart, err := c.Plan.ReadDistinct(c.prog, v.data)
 	if err != nil {
 		return err
 	}
@@ -232,9 +232,7 @@ func (v *verification) checkStepwise(s *Sweep, c *candidate, all bool) error {
 	if err != nil {
 		return err
 	}
-	if apart.Error/apart.Tolerance > dev.Error/dev.Tolerance {
-		dev = apart
-	}
+	dev = dev.OrWorse(apart)
 	if all && !dev.OK() && v.eachMayDiffer(s) {
 		if dev, covered, err = v.checkEach(c); err != nil {
 			return err
@@ -386,5 +384,10 @@ func settingsOfFewer(p knob.Params, knobs []knob.Knob) knob.Params {
 	return out
 }
 
-// finite replaces an infinity, which JSON cannot express, by the largest float64.
-func finite(v float64) float64 { return min(v, math.MaxFloat64) }
+// finite replaces what JSON cannot express by the largest float64.
+func finite(v float64) float64 {
+	if !(v <= math.MaxFloat64) {
+		return math.MaxFloat64
+	}
+	return v
+}

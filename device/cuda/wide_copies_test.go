@@ -41,7 +41,7 @@ func TestWideCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := rnn.Stepwise{FLOPs: 4e9}
-	got, _, err := plan.ReadDistinct(prog, data.Distinct)
+	got, _, err := plan.ReadDistinct(prog, data)
 	if err != nil {
 		t.Fatal(err)
 	}

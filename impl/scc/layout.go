@@ -233,9 +233,7 @@ func (n *Network) Compare(got, want graph.Values) (rnn.Deviation, error) {
 		if d.Error = d.MaxAbs; scale > 0 {
 			d.Error /= scale
 		}
-		if d.Error/d.Tolerance >= worst.Error/worst.Tolerance {
-			worst = d
-		}
+		worst = worst.OrWorse(d)
 	}
 	return worst, nil
 }

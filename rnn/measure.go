@@ -1,0 +1,322 @@
+package rnn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// An expectation says what a part of a right answer is like, or a value that a stepwise check reads.
+type expectation struct {
+	size  float64 // the largest value, or so
+	error float64 // the largest error of an honest evaluation, relative to size
+	sides float64 // the same where units are on other sides of kinks than in the reference
+}
+
+// margin is how many times the error of one honest evaluation another may have.
+const margin = 4
+
+// tolerance is the error, relative to the largest value of its tensor, that an honest technique may
+// have.
+func (e expectation) tolerance() float64 { return margin * e.error }
+
+// measures caches the expectations of data, by the unit error of functions.
+type measures struct {
+	sync.Mutex
+	by map[float64]map[string]expectation
+}
+
+// measureFLOPs is how much a measure may compute, in operations of the reference, where a few
+// sequences and steps do not take more.
+var measureFLOPs = 4e8
+
+// expectations measures the errors of an honest evaluation of d: the reference's own code, which
+// rounds as a technique does, is compared with the reference. Of large problems only some
+// sequences and the first steps are evaluated. unit is that of Plan.UnitError.
+func (d *Data) expectations(unit float64) map[string]expectation {
+	m := d.measures
+	if m == nil {
+		return measure(d, unit)
+	}
+	m.Lock()
+	defer m.Unlock()
+	if m.by == nil {
+		m.by = map[float64]map[string]expectation{}
+	}
+	if m.by[unit] == nil {
+		m.by[unit] = measure(d, unit)
+	}
+	return m.by[unit]
+}
+
+// measureCost is roughly what evaluating p with so many sequences costs.
+func measureCost(p Problem, distinct int) float64 {
+	p.Batch, p.Lengths = distinct, ""
+	points := float64(p.Reads()) * float64(p.Frames()) * float64(p.Hidden) * float64(distinct)
+	return 3 * (float64(p.FLOPs()) + cellFLOPs*points)
+}
+
+// measuredSteps is the least number of steps that a measure evaluates. Cells forget errors within a few.
+const measuredSteps = 4
+
+// shortened returns the part of d that a measure evaluates: all of a small problem.
+func (d *Data) shortened() *Data {
+	p := d.Problem
+	if measureCost(p, d.Distinct) <= measureFLOPs {
+		return d
+	}
+	one := p
+	one.Steps, one.History = min(p.Steps, 1), min(p.History, 1)
+	affords := max(1, int(measureFLOPs/measureCost(one, 1))) // steps of a sequence
+	const some = 32                                          // steps, if more sequences would leave fewer
+	sequences := min(d.Distinct, max(1, affords/some))
+	steps := min(p.Steps, max(measuredSteps, affords/sequences))
+	q := Resized(p, p.Steps)
+	q.Batch, q.Lengths, q.Weighted, q.Calls = sequences, "", false, 0
+	q.Steps, q.History = steps, min(p.History, steps)
+	out := dataOf(q, sequences)
+	for _, t := range d.tensors {
+		switch {
+		case t.name == "loss_weight":
+			continue
+		case t.perSequence:
+			t.values = (Part{d.Distinct - sequences, sequences}).Rows(t.values, t.cols, d.Distinct) // the longest come last
+			if had := t.rows / d.Distinct; had > 1 {
+				to := q.Frames()
+				if had == p.Steps && p.History > 0 || t.name == "target" || t.name == "dy" || t.name == resetName {
+					to = q.Steps
+				}
+				t.values = t.values[:to*sequences*t.cols]
+			}
+			t.rows = len(t.values) / t.cols
+			if t.name == "target" {
+				for i, class := range t.values {
+					t.values[i] = max(class, 0) // all of them count
+				}
+			}
+		}
+		out.tensors = append(out.tensors, t)
+	}
+	return out
+}
+
+// A tally is what a measure finds of one part.
+type tally struct {
+	n                      int
+	most, worst            float64 // largest value and error
+	sides                  float64 // largest error on the evaluation's own sides of kinks
+	early, late            float64 // squared errors of the first half of the values, and of the second
+	gradient, state, total bool    // what the values are: total is a sum over all steps
+}
+
+func (t *tally) add(exact, honest []float64) {
+	for i, v := range exact {
+		e := math.Abs(honest[i] - v)
+		if t.most, t.worst = max(t.most, math.Abs(v)), max(t.worst, e); 2*i < len(exact) {
+			t.early += e * e
+		} else {
+			t.late += e * e
+		}
+	}
+	t.n += len(exact)
+}
+
+// relative is the largest error over the largest value.
+func (t *tally) relative() float64 {
+	return Deviation{MaxAbs: max(t.worst, 2.5*math.Sqrt((t.early+t.late)/float64(max(1, t.n))))}.relative(t.most)
+}
+
+// enough is the number of values whose largest error is no matter of chance.
+const enough = 1 << 10
+
+// measure computes the expectations of d.
+func measure(d *Data, unit float64) map[string]expectation {
+	part := d.shortened()
+	cost := measureCost(part.Problem, part.Distinct)
+	tallies := map[string]*tally{}
+	rows, had := float64(d.Problem.Frames()*d.Problem.Batch), float64(part.Problem.Frames()*part.Distinct)
+	for draw := range uint64(16) {
+		if draw > 0 && (float64(draw+1)*cost > measureFLOPs || !slices.ContainsFunc(values(tallies), func(t *tally) bool { return t.n < enough })) {
+			break
+		}
+		one := part
+		if draw > 0 { // other values are rounded otherwise
+			one = part.Off(0x1p-5, draw)
+		}
+		evaluate(one, unit, rows/had, tallies)
+	}
+	out := map[string]expectation{}
+	usual, growth := usualErrors(tallies), growing(part, tallies)
+	for name, t := range tallies {
+		e := expectation{size: t.most, error: t.relative(), sides: Deviation{MaxAbs: t.sides}.relative(t.most)}
+		if t.n < 1<<6 { // by chance it may be small
+			e.error = max(e.error, usual[t.gradient])
+		}
+		e.error = max(e.error, 2*FP32.Epsilon()) * growth
+		if t.total && rows > had { // sums of more terms
+			e.error += FP32.Epsilon() * (math.Sqrt(rows) - math.Sqrt(had))
+		}
+		if t.gradient && d.Problem.Output > 0 && !t.total {
+			e.size *= lossWeight(d) / lossWeight(part)
+		}
+		out[name] = e
+	}
+	return out
+}
+
+func values(m map[string]*tally) (all []*tally) {
+	for _, t := range m {
+		all = append(all, t)
+	}
+	return all
+}
+
+// usualErrors returns the median of the errors of gradients and of other tensors.
+func usualErrors(tallies map[string]*tally) map[bool]float64 {
+	all := map[bool][]float64{}
+	for _, t := range tallies {
+		all[t.gradient] = append(all[t.gradient], t.relative())
+	}
+	out := map[bool]float64{}
+	for gradient, errors := range all {
+		slices.Sort(errors)
+		out[gradient] = errors[len(errors)/2]
+	}
+	return out
+}
+
+// growing is by how much more errors grow over the steps that a measure left out. Where they are
+// larger in the second half of the steps that it evaluated, they still grow. They add up like a
+// random walk then, at most for some more steps: cells forget.
+func growing(part *Data, tallies map[string]*tally) float64 {
+	const longest = 1 << 8
+	more := 1.0
+	for _, t := range tallies {
+		if t.state && t.late > 1.7*t.early {
+			more = math.Sqrt(max(1, longest/float64(part.Problem.Frames())))
+		}
+	}
+	return more
+}
+
+// lossWeight is the largest weight of a row's loss.
+func lossWeight(d *Data) (most float64) {
+	for row := range d.Problem.Steps * d.Distinct {
+		_, w := d.classAt(row)
+		most = max(most, w)
+	}
+	return most
+}
+
+// manySides is the number of units on other sides of kinks than in the reference from which these
+// are a part of the error. Where there are fewer, CompareAgain finds them.
+const manySides = 8
+
+// evaluate adds the errors of one honest evaluation of d to tallies. The run has so many times the
+// rows of d.
+func evaluate(d *Data, unit, times float64, tallies map[string]*tally) {
+	exact, honest := newReference(d), newReference(d.narrowed())
+	honest.lossy = &rounding{precision: d.Problem.Precision, unit: unit}
+	exact.forward()
+	honest.forward()
+	exact.measured(tallies, honest, "prob", false, exact.prob, honest.prob)
+	train := d.Problem.Pass == Train
+	var above []float64
+	flips := 0
+	if train {
+		flips = honest.sidesOf(exact)
+		exact.backward()
+		above = honest.above()
+		honest.backwardFrom(above)
+	}
+	other := honest.answer()
+	for i, t := range exact.answer() {
+		exact.measured(tallies, honest, t.Name, t.Gradient, t.Values, other[i].Values)
+		one := tallies[t.Name]
+		one.total = t.Gradient && !t.PerSequence
+		one.state = !t.Gradient && strings.Contains(t.Name, "_l")
+	}
+	if !train {
+		return
+	}
+	exact.inner(tallies, honest)
+	if float64(flips)*times < manySides {
+		return
+	}
+	for l := range honest.layers {
+		honest.layers[l].side = nil
+	}
+	honest.backwardFrom(above)
+	other = honest.answer()
+	for i, t := range exact.answer() {
+		for k, v := range t.Values {
+			one := tallies[t.Name]
+			one.sides = max(one.sides, math.Abs(other[i].Values[k]-v))
+		}
+	}
+}
+
+// measured adds values, of r and of an honest evaluation, to the tally of that name.
+func (r *reference) measured(tallies map[string]*tally, honest *reference, name string, gradient bool, exact, rounded []float64) {
+	t := tallies[name]
+	if t == nil {
+		t = &tally{gradient: gradient}
+		tallies[name] = t
+	}
+	t.add(exact, rounded)
+}
+
+// inner adds the gradients that answers do not have, by the names of stepwise checks.
+func (r *reference) inner(tallies map[string]*tally, honest *reference) {
+	add := func(name string, exact, rounded []float64) { r.measured(tallies, honest, name, true, exact, rounded) }
+	if r.p.Output > 0 {
+		add("gradient of logits", r.prob, honest.prob)
+		add("dy", r.dTop, honest.dTop)
+	}
+	for i := range r.layers {
+		y, z, level := &r.layers[i], &honest.layers[i], i/r.p.Ways()
+		add(r.p.Named("d(x·W)", i), y.dPre, z.dPre)
+		add(r.p.Named("d(h·R)", i), y.dRec, z.dRec)
+		if j := y.projection; j != nil {
+			add("gradient of "+r.p.Named(r.p.Cell.States[0], i), j.d, z.projection.d)
+		}
+		if y.dIn == nil {
+			continue
+		}
+		add(r.p.Named("d(input)", i), y.dIn, z.dIn)
+		if level > 0 {
+			add(fmt.Sprintf("gradient of h_l%d", level-1), y.dIn, z.dIn)
+		}
+	}
+}
+
+// sidesOf takes the sides of all kinks from another evaluation. It returns how many were others.
+func (r *reference) sidesOf(other *reference) (flips int) {
+	kink, found := r.p.Cell.Kink()
+	if !found {
+		return 0
+	}
+	for l := range r.layers {
+		y := &r.layers[l]
+		y.at, y.side = kink.At, make([]float64, r.rows*r.p.Hidden)
+		for i := range y.side {
+			y.side[i] = other.sideValue(&other.layers[l], i)
+			if (y.side[i] > 0) != (r.sideValue(y, i) > 0) {
+				flips++
+			}
+		}
+		y.reach = make([]float64, len(y.side))
+	}
+	return flips
+}
+
+// expect is the expectation of a part of the answer whose measure is d; ok is false where there is none.
+func (d *Data) expect(name string, unit float64) (e expectation, ok bool) {
+	if d == nil {
+		return e, false
+	}
+	e, ok = d.expectations(unit)[name]
+	return e, ok
+}
