@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -203,4 +204,26 @@ func ExampleProgram() {
 	// t0 = mul t3 t0
 	// t2 = mul t2 prev0
 	// next0 = add t0 t2
+}
+
+// TestStart: states that others are divided by begin at 1/2 or more, and all others as drawn.
+func TestStart(t *testing.T) {
+	positive := 0
+	for _, c := range All() {
+		for s := range c.States {
+			for _, x := range []float64{-0.5, -0.01, 0, 0.01, 0.5} {
+				want := x
+				if slices.Contains(c.Positive, s) {
+					want = 0.5 + math.Abs(x)
+					positive++
+				}
+				if got := c.Start(s, x); got != want {
+					t.Errorf("%v: state %s begins at %v for a draw of %v, want %v", c, c.States[s], got, x, want)
+				}
+			}
+		}
+	}
+	if positive == 0 {
+		t.Error("no cell divides by a state")
+	}
 }

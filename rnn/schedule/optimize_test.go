@@ -104,3 +104,21 @@ func TestUpdateShapes(t *testing.T) {
 		t.Error("an update of nothing is accepted")
 	}
 }
+
+// TestUpdateFLOPs: the operations of each rule, counted by hand.
+func TestUpdateFLOPs(t *testing.T) {
+	param := (&Matrix{Rows: 3, Cols: 5}).All()
+	for _, c := range []struct {
+		rule    Rule
+		moments int
+		each    int64
+	}{
+		{SGD, 0, 2},   // times the rate, less that
+		{SGD, 1, 4},   // and the momentum
+		{Adam, 2, 10}, // two moments, the square, the root, the sum and the quotient
+	} {
+		if got := (Update{Rule: c.rule, Param: param, Moment: make([]View, c.moments)}).FLOPs(); got != c.each*15 {
+			t.Errorf("%v with %d moments: %d operations, want %d", c.rule, c.moments, got, c.each*15)
+		}
+	}
+}
