@@ -113,3 +113,100 @@ func TestSpreadOfSingleRuns(t *testing.T) {
 		t.Errorf("a moment is said to cause %v at most, want %v", c.Reach, reach)
 	}
 }
+
+// TestIndependent: points whose residuals are alike count as one, and points without correlation each.
+func TestIndependent(t *testing.T) {
+	a, b := []float64{-0.01, 0, 0.01}, []float64{0.01, -0.02, 0.01}
+	point := func(before, after []float64) *Change {
+		return &Change{before: before, after: after, beside: [2][]float64{before, after}}
+	}
+	for _, c := range []struct {
+		name string
+		list []*Change
+		want float64
+	}{
+		{"one", []*Change{point(a, b)}, 1},
+		{"two alike", []*Change{point(a, b), point(a, b)}, 1},
+		{"two without correlation", []*Change{point(a, b), point(b, a)}, 2},
+		// Of four degrees of freedom, a squared correlation of 1/2 is 1/3 of the way from chance to alike.
+		{"two half alike", []*Change{point(a, []float64{0, 0, 0}), point([]float64{-0.01, 0, 0.01}, a)}, 1.5},
+	} {
+		if got := independent(c.list); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %v points, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestSteady: points stay the same only if the whole interval of their common shift is too small to
+// matter.
+func TestSteady(t *testing.T) {
+	o := Options{MinEffect: 0.02}
+	for _, c := range []struct {
+		name string
+		c    Comparison
+		want bool
+	}{
+		{"no shift", Comparison{Shift: Interval{1, 0.99, 1.01}}, true},
+		{"perhaps slower", Comparison{Shift: Interval{1, 0.99, 1.03}}, false},
+		{"perhaps faster", Comparison{Shift: Interval{1, 0.97, 1.01}}, false},
+		{"single runs", Comparison{Single: true, Shift: Interval{1.01, math.NaN(), math.NaN()}}, true},
+		{"single runs apart", Comparison{Single: true, Shift: Interval{0.97, math.NaN(), math.NaN()}}, false},
+		{"part of every ratio", Comparison{Told: true, Shift: Interval{1.5, 1.4, 1.6}}, true},
+		{"unknown", Comparison{Shift: unknown()}, true},
+	} {
+		if got := c.c.steady(o); got != c.want {
+			t.Errorf("%s: steady is %t", c.name, got)
+		}
+	}
+}
+
+// moved makes up points of three runs a side. All points of a run move by the same, and besides each
+// point by apart times a pattern of its own.
+func moved(by, apart float64) (list []*Change) {
+	run := []float64{-0.01, 0, 0.01}
+	patterns := [][]float64{{1, -1, 0}, {0, 1, -1}, {-1, 0, 1}, {1, 0, -1}, {-1, 1, 0}, {0, -1, 1}, {1, -2, 1}, {-1, 2, -1}, {0, 0, 0}}
+	for i, p := range patterns {
+		ch := &Change{}
+		for k, shift := range run {
+			ch.before = append(ch.before, float64(i)+shift+apart*p[k])
+			ch.after = append(ch.after, float64(i)+shift+apart*p[(k+1)%3]+by)
+		}
+		list = append(list, ch)
+	}
+	return list
+}
+
+// TestSharedShift: where all points moved together by more than runs differ, each ratio includes that
+// shift, and its interval that of the shift: with t(0.975, 4) = 2.776445, ± 2.776·0.01·√(2/3).
+func TestSharedShift(t *testing.T) {
+	var c Comparison
+	list := moved(0.3, 0)
+	c.several(list, Usual(), 1)
+	wide := 2.776445 * 0.01 * math.Sqrt(2./3)
+	if !c.Told || math.Abs(math.Log(c.Shift.Lo)-(0.3-wide)) > 1e-6 || math.Abs(math.Log(c.Shift.Hi)-(0.3+wide)) > 1e-6 {
+		t.Fatalf("the common shift is %v, told %t, want exp(0.3 ± %v)", c.Shift, c.Told, wide)
+	}
+	for _, ch := range list {
+		lo, hi := math.Log(ch.Ratio.Lo), math.Log(ch.Ratio.Hi)
+		if math.Abs(math.Log(ch.Ratio.Value)-0.3) > 1e-9 || lo > 0.3-wide || lo < 0.3-1.1*wide || hi < 0.3+wide || hi > 0.3+1.1*wide {
+			t.Errorf("a ratio is exp of %v from %v to %v, want 0.3 ± %v or a little more", math.Log(ch.Ratio.Value), lo, hi, wide)
+		}
+	}
+}
+
+// TestLevelOfPoints: the test of the common shift takes 2 % of the level, so the points have 98 % of it.
+// Each point's p-value is then Student's, divided by 0.98.
+func TestLevelOfPoints(t *testing.T) {
+	var c Comparison
+	list := moved(0, 0.003)
+	for i, ch := range list {
+		ch.after[0] += 0.001 * float64(i-4)
+	}
+	c.several(list, Usual(), 1)
+	for i, ch := range list {
+		e := effect{size: math.Log(ch.Ratio.Value), sd: math.Log1p(ch.Spread), freedom: ch.freedom, n: 3, m: 3}
+		if want := min(1, e.p()/0.98); c.Told || math.Abs(ch.P-want) > 1e-9 {
+			t.Errorf("point %d: p is %v, want %v", i, ch.P, want)
+		}
+	}
+}
