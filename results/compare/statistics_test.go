@@ -69,8 +69,8 @@ func TestEnough(t *testing.T) {
 		tested int
 		want   int
 	}{
-		{"a change of twice the spread", 0.05, 0.095, 1, 6}, // (2.228+0.84)·0.05·√(2/6) = 0.0886; with 5 runs 0.0995
-		{"among ten points", 0.05, 0.095, 10, 10},           // α = 0.005: (3.197+0.84)·0.05·√(2/10) = 0.0903; with 9 runs 0.0965
+		{"a change of twice the spread", 0.05, 0.0975, 1, 6}, // (2.228+0.84)·0.05·√(2/6) = 0.0886; with 5 runs 0.0995
+		{"among ten points", 0.05, 0.095, 10, 10},            // α = 0.005: (3.197+0.84)·0.05·√(2/10) = 0.0903; with 9 runs 0.0965
 		{"no change, and it should not matter", 0.01, 0, 10, 6},
 		{"too small a change", 0.5, 0.03, 1, 0},
 	} {
@@ -207,6 +207,60 @@ func TestLevelOfPoints(t *testing.T) {
 		e := effect{size: math.Log(ch.Ratio.Value), sd: math.Log1p(ch.Spread), freedom: ch.freedom, n: 3, m: 3}
 		if want := min(1, e.p()/0.98); c.Told || math.Abs(ch.P-want) > 1e-9 {
 			t.Errorf("point %d: p is %v, want %v", i, ch.P, want)
+		}
+	}
+}
+
+// TestEnoughForMost: the number of runs settles nine of ten ambiguous points.
+func TestEnoughForMost(t *testing.T) {
+	with := func(each ...int) *Comparison {
+		c := &Comparison{Changes: []Change{{Verdict: Same, Enough: 77}}}
+		for _, n := range each {
+			c.Changes = append(c.Changes, Change{Verdict: Ambiguous, Enough: n})
+		}
+		return c
+	}
+	for _, c := range []struct {
+		each []int // 0: more runs than are worth proposing
+		want int
+	}{{nil, 0}, {[]int{7}, 7}, {[]int{3, 4, 5, 6, 7, 8, 9, 10, 11, 0}, 11}, {[]int{3, 4, 5, 6, 7, 8, 9, 10, 0, 0}, 0}, {[]int{0}, 0}} {
+		if n := with(c.each...).Enough(); n != c.want {
+			t.Errorf("%v: %d runs, want %d", c.each, n, c.want)
+		}
+	}
+}
+
+// TestReachOfWideSamples: where samples of a point spread widely, a moment may explain three standard
+// deviations of them. Half of a normal distribution lies within ± 0.6745 of these.
+func TestReachOfWideSamples(t *testing.T) {
+	record := func(spread float64) *results.Record {
+		r := newMachine(1).record(1, "naive", 1, 8)
+		for i := range r.Samples.Wall {
+			r.Samples.Wall[i] = math.Exp(spread * float64(i-4))
+		}
+		return &r
+	}
+	c := &Comparison{Reach: 0.05}
+	narrow, wide := record(0.0001), record(0.1)
+	for _, ch := range []*Change{{Base: narrow, New: wide}, {Base: wide, New: narrow}} {
+		ch.Ratio.Value = 1.1
+		if got, want := c.reach(ch), math.Expm1(3*0.4/1.349); !near(got, want) { // from the third to the seventh of eight
+			t.Errorf("a moment may cause %v, want %v", got, want)
+		}
+	}
+	if got := c.reach(&Change{Base: narrow, New: narrow, Ratio: Interval{Value: 1.1}}); !near(got, 0.05) {
+		t.Errorf("of narrow samples, a moment may cause %v, want that of the run", got)
+	}
+}
+
+// TestManyPairs: for many samples the normal approximation stands for the exact distribution of Mann and
+// Whitney's test.
+func TestManyPairs(t *testing.T) {
+	const n = 60
+	about, exactly := tails{n: n, m: n}, tails{n, n, count(n, n)}
+	for _, u := range []int{1200, 1400, 1424, 1600, 1800} {
+		if a, b := about.upTo(u), exactly.upTo(u); math.Abs(a-b) > 7e-4 {
+			t.Errorf("at most %d pairs: a probability of %v, exactly %v", u, a, b)
 		}
 	}
 }
