@@ -232,10 +232,18 @@ func Run(t *testing.T, d device.Device, tech rnn.Technique, extra ...knob.Params
 	RunProblems(t, d, tech, ProblemsOn(d), extra...)
 }
 
+// mostWrong is how many problems may be wrong before the others are not run. A wrong technique then
+// fails within seconds, instead of once per problem.
+const mostWrong = 5
+
 // RunProblems is Run over the given problems.
 func RunProblems(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem, extra ...knob.Params) {
-	for _, p := range problems {
-		t.Run(p.String(), func(t *testing.T) {
+	wrong := 0
+	for i, p := range problems {
+		if wrong == mostWrong {
+			t.Fatalf("%d problems are wrong: the other %d are not run", wrong, len(problems)-i)
+		}
+		if !t.Run(p.String(), func(t *testing.T) {
 			data := rnn.NewData(p, 1, 2, "normal")
 			want := rnn.Reference(data)
 			var declined error
@@ -252,7 +260,9 @@ func RunProblems(t *testing.T, d device.Device, tech rnn.Technique, problems []r
 			if !ran {
 				t.Skip(declined)
 			}
-		})
+		}) {
+			wrong++
+		}
 	}
 }
 
