@@ -40,3 +40,27 @@ func TestWaveBlock(t *testing.T) {
 		}
 	}
 }
+
+// TestProductsRunAhead: in a wave of several blocks, the input products of a block have room beside those
+// of the block that is running. Elsewhere there is room for one block.
+func TestProductsRunAhead(t *testing.T) {
+	for _, c := range []struct{ streams, block, want int }{{4, 10, 2 * 10}, {4, 5, 2 * 5}, {4, 20, 20}, {1, 10, 10}} {
+		p := rnn.Problem{Cell: cell.LSTM, Input: 16, Hidden: 16, Layers: 2, Batch: 3, Steps: 20}
+		_, s, err := rnn.Layout(persistent.Technique{}, p, knob.Params{"streams": c.streams, "inputbatch": c.block})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, m := range s.Matrices {
+			if m.Name == "x·W0" || m.Name == "x·W1" {
+				found++
+				if m.Rows != 3*c.want {
+					t.Errorf("%d streams in blocks of %d: %s has %d rows, want %d", c.streams, c.block, m.Name, m.Rows, 3*c.want)
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("%d matrices of input products", found)
+		}
+	}
+}
