@@ -34,11 +34,17 @@ type Training struct {
 	Wall       float64 `json:"wall_s"` // of all iterations: feeding, training and reading the loss
 	Frames     int64   `json:"frames"` // steps of all sequences so far
 	Loss       float64 `json:"loss"`   // mean over the last minibatch
-	HeldOut    *Score  `json:"held_out"`
-	Optimizer  string  `json:"optimizer"`
-	Data       string  `json:"data"`
-	Replicas   int     `json:"replicas"` // processes, each with a part of the minibatch; 0: one device
-	Stop       string  `json:"stop"`     // limit that ended training: "iterations", "time" or "loss"; "": it continues
+
+	// MeanLoss is the mean of the losses that were read since the previous record: of MeanOf minibatches,
+	// spread evenly, the last one among them. MeanOf is 0 in records of early versions.
+	MeanLoss float64 `json:"mean_loss"`
+	MeanOf   int     `json:"mean_of"`
+
+	HeldOut   *Score `json:"held_out"`
+	Optimizer string `json:"optimizer"`
+	Data      string `json:"data"`
+	Replicas  int    `json:"replicas"` // processes, each with a part of the minibatch; 0: one device
+	Stop      string `json:"stop"`     // limit that ended training: "iterations", "time" or "loss"; "": it continues
 
 	Comparison *Comparison `json:"comparison"` // with double precision; nil: none
 	Beside     *Beside     `json:"beside"`     // nil: the pass was not timed

@@ -37,8 +37,19 @@ type Session struct {
 	last      mark          // of the latest record
 	each      time.Duration // shortest time of an iteration so far; 0: unknown
 	loss      float64
+	read      readings
 	curve     []float64 // with a reference, the loss of each iteration
 }
+
+// readings are the losses that were read since the latest record.
+type readings struct {
+	sum  float64
+	n    int
+	took time.Duration
+}
+
+// mostReadings is about how many losses are read for a record, so that their mean is less noisy than the last.
+const mostReadings = 16
 
 // A mark is a moment of training.
 type mark struct {
@@ -74,6 +85,9 @@ func (s *Session) Run(ctx context.Context) error {
 			s.each = shorter(s.each, took/time.Duration(n))
 			err = s.beside.after(took, n)
 		}
+		if err == nil && s.Reference == nil && s.Trainer.Iterations()%s.apart() == 0 && !s.due() {
+			_, err = s.readLoss()
+		}
 		if err != nil {
 			return err
 		}
@@ -97,11 +111,35 @@ func (s *Session) block() int {
 		return 1
 	}
 	n, made := runsIn(s.each), s.Trainer.Iterations()
-	n = min(n, s.Plan.Every-made%s.Plan.Every)
+	n = min(n, s.Plan.Every-made%s.Plan.Every, s.apart()-made%s.apart())
 	if s.Plan.Iterations > 0 {
 		n = min(n, s.Plan.Iterations-made)
 	}
 	return s.beside.atMost(n)
+}
+
+// apart is the number of iterations from one reading of the loss to the next. A reading interrupts a
+// device that overlaps iterations, so it does not make its blocks shorter.
+func (s *Session) apart() int {
+	n := max(1, s.Plan.Every/mostReadings)
+	if train.Overlaps(s.Trainer) {
+		n = max(n, mostRuns)
+	}
+	return n
+}
+
+// readLoss reads the loss of the last minibatch.
+func (s *Session) readLoss() (float64, error) {
+	before := s.Trainer.Took()
+	loss, err := s.Trainer.Loss()
+	if err != nil {
+		return 0, err
+	}
+	s.read.sum, s.read.n, s.read.took = s.read.sum+loss, s.read.n+1, s.read.took+s.Trainer.Took()-before
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return 0, fmt.Errorf("the loss is %v after %d iterations: lower the learning rate, or limit gradients by clip=1", loss, s.Trainer.Iterations())
+	}
+	return loss, nil
 }
 
 // runsIn is the number of runs in a block. The very first run is a block of its own.
@@ -186,13 +224,9 @@ func (s *Session) due() bool {
 
 // report reads the loss, evaluates, and writes a record and a checkpoint.
 func (s *Session) report() error {
-	before := s.Trainer.Took()
-	loss, err := s.Trainer.Loss()
+	loss, err := s.readLoss()
 	if err != nil {
 		return err
-	}
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return fmt.Errorf("the loss is %v after %d iterations: lower the learning rate, or limit gradients by clip=1", loss, s.Trainer.Iterations())
 	}
 	now := s.now()
 	iterations := max(1, now.iterations-s.last.iterations)
@@ -200,12 +234,13 @@ func (s *Session) report() error {
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	r.Training = &results.Training{
 		Iterations: now.iterations, Wall: now.took.Seconds(), Frames: int64(now.iterations) * int64(r.Point.Batch) * int64(r.Point.Steps),
-		Loss: loss, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data, Replicas: s.Plan.Replicas,
+		Loss: loss, MeanLoss: s.read.sum / float64(s.read.n), MeanOf: s.read.n, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data, Replicas: s.Plan.Replicas,
 	}
 	if s.Reference != nil {
 		r.Training.Comparison = &results.Comparison{Curve: s.curve, Loss: s.Reference.Loss, Width: s.Reference.Width}
 	}
-	r.Training.Beside = s.beside.record((now.took - before) / time.Duration(iterations))
+	r.Training.Beside = s.beside.record(s.read.took / time.Duration(iterations))
+	s.read = readings{}
 	s.loss = loss
 	if s.evaluator != nil {
 		score, err := s.evaluator.Evaluate(s.Trainer)

@@ -3,6 +3,7 @@ package training_test
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,6 +116,32 @@ func TestDeclines(t *testing.T) {
 		}
 		if last != nil && list[i].Finished(last) != (want.status != results.Failed) {
 			t.Errorf("%s: finished is %t", list[i].Spec.Label, list[i].Finished(last))
+		}
+	}
+}
+
+// TestMeanLoss: a record has the mean of the losses of the minibatches since the previous record, also
+// where not all of them are read.
+func TestMeanLoss(t *testing.T) {
+	losses := func(every int) []results.Record {
+		list := networks(80, "naive")
+		list[0].Training.Every, list[0].Training.Batches = every, 0
+		j := newJob(t, "", list)
+		if err := j.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return read(t, j)
+	}
+	single := losses(1)
+	for every, apart := range map[int]int{1: 1, 10: 1, 40: 2} {
+		for i, r := range losses(every) {
+			sum, n := 0.0, 0
+			for k := i*every + apart; k <= (i+1)*every; k += apart {
+				sum, n = sum+single[k-1].Training.Loss, n+1
+			}
+			if got := r.Training; got.MeanOf != n || math.Abs(got.MeanLoss-sum/float64(n)) > 1e-12 {
+				t.Errorf("record %d, every %d: %v of %d, want %v of %d", i, every, got.MeanLoss, got.MeanOf, sum/float64(n), n)
+			}
 		}
 	}
 }
