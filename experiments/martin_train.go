@@ -16,7 +16,7 @@ import (
 type martinNetwork struct {
 	label, cell          string
 	hidden, batch, steps int
-	train, test          float64
+	paperTrain, test     float64
 	top5, top20          float64
 	paper                int // steps of the paper's network that it stands for
 }
@@ -98,10 +98,8 @@ func (n martinNetwork) training(s Size, on Target) results.TrainingPlan {
 	case s == Quick: // a minute in all
 		t.Data, t.Optimizer, t.Time = "events:ahead=50:burnin=30:recordings=500", "adam:lr=0.01", 15
 		t.Batches, t.Every = max(1, 1<<13/(n.batch*n.steps)), max(2, 1<<15/(n.batch*n.steps))
-	case on.GPU && n.cell == "ls-lstm": // some forty records each
-		t.Every = 6000
-	case on.GPU:
-		t.Every = 384_000 / n.steps
+	case on.GPU: // about a second each
+		t.Every = (1 << 23) / (n.batch * n.steps)
 	}
 	return t
 }
@@ -136,6 +134,9 @@ type learned struct {
 	overhead overhead
 	pass     float64         // seconds of forward and backward alone; not a number: not measured
 	slow     *results.Record // the pass step by step, as the paper's LSTM ran
+	train    lossCurve       // training loss
+	held     lossCurve       // held-out loss
+	means    bool            // the training loss is a mean over minibatches, not of one at each record
 }
 
 // learnedOf sorts what was trained by network, the LS-LSTM first.
@@ -162,6 +163,7 @@ func learnedOf(recs []results.Record) []learned {
 		if len(l.records) > 0 {
 			l.slow = find(recs, slowPass(n.label), here)
 			l.weighPass(find(recs, passOf(n.label), here))
+			l.setCurves()
 			all = append(all, l)
 		}
 	}
@@ -191,60 +193,54 @@ func (l learned) rest() float64 {
 // last is the latest record.
 func (l learned) last() *results.Training { return l.records[len(l.records)-1].Training }
 
-// trainLoss returns the training loss at the end. It is the mean of the last quarter of records,
-// since each record is of one minibatch.
-func (l learned) trainLoss() float64 {
-	from, sum := len(l.records)*3/4, 0.0
-	for _, r := range l.records[from:] {
-		sum += r.Training.Loss
-	}
-	return sum / float64(len(l.records)-from)
-}
-
-// heldOut is the held-out loss at record i; not a number: it was not evaluated.
-func (l learned) heldOut(i int) float64 {
-	if s := l.records[i].Training.HeldOut; s != nil {
-		return s.Loss
-	}
-	return math.NaN()
-}
-
-// reaches returns the seconds after which the held-out loss has fallen to level, interpolated
-// linearly between two records; infinite: it has not.
-func (l learned) reaches(level float64) float64 {
-	for i, r := range l.records {
-		now := l.heldOut(i)
-		if !(now <= level) {
-			continue
+// setCurves sets the curves of losses.
+func (l *learned) setCurves() {
+	l.means = true
+	for _, r := range l.records {
+		t := r.Training
+		loss := t.MeanLoss
+		if t.MeanOf == 0 { // of an early version
+			loss, l.means = t.Loss, false
 		}
-		if i == 0 || !(l.heldOut(i-1) > now) { // or was not evaluated
-			return r.Training.Wall
-		}
-		before := l.records[i-1].Training.Wall
-		return before + (r.Training.Wall-before)*(l.heldOut(i-1)-level)/(l.heldOut(i-1)-now)
-	}
-	return math.Inf(1)
-}
-
-// least is the lowest held-out loss.
-func (l learned) least() float64 {
-	best := math.Inf(1)
-	for i := range l.records {
-		if v := l.heldOut(i); v < best {
-			best = v
+		l.train.add(t.Wall, loss)
+		if t.HeldOut != nil {
+			l.held.add(t.Wall, t.HeldOut.Loss)
 		}
 	}
-	return best
 }
 
-// sooner returns b's time over a's to the lowest held-out loss that both reach; NaN if one of them
-// was not evaluated.
-func sooner(a, b learned) float64 {
-	level := max(a.least(), b.least())
-	if math.IsInf(level, 1) {
+// A sooner says how much sooner one network reaches a held-out loss than another.
+type sooner struct {
+	level  float64 // the lowest loss that both reach; infinite: one of them was not evaluated
+	a, b   float64 // seconds of each
+	ea, eb bool    // its first record is below the level already: it took as long at most
+}
+
+// soonerOf compares a with b.
+func soonerOf(a, b learned) sooner {
+	s := sooner{level: max(a.held.least(), b.held.least())}
+	s.a, s.ea = a.held.reaches(s.level)
+	s.b, s.eb = b.held.reaches(s.level)
+	return s
+}
+
+// times is b's time over a's; not a number: unknown.
+func (s sooner) times() float64 {
+	if math.IsInf(s.level, 1) || s.ea && s.eb {
 		return math.NaN()
 	}
-	return b.reaches(level) / a.reaches(level)
+	return s.b / s.a
+}
+
+// bound says how a quotient of these times is bounded: "at least ", "at most " or "".
+func (s sooner) bound() string {
+	switch {
+	case s.ea:
+		return "at least "
+	case s.eb:
+		return "at most "
+	}
+	return ""
 }
 
 // seconds returns the time of an iteration, feeding and optimiser included: the median over the
@@ -272,13 +268,29 @@ func reportMartinTrain(recs []results.Record, on Target) (*Report, error) {
 	rep.Tables = append(rep.Tables, lossTable(all), speedTable(all))
 	if all[0].cell == "ls-lstm" && len(all) > 1 {
 		rep.Tables = slices.Insert(rep.Tables, 1, soonerTable(all[0], all[1:]))
-		rep.soonerFindings(all[0], all[1:], on)
+		quarterClaim(rep, all[0], all[1:], on)
+		rep.soonerFindings(all[0], all[1:])
 	}
 	lengthFindings(rep, all, on)
 	incomparable(rep, all, on)
+	rep.trainFigures(all, on)
+	return rep, nil
+}
+
+// trainFigures draws training loss, held-out loss and accuracy over time.
+func (rep *Report) trainFigures(all []learned, on Target) {
 	var trained []results.Record
+	means := true
 	for _, l := range all {
-		trained = append(trained, l.records...)
+		means = means && l.means
+		for i, r := range l.records {
+			one := *r.Training
+			r.Training = &one
+			if l.means {
+				one.Loss = l.train.loss[i]
+			}
+			trained = append(trained, r)
+		}
 	}
 	for _, f := range []struct{ name, y, title string }{
 		{"martin-train-train", "loss", "Martin & Cundy Figure 2: training loss over time"},
@@ -289,7 +301,9 @@ func reportMartinTrain(recs []results.Record, on Target) (*Report, error) {
 		if fig != nil && f.y != "top20" { // all losses are far from 0
 			fig.Y.Zero = false
 		}
+		if fig != nil && f.y == "loss" && means {
+			fig.Y.Title = "Mean training loss (nats)"
+		}
 		rep.add(f.name, fig, err)
 	}
-	return rep, nil
 }

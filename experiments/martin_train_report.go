@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"rnnbench/plots/table"
@@ -34,7 +33,7 @@ func lossTable(all []learned) *table.Table {
 		}
 		t.Rows = append(t.Rows, []table.Cell{
 			table.Text(l.label), table.Int(l.hidden), table.Int(l.batch), number(last.Wall, "%.0f"), table.Int(last.Iterations), number(float64(last.Frames)/1e6, "%.3g"),
-			with(l, l.trainLoss(), "%.3f", l.train), with(l, s.Loss, "%.3f", l.test),
+			with(l, l.train.last().Value, "%.3f", l.paperTrain), with(l, s.Loss, "%.3f", l.test),
 			with(l, 100*s.Top1, "%.2f", 0), with(l, 100*s.Top5, "%.2f", l.top5), with(l, 100*s.Top20, "%.2f", l.top20),
 		})
 	}
@@ -46,12 +45,20 @@ func soonerTable(ls learned, lstms []learned) *table.Table {
 	t := &table.Table{
 		Title: "Time to equal loss: the lowest held-out loss that both reach",
 		Columns: []table.Column{{Name: "LSTM", Key: "network"}, column("Loss", "held_out_loss"), column("LS-LSTM, s", "ls_lstm_s"), column("LSTM, s", "lstm_s"), column("×", "sooner"),
-			column("× step by step", "sooner_slow")},
+			column("× step by step (computed)", "sooner_slow")},
 	}
+	bounded := func(v float64, format, bound string) table.Cell {
+		c := number(v, format)
+		if !math.IsNaN(v) && bound != "" {
+			c.Text = map[string]string{"at least ": "≥ ", "at most ": "≤ "}[bound] + c.Text
+		}
+		return c
+	}
+	early := map[bool]string{true: "at most "}
 	for _, l := range lstms {
-		level := max(ls.least(), l.least())
-		t.Rows = append(t.Rows, []table.Cell{table.Text(l.label), number(level, "%.3f"), number(ls.reaches(level), "%.3g"), number(l.reaches(level), "%.3g"),
-			number(sooner(ls, l), "%.2f"), number(sooner(ls, l)*l.slower(), "%.2f")})
+		s := soonerOf(ls, l)
+		t.Rows = append(t.Rows, []table.Cell{table.Text(l.label), number(s.level, "%.3f"), bounded(s.a, "%.3g", early[s.ea]), bounded(s.b, "%.3g", early[s.eb]),
+			bounded(s.times(), "%.2f", s.bound()), bounded(s.times()*l.slower(), "%.2f", s.bound())})
 	}
 	return t
 }
@@ -82,76 +89,35 @@ func speedTable(all []learned) *table.Table {
 	return t
 }
 
-// soonerFindings compares the time to equal loss with the paper's.
-func (rep *Report) soonerFindings(ls learned, lstms []learned, on Target) {
-	lo, hi := math.Inf(1), 0.0
-	var each, slow []string
+// soonerFindings compares the time to equal held-out loss.
+func (rep *Report) soonerFindings(ls learned, lstms []learned) {
+	var each, slow, better []string
 	for _, l := range lstms {
-		x := sooner(ls, l)
+		s := soonerOf(ls, l)
+		x := s.times()
 		if math.IsNaN(x) {
-			continue // one of them was not evaluated
+			continue // one of them was not evaluated, or too late
 		}
-		lo, hi = min(lo, x), max(hi, x)
-		each = append(each, fmt.Sprintf("%.2f× for %s", x, l.label))
+		each = append(each, fmt.Sprintf("%s%.2f× for %s", s.bound(), x, l.label))
 		if x *= l.slower(); !math.IsNaN(x) {
-			slow = append(slow, fmt.Sprintf("%.2f× for %s", x, l.label))
+			slow = append(slow, fmt.Sprintf("%s%.2f× for %s", s.bound(), x, l.label))
+		}
+		if ls.held.least() < l.held.least() {
+			better = append(better, l.label)
 		}
 	}
 	if each == nil {
 		return
 	}
-	here := fmt.Sprintf("%.2f×", lo)
-	if hi > lo {
-		here = fmt.Sprintf("%.2f× to %.2f×", lo, hi)
-	}
-	compare(rep, on, fmt.Sprintf("Time of an LSTM to the lowest held-out loss that both reach, over that of the LS-LSTM: %s. The paper: in about 4.5 hours, the LS-LSTM reaches a better training loss than any LSTM in 18. Held-out losses are compared here, since each training loss is of one minibatch.", strings.Join(each, ", ")),
-		"an LS-LSTM reaches a better loss than any LSTM in a quarter of the time", here, lo >= 4,
-		on.say("", "the LSTMs here keep their weights on chip, and the paper's ran step by step in TensorFlow"))
+	rep.Findings = append(rep.Findings, fmt.Sprintf("Time of an LSTM to the lowest held-out loss that both reach, over that of the LS-LSTM: %s. The paper compares training losses alone.", strings.Join(each, ", ")))
 	if slow != nil {
-		rep.Findings = append(rep.Findings, "If the LSTMs ran step by step, as the paper's did: "+strings.Join(slow, ", ")+". This is computed from the times of the passes; the losses are the same.")
-	}
-	var better []string
-	for _, l := range lstms {
-		if ls.least() < l.least() && !math.IsInf(l.least(), 1) {
-			better = append(better, l.label)
-		}
+		rep.Findings = append(rep.Findings, "Computed from the times of the passes, if the LSTMs ran step by step: "+strings.Join(slow, ", ")+".")
 	}
 	of := "no LSTM"
 	if better != nil {
 		of = strings.Join(better, "; ")
 	}
 	rep.Findings = append(rep.Findings, "The lowest held-out loss of the LS-LSTM is below that of: "+of+".")
-}
-
-// lengthFindings adds whether shorter sequences learn faster at first and end at a higher loss.
-func lengthFindings(rep *Report, all []learned, on Target) {
-	lstms := slices.DeleteFunc(slices.Clone(all), func(l learned) bool { return l.cell != "lstm" || math.IsInf(l.least(), 1) })
-	if len(lstms) < 2 {
-		return
-	}
-	// A loss that all reach early: midway between the highest first one and the worst of the lowest.
-	first, last := 0.0, 0.0
-	for _, l := range lstms {
-		last = max(last, l.least())
-		if h := l.heldOut(0); !math.IsNaN(h) {
-			first = max(first, h)
-		}
-	}
-	level := max(last, (first+last)/2)
-	var times, ends []string
-	faster, higher := true, true
-	for i, l := range lstms {
-		at, end := l.reaches(level), l.trainLoss()
-		times, ends = append(times, fmt.Sprintf("%.3g s (%s)", at, l.label)), append(ends, fmt.Sprintf("%.3f (%s)", end, l.label))
-		if i > 0 {
-			faster = faster && lstms[i-1].reaches(level) <= at
-			higher = higher && lstms[i-1].trainLoss() >= end
-		}
-	}
-	compare(rep, on, fmt.Sprintf("Time of the LSTMs to a held-out loss of %.3f: %s. The paper: the shorter the sequences, the faster the LSTM learns at first.", level, strings.Join(times, ", ")),
-		"the shorter the sequences, the faster the LSTM learns at first", strings.Join(times, ", "), faster, "")
-	compare(rep, on, fmt.Sprintf("Training losses of the LSTMs at the end: %s. The paper: the shorter the sequences, the higher the final loss.", strings.Join(ends, ", ")),
-		"the shorter the sequences, the higher the LSTM's final loss", strings.Join(ends, ", "), higher, fmt.Sprintf("no network is near its final loss after %.0f s", lstms[0].last().Wall))
 }
 
 // incomparable says what cannot be compared with the paper.
@@ -164,6 +130,9 @@ func incomparable(rep *Report, all []learned, on Target) {
 		longest = max(longest, l.last().Wall)
 	}
 	why := fmt.Sprintf("the events are of a generated camera, not of N-MNIST, and a network trains for %.0f s, not for up to 18 hours", longest)
+	if early := unfinished(all, on); early != "" {
+		rep.Findings = append(rep.Findings, early)
+	}
 	rep.Findings = append(rep.Findings,
 		"Losses and accuracies are not comparable with the paper's: "+why+"."+map[bool]string{false: " The brackets show the paper's for orientation."}[on.Reduced],
 		fmt.Sprintf("Held-out losses of all networks are means over the steps after the burn-in of sequences of %d steps. The paper does not say how long the sequences of its test were.", heldSteps(size)),
@@ -175,6 +144,21 @@ func incomparable(rep *Report, all []learned, on Target) {
 		})
 	}
 	restFindings(rep, all, on)
+}
+
+// unfinished says which trainings ended before their time; "": none.
+func unfinished(all []learned, on Target) string {
+	var early []string
+	size := map[bool]Size{false: Full, true: Quick}[on.Reduced]
+	for _, l := range all {
+		if last := l.last(); last.Stop == "" && last.Wall < l.training(size, on).Time {
+			early = append(early, fmt.Sprintf("%s after %.0f s", l.label, last.Wall))
+		}
+	}
+	if early == nil {
+		return ""
+	}
+	return fmt.Sprintf("The run ended before these trainings had their %.0f s: %s.", all[0].training(size, on).Time, strings.Join(early, ", "))
 }
 
 // restFindings adds what training takes beside forward and backward alone.

@@ -15,6 +15,7 @@ import (
 type beside struct {
 	pass   timer
 	pairs  []pair        // since the latest record
+	before int           // pairs of earlier records
 	loaded bool          // the pass has parameters from after the latest record
 	warm   bool          // the pass has run before: a GPU captures a graph first
 	least  time.Duration // shortest iteration so far
@@ -38,6 +39,7 @@ const (
 	mostRuns  = 64                    // of a block
 	blocks    = 4                     // of iterations, the last of which passes follow
 	mostPairs = 15                    // for a record
+	mostInAll = 20 * mostPairs        // of a session: a training with many records has enough of them
 )
 
 // newBeside returns nil where t's pass cannot be timed.
@@ -56,10 +58,15 @@ func (b *beside) close() error {
 	return b.pass.Close()
 }
 
+// enough reports whether no more passes are to be timed for this record.
+func (b *beside) enough() bool {
+	return len(b.pairs) == mostPairs || b.before+len(b.pairs) >= mostInAll
+}
+
 // atMost is n, or the number of iterations until the end of a block if that is less.
 func (b *beside) atMost(n int) int {
 	switch {
-	case b == nil || len(b.pairs) == mostPairs:
+	case b == nil || b.enough():
 		return n
 	case b.runs == 0:
 		return 1
@@ -73,7 +80,7 @@ func (b *beside) after(took time.Duration, n int) error {
 		return nil
 	}
 	b.least = shorter(b.least, took/time.Duration(n))
-	if len(b.pairs) == mostPairs {
+	if b.enough() {
 		return nil
 	}
 	if b.runs == 0 {
@@ -119,6 +126,7 @@ func (b *beside) record(reading time.Duration) *results.Beside {
 		iteration := (x.iteration + reading).Seconds()
 		iterations, passes, ratios = append(iterations, iteration), append(passes, x.pass.Seconds()), append(ratios, iteration/x.pass.Seconds())
 	}
+	b.before += len(b.pairs)
 	b.pairs, b.loaded = b.pairs[:0], false
 	return &results.Beside{
 		Pairs: len(ratios), Ratio: median(ratios), Iteration: median(iterations), Pass: median(passes),

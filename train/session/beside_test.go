@@ -68,6 +68,25 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// TestPairsInAll: a training with many records times its pass for the first of them alone.
+func TestPairsInAll(t *testing.T) {
+	b := &beside{pass: &slowPass{took: 20 * time.Millisecond}}
+	with := 0
+	for range 100 {
+		for range 100 {
+			if err := b.after(20*time.Millisecond, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := b.record(0); r != nil {
+			with += r.Pairs
+		}
+	}
+	if with != mostInAll {
+		t.Errorf("%d pairs in all, want %d", with, mostInAll)
+	}
+}
+
 // TestPairsDisturbed: one pair that another program disturbs changes neither the ratio nor the
 // number of pairs.
 func TestPairsDisturbed(t *testing.T) {
