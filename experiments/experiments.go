@@ -205,6 +205,8 @@ type Target struct {
 	Launch  float64 // by the host, one after the other
 	InGraph float64 // launch in a graph
 
+	Halves float64 // FLOP/s of large fp16 products, as measured; 0: unknown
+
 	Workers int // threads or multiprocessors in use; 0: unknown
 
 	Rivals []Rival // that run there
@@ -218,6 +220,7 @@ type Target struct {
 func TargetOf(d results.Device) Target {
 	on := Target{Name: d.Name, GPU: results.OnGPU(d.Key), Rivals: rivalsOf(d.Facts)}
 	on.Barrier, on.Launch, on.InGraph = quantity.Seconds(d.Facts["barrier"]), quantity.Seconds(d.Facts["launches"]), quantity.Seconds(d.Facts["in a graph"])
+	on.Halves = d.ProductRates()["fp16"]
 	on.Workers, _ = strconv.Atoi(d.Facts["workers"]) // 0 where there is none
 	if d.Bandwidth != nil {
 		on.Copy = *d.Bandwidth

@@ -99,7 +99,7 @@ func reportWords(recs []results.Record, on Target) (*Report, error) {
 	}
 	rep.Findings = append(rep.Findings,
 		"The paper reports speed alone. It names neither its text nor its learning rate, so the curves of loss are ours: of the documentation and sources of Go, by SGD with the same learning rate for all.",
-		"N streams learn N × h words at a time, by BPTT(2h; h): errors flow back through h to 2h − 1 steps. Fewer streams thus learn from longer contexts, and each minibatch covers fewer places of the text. Which of the two changes the loss was not measured.")
+		"N streams learn N × h words at a time, by BPTT(2h; h): errors flow back through h to 2h − 1 steps. Fewer streams thus learn from longer contexts, and each minibatch covers fewer places of the text. Which of the two changes the loss was not measured, nor the spread over seeds.")
 	fig, err := plots.Lines(learnt, plots.Spec{X: "frames", Y: "held-out", Series: "batch", Panel: "cell", Machine: on.Name, Title: "Learning a language model: loss against words, by the number of streams"})
 	byStreams(fig, "Words that were trained on")
 	rep.add("hwang-train-words", fig, err)
@@ -360,21 +360,17 @@ func (rep *Report) wordOverhead(list []streamsRun, name string, on Target) {
 	rep.Findings = append(rep.Findings, here+". Passes were timed apart from the trainings, so a busy machine changes this as well.")
 }
 
-// wordLoss adds findings on how the loss depends on the number of streams.
+// wordLoss adds findings on the losses over the numbers of streams. Each was trained once, so none is
+// called the best.
 func (rep *Report) wordLoss(list []streamsRun, words int64, loss float64, name string) {
 	known := slices.DeleteFunc(slices.Clone(list), func(s streamsRun) bool { return math.IsNaN(s.loss) })
 	if len(known) < 2 {
 		return
 	}
-	low, high := known[0], known[0]
+	low, high := known[0].loss, known[0].loss
 	fast, slow := known[0], known[0]
 	for _, s := range known {
-		if s.loss < low.loss {
-			low = s
-		}
-		if s.loss > high.loss {
-			high = s
-		}
+		low, high = min(low, s.loss), max(high, s.loss)
 		if s.toLoss < fast.toLoss {
 			fast = s
 		}
@@ -386,8 +382,8 @@ func (rep *Report) wordLoss(list []streamsRun, words int64, loss float64, name s
 	if len(known) < len(list) {
 		all = "All that were evaluated"
 	}
-	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words, the lowest held-out loss ranges from %.3f (N = %d) to %.3f nats (N = %d). %s reach %.3f: the first, N = %d, after %s; the last, N = %d, after %s.",
-		name, quantity.SI(float64(words), ""), low.loss, low.point.Batch, high.loss, high.point.Batch, all, loss,
-		fast.point.Batch, quantity.Duration(fast.toLoss), slow.point.Batch, quantity.Duration(slow.toLoss)))
-	rep.yardstick(fmt.Sprintf("%s: lowest held-out loss %.3f with N = %d, %.3f with N = %d", name, low.loss, low.point.Batch, high.loss, high.point.Batch))
+	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words, lowest held-out losses range from %.3f to %.3f nats over N from %d to %d. Each N was trained once, from one seed, so their order may be chance. %s reach %.3f: the first, N = %d, after %.1f s; the last, N = %d, after %.1f s.",
+		name, quantity.SI(float64(words), ""), low, high, known[0].point.Batch, known[len(known)-1].point.Batch, all, loss,
+		fast.point.Batch, fast.toLoss, slow.point.Batch, slow.toLoss))
+	rep.yardstick(fmt.Sprintf("%s: lowest held-out losses from %.3f to %.3f over N from %d to %d, one seed each", name, low, high, known[0].point.Batch, known[len(known)-1].point.Batch))
 }

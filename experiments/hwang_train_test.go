@@ -84,7 +84,7 @@ func TestWordReport(t *testing.T) {
 	if s := about(rep, "one stream"); !strings.Contains(s, "12.0×") || !strings.Contains(s, "They agree") {
 		t.Errorf("%q", s)
 	}
-	if s := about(rep, "held-out loss"); !strings.Contains(s, "from 4.500 (N = 64) to 5.000 nats (N = 1)") {
+	if s := about(rep, "held-out loss"); !strings.Contains(s, "range from 4.500 to 5.000 nats over N from 1 to 64. Each N was trained once") {
 		t.Errorf("%q", s)
 	}
 	if s := about(rep, "in turns"); !strings.Contains(s, "+100.0 to +100.0 %") || !strings.Contains(s, "+80.0 to +80.0 %") || !strings.Contains(s, "at most 5 %: it is missed") {

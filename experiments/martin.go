@@ -107,10 +107,16 @@ var martinFig1 = Experiment{
 		// The LSTM, with which all lengths are compared, comes first, should time run out.
 		parts := append([]Part{{lstm, serials}, {serial, []grid.Spec{stepByStep(lsSerial)}}}, scanParts(scan, on)...)
 		parts = append(parts, sameLengths(s, on)...)
+		var rivals []results.Point
 		for _, p := range martinOthers(s, on) {
 			q := p
-			q.Cell, q.Steps = "lstm", min(q.Steps, 256)
-			parts = append(append(parts, scanParts([]results.Point{p}, on)...), Part{[]results.Point{q}, serials})
+			if q.Cell, q.Steps = "lstm", min(q.Steps, 256); !slices.Contains(rivals, q) {
+				rivals = append(rivals, q)
+			}
+			parts = append(parts, scanParts([]results.Point{p}, on)...)
+		}
+		if rivals != nil {
+			parts = append(parts, Part{rivals, serials})
 		}
 		return parts
 	},
@@ -163,9 +169,16 @@ func martinOthers(s Size, on Target) []results.Point {
 		p.Layers = n
 		all = append(all, p)
 	}
-	p := martinPoint("ls-lstm", steps, 1)
-	p.Pass = "forward"
-	return append(all, p)
+	inference := []int{256, 2048, 16384, paperLongest}
+	if s == Quick {
+		inference = []int{steps}
+	}
+	for _, n := range inference {
+		p := martinPoint("ls-lstm", n, 1)
+		p.Pass = "forward"
+		all = append(all, p)
+	}
+	return all
 }
 
 // launchedSteps is the longest sequence of which each step is launched: a graph of more
@@ -378,6 +391,7 @@ func (rep *Report) martinFigures(recs []results.Record, on Target) {
 		fig.Notes = append(fig.Notes, "Every other length is drawn; the table lists all.")
 	}
 	if err == nil {
+		coincide(fig)
 		paperRates(fig, lengths, on)
 	}
 	rep.add("martin-fig1", fig, err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/model"
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
@@ -48,7 +47,11 @@ var martinKernel = Experiment{
 				all = append(all, results.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: h, Layers: 1, Steps: n, Batch: 1, Precision: "fp32"})
 			}
 		}
-		return []Part{{all, martinWays(on)}}
+		parts := []Part{{all, martinWays(on)}}
+		if !on.GPU {
+			parts = append(parts, Part{all, processorWays(on)})
+		}
+		return parts
 	},
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		t := &table.Table{
@@ -60,15 +63,13 @@ var martinKernel = Experiment{
 			t.Columns = append(t.Columns, table.Column{Name: w.Label, Key: strings.ReplaceAll(w.Label, " ", "_") + "_s", Right: true})
 		}
 		last := ways[len(ways)-1].Label
-		t.Columns = append(t.Columns, table.Column{Name: on.say("one worker", "step by step") + " / " + last, Key: "speedup", Right: true},
-			table.Column{Name: "model (2.1)", Key: "model_speedup", Right: true},
+		t.Columns = append(t.Columns, table.Column{Name: on.say("one worker", serialKernel) + " / " + last, Key: "speedup", Right: true},
 			table.Column{Name: "copy", Key: "copy_s", Right: true}, table.Column{Name: "copy / " + last, Key: "of_copy", Right: true})
-		serial := map[bool]int{false: 1, true: 0}[on.GPU] // the index of the way that the last one is compared with
-		var wins, longest int
-		var gains, all, overSerial []float64
+		serial := map[bool]int{false: 1, true: 2}[on.GPU] // the index of the way that the last one is compared with
+		var wins int
+		var gains, all, overSteps []float64
 		for _, p := range points(recs) {
 			row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps)}
-			longest = max(longest, p.Steps)
 			var rec []*results.Record
 			for _, w := range ways {
 				r := find(recs, w.Label, func(q results.Point) bool { return q == p })
@@ -78,25 +79,25 @@ var martinKernel = Experiment{
 				}
 				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
 			}
-			up, predicted, copied, of := math.NaN(), math.NaN(), missing(), math.NaN()
+			up, copied, of := math.NaN(), missing(), math.NaN()
 			if b := rec[len(rec)-1]; b != nil && on.Copy > 0 {
 				sec := float64(b.Work.Bytes) / on.Copy
 				copied, of = table.Number(sec, quantity.SI(sec, "s")), 100*sec/b.Seconds()
 			}
 			if a, b := rec[serial], rec[len(rec)-1]; a != nil && b != nil {
-				up, predicted = a.Seconds()/b.Seconds(), martinModel(p, on, workers(b.Device))
+				up = a.Seconds() / b.Seconds()
 				all = append(all, up)
 				if up > 1 {
 					wins++
 				}
 			}
-			if on.GPU && rec[2] != nil && rec[3] != nil {
-				overSerial = append(overSerial, rec[2].Seconds()/rec[3].Seconds())
+			if on.GPU && rec[0] != nil && rec[3] != nil {
+				overSteps = append(overSteps, rec[0].Seconds()/rec[3].Seconds())
 			}
 			if !on.GPU && rec[0] != nil && rec[2] != nil {
 				gains = append(gains, rec[0].Seconds()/rec[2].Seconds())
 			}
-			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), number(predicted, "%.2f"), copied, number(of, "%.1f %%")))
+			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), copied, number(of, "%.1f %%")))
 		}
 		if len(t.Rows) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the recurrence")
@@ -106,34 +107,24 @@ var martinKernel = Experiment{
 			rep.Findings = append(rep.Findings, fmt.Sprintf("Copy: the time to read and write as many bytes as the operations do, at the measured %s. The bytes include the product with one input. Copy is the limit where the data does not fit into caches.", quantity.SI(on.Copy, "B/s")))
 		}
 		if on.GPU {
-			overSteps(rep, on, all, overSerial)
+			kernelOnGPU(rep, recs, on, all, overSteps)
 		} else {
 			if len(all) > 0 {
-				rep.claim(on, "a parallel scan is faster from 3 processors on", fmt.Sprintf("faster at %d of %d points, with %d workers", wins, len(all), workers(recs[0].Device)),
-					(2*wins > len(all)) == (workers(recs[0].Device) >= 3), "")
-				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is faster from %d processors on at %d steps. The model counts only the operations of the recurrence. It leaves out memory, and the gates, which both passes compute.", wins, len(all), model.ScanCrossover(longest), longest))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time among all %d workers is faster than one worker at %d of %d points, gates and product included.", workers(recs[0].Device), wins, len(all)))
 			}
-			rep.Findings = append(rep.Findings, "The times include the gates and the product with one input, which all workers share in every column. BenchmarkScan of device/cpu compares the recurrence alone with the machine's copy rate.")
+			overProcessors(rep, recs, on)
+			rep.Findings = append(rep.Findings, "The times of the first table include the gates and the product with one input, which all workers share in every column.")
 		}
 		if len(gains) > 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with its channels split is %.1f× as fast as one operation per step (geometric mean).", geomean(gains)))
 		}
-		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: on.Name, Title: "GILR layer: events per second over length, one sequence"})
+		some := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool {
+			return !slices.ContainsFunc(ways, func(w grid.Spec) bool { return w.Label == r.Impl.Label })
+		})
+		fig, err := plots.Lines(some, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: on.Name, Title: "GILR layer: events per second over length, one sequence"})
 		rep.add("martin-kernel", fig, err)
 		return rep, nil
 	},
-}
-
-// gpuThreads is about how many threads a GPU of today runs at once.
-const gpuThreads = 1 << 17
-
-// martinModel returns the speed-up of a parallel scan by section 2.1. A GPU's threads are first
-// divided among the channels, in the serial scan as well as in the parallel one.
-func martinModel(p results.Point, on Target, workers int) float64 {
-	if on.GPU {
-		workers = max(1, min(p.Steps, gpuThreads/p.Hidden))
-	}
-	return model.SerialScan(1, p.Steps) / model.ParallelScan(1, p.Steps, workers)
 }
 
 // workers returns the number of workers that a device's key ends with; 1 if it names none.
@@ -143,19 +134,4 @@ func workers(device string) int {
 		return 1
 	}
 	return n
-}
-
-// overSteps adds what a scan on a GPU gains over operations step by step. If it was measured, it adds
-// the gain over one kernel that loops over time.
-func overSteps(r *Report, on Target, all, overSerial []float64) {
-	const claim = "a parallel scan is faster from 3 processors on"
-	if n := len(overSerial); n > 0 {
-		r.claim(on, claim, fmt.Sprintf("%.1f× over one kernel that loops over time (geometric mean)", geomean(overSerial)), geomean(overSerial) > 1, "")
-		r.Findings = append(r.Findings, fmt.Sprintf("A scan is %.1f× as fast as one kernel with a thread per channel that loops over time (geometric mean of %d points), between %.2g× and %.0f×.", geomean(overSerial), n, slices.Min(overSerial), slices.Max(overSerial)))
-	} else if len(all) > 0 {
-		r.claim(on, claim, fmt.Sprintf("%.1f× over one launch per step (geometric mean)", geomean(all)), geomean(all) > 1, "")
-	}
-	if len(all) > 0 {
-		r.Findings = append(r.Findings, fmt.Sprintf("A scan is %.1f× as fast as one operation per step (geometric mean), and up to %.0f×. By section 2.1, a scan does 6n(T/p + lg p) operations instead of 2nT, shared by %d threads. Step by step, each step is a launch, which the model does not count.", geomean(all), slices.Max(all), gpuThreads))
-	}
 }

@@ -100,6 +100,9 @@ func quarterClaim(rep *Report, ls learned, lstms []learned, on Target) {
 		why = fmt.Sprintf("the LSTMs here keep their weights on chip; computed for LSTMs step by step, it is %s", withInterval(slow, "%.2f", "×"))
 	}
 	compareAbove(rep, on, "Training loss of the LS-LSTM, a mean over the last twentieth of the time: "+here+". The paper: in about 4.5 hours, the LS-LSTM reaches a better one than any LSTM in 18.", claim, here, v, times, why)
+	if math.IsNaN(alike.Value) {
+		return
+	}
 	rep.Findings = append(rep.Findings, fmt.Sprintf("If the LSTMs had the paper's rates, beside the LS-LSTM's, the quotient of times would be %s. It is computed: each LSTM's loss is taken from an earlier or later time. In all, an LSTM learns from %.3g million events here. The paper's rates give %.3g million in 18 hours.",
 		withInterval(alike, "%.2f", "×"), mostEvents(lstms)/1e6, 99.8e3*18*3600/1e6))
 }

@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"rnnbench/plots"
@@ -40,6 +42,39 @@ func paperRates(ch *plots.Chart, lengths []int, on Target) {
 		}
 	}
 	if some {
-		ch.Notes = append(ch.Notes, "Dotted lines with hollow marks are the paper's.")
+		ch.Panels[0].Series = append(ch.Panels[0].Series, plots.Series{Label: "the paper's", Reference: true})
+		ch.Notes = append(ch.Notes, "Dotted lines with hollow marks are the paper's, in the colours of the lengths.")
+	}
+}
+
+// coincide adds a note on the minibatches from which on the LS-LSTM's lines cannot be told apart.
+func coincide(ch *plots.Chart) {
+	const alike = 1.05
+	for _, p := range ch.Panels {
+		if p.Title != "ls-lstm" {
+			continue
+		}
+		lo, hi, lines := map[float64]float64{}, map[float64]float64{}, map[float64]int{}
+		for _, s := range p.Series {
+			for _, pt := range s.Points {
+				if s.Reference || pt.Missing {
+					continue
+				}
+				if lines[pt.X]++; lines[pt.X] == 1 {
+					lo[pt.X], hi[pt.X] = pt.Y, pt.Y
+				}
+				lo[pt.X], hi[pt.X] = min(lo[pt.X], pt.Y), max(hi[pt.X], pt.Y)
+			}
+		}
+		from, some := math.NaN(), false
+		for _, x := range slices.Backward(slices.Sorted(maps.Keys(lines))) {
+			if hi[x] > alike*lo[x] {
+				break
+			}
+			from, some = x, some || lines[x] > 1
+		}
+		if some {
+			ch.Notes = append(ch.Notes, fmt.Sprintf("From minibatch %.0f on, the LS-LSTM's lines of all lengths coincide: they are within 5 %% of each other.", from))
+		}
 	}
 }

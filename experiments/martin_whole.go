@@ -16,6 +16,8 @@ import (
 const (
 	wholeScan = "LS-LSTM"
 	wholeLSTM = "LSTM"
+
+	wholeLaunched = "LSTM, launched" // on a GPU, one sequence: each step by the host, as the paper's
 )
 
 // A wholePoint is one of Figure 1 as the paper trains it, with what the paper measured.
@@ -38,6 +40,9 @@ func wholePoints(s Size, on Target) (all []wholePoint) {
 	for i, paper := range martinLSTM() {
 		add(wholeLSTM, "lstm", 256, i, paper)
 	}
+	if on.GPU {
+		add(wholeLaunched, "lstm", 256, 0, martinLSTM()[0])
+	}
 	for _, l := range martinLengths(on) {
 		for i, paper := range l.paper {
 			if l.steps <= 2048 {
@@ -55,7 +60,7 @@ func (w wholePoint) spec(on Target) grid.Spec {
 		return spec(w.label, "scan", knob.Params{"inputbatch": max(1, scanRows/w.Batch), "graph": 1})
 	case w.label == wholeScan:
 		return spec(w.label, "scan", nil)
-	case on.GPU:
+	case on.GPU && w.label == wholeLSTM:
 		return graphed(w.label, stepByStep(""))
 	}
 	return stepByStep(w.label)
@@ -120,9 +125,15 @@ func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
 	rep.wholeFindings(all, on)
 	var trained []results.Record
 	for _, w := range all {
-		trained = append(trained, *w.train)
+		if w.label != wholeLaunched { // it has one point
+			trained = append(trained, *w.train)
+		}
 	}
 	fig, err := plots.Lines(trained, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1 with all that training takes"})
+	if err == nil {
+		coincide(fig)
+		paperRates(fig, wholeLengths(all), on)
+	}
 	rep.add("martin-fig1-training", fig, err)
 	return rep, nil
 }
@@ -130,6 +141,16 @@ func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
 // trainings returns the records of trainings. A shard also times the pass of a control point.
 func trainings(recs []results.Record) []results.Record {
 	return slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Training == nil })
+}
+
+// wholeLengths lists the lengths of points.
+func wholeLengths(all []whole) (steps []int) {
+	for _, w := range all {
+		if !slices.Contains(steps, w.Steps) {
+			steps = append(steps, w.Steps)
+		}
+	}
+	return steps
 }
 
 // wholeTable has a row for each length and a column for each minibatch.
@@ -155,21 +176,32 @@ func wholeTable(title string, all []whole, batches []int, cell func(whole) table
 // wholeFindings compares the LS-LSTM with the LSTM, and whole training with its pass.
 func (rep *Report) wholeFindings(all []whole, on Target) {
 	lo, hi := math.Inf(1), 0.0
+	var most, rival, launched *results.Record
 	var more []float64
 	for _, w := range all {
 		if w.overhead.known() {
 			more = append(more, w.overhead.percent())
 		}
+		if w.label == wholeLaunched {
+			launched = w.train
+		}
 		for _, o := range all {
 			if w.label == wholeScan && o.label == wholeLSTM && o.Batch == w.Batch {
 				ratio := events(w.train) / events(o.train)
-				lo, hi = min(lo, ratio), max(hi, ratio)
+				if lo = min(lo, ratio); ratio > hi {
+					hi, most, rival = ratio, w.train, o.train
+				}
 			}
 		}
 	}
 	if hi > 0 {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch, whole training: %.2f× to %.2f×. The paper reports 1.17× to 175×, with lengths up to 65536; here they end at 2048.", lo, hi))
-		rep.claim(on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps", fmt.Sprintf("up to %.2f×", hi), !differ(hi, 77.03), "")
+		why := ""
+		if launched != nil && most.Point.Batch == launched.Point.Batch && events(launched) < events(rival) {
+			why = fmt.Sprintf("the LSTM is replayed as a graph here; launched step by step, it reaches %.1f instead of %.1f thousand events per second, and the factor is %.0f×", events(launched), events(rival), events(most)/events(launched))
+		}
+		v := moreEvents(most, rival)
+		rep.claimNear(on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps", "up to "+withInterval(v, "%.2f", "×"), v, 77.03, why)
 	}
 	if len(more) > 0 {
 		median := middle(more) // which sorts them
@@ -177,5 +209,6 @@ func (rep *Report) wholeFindings(all []whole, on Target) {
 	}
 	rep.Findings = append(rep.Findings,
 		"Not comparable with the paper: events are of a generated camera, not of N-MNIST.",
+		"Sequences end at 2048 steps, since longer ones would be mostly padding; the paper's Figure 1 has up to 65536.",
 		"Figure 1 alone, martin-fig1, has no embedding and one softmax, and times forward and backward alone. It also has longer sequences and other ways to run an LSTM.")
 }
