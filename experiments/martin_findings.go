@@ -44,7 +44,7 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 		const claim = "an LS-LSTM trains up to 175 times as fast as the LSTM at the same minibatch"
 		longest := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == paperLongest }) // the paper's 175
 		if longest != nil && lstm[1] > 0 || on.Reduced {
-			v, why := overLSTM(recs, most)
+			v, why := overLSTM(recs, most, on)
 			rep.claimNear(on, claim, "up to "+withInterval(v, "%.2f", "×"), v, 175, why)
 		} else {
 			unmeasured(rep, claim, "the LSTM or the longest LS-LSTM with one sequence")
@@ -53,13 +53,13 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 	out = append(out, same...)
 	if first != nil && last != first {
 		grown := events(last) / events(first)
-		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events per second at length %d and %.1f at length %d, %.2f× as many. The paper reports 13.1 at 256 and 129 at 65536. A GPU with thousands of threads needs thousands of steps to be busy%s", events(first), first.Point.Steps, events(last), last.Point.Steps, grown, on.say("; two cores need a few hundred.", ".")))
+		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events per second at length %d and %.1f at length %d, %.2f× as many. The paper reports 13.1 at 256 and 129 at 65536.", events(first), first.Point.Steps, events(last), last.Point.Steps, grown))
 		long := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == paperLongest })
 		if long == nil {
 			long = last
 		}
 		v := moreEvents(long, first)
-		rep.claimNear(on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256", fmt.Sprintf("%s from %d to %d steps", withInterval(v, "%.2f", "×"), first.Point.Steps, long.Point.Steps), v, 129/13.1, nearCopy(long, on))
+		rep.claimNear(on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256", fmt.Sprintf("%s from %d to %d steps", withInterval(v, "%.2f", "×"), first.Point.Steps, long.Point.Steps), v, 129/13.1, cmp.Or(nearCopy(long, on), on.say(peakLimits(long, first, 129/13.1), "")))
 	}
 	longBeatsMany(rep, recs, on)
 	out = append(out, martinForms(recs)...)
@@ -80,15 +80,28 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 const paperLongest = 65536
 
 // overLSTM is how many times the LSTM's events per second scan reaches at the same minibatch. why is
-// what launches have to do with it, if the LSTM was also replayed as a graph; else "".
-func overLSTM(recs []results.Record, scan *results.Record) (v quantity.Interval, why string) {
+// what launches have to do with it, if the LSTM was also replayed as a graph, or on a CPU the peak.
+func overLSTM(recs []results.Record, scan *results.Record, on Target) (v quantity.Interval, why string) {
 	here := func(p results.Point) bool { return p.Cell == "lstm" && p.Batch == scan.Point.Batch && p.Steps == 256 }
 	launched, graph := find(recs, lstmBest, here), find(recs, lstmGraph, here)
 	v = moreEvents(scan, launched)
+	if !on.GPU {
+		return v, peakLimits(scan, launched, 175)
+	}
 	if graph == nil || events(graph) < events(launched) {
 		return v, ""
 	}
 	return v, fmt.Sprintf("the host launches each step of the LSTM: replayed as a graph, it takes %s instead of %s, and the factor is %.0f×", quantity.SI(graph.Seconds(), "s"), quantity.SI(launched.Seconds(), "s"), events(scan)/events(graph))
+}
+
+// peakLimits says that arithmetic keeps scan from times as many events per second as base, if even the
+// peak of a processor would; else "".
+func peakLimits(scan, base *results.Record, times float64) string {
+	most := scan.PeakFLOPS() / float64(scan.Work.Flops) * float64(scan.Point.Steps*scan.Point.Batch) / 1000 // events
+	if most <= 0 || most/events(base) > times || !differ(most/events(base), times) {
+		return ""
+	}
+	return fmt.Sprintf("arithmetic limits it: at the processor's peak, %s, it would be %.1f×", quantity.SI(scan.PeakFLOPS(), "FLOP/s"), most/events(base))
 }
 
 // nearCopy says that memory limits r, if it moves its operations' bytes at most of the rate of a copy;
@@ -204,7 +217,11 @@ func sameLength(recs []results.Record) []string {
 	if parts == nil {
 		return nil
 	}
-	s := "At the same length, one sequence, speed-up over the fastest LSTM and over the fastest LSTM as a graph: " + strings.Join(parts, "; ") + "."
+	over := "the fastest LSTM"
+	if results.OnGPU(recs[0].Device) {
+		over += " and over the fastest LSTM as a graph"
+	}
+	s := "At the same length, one sequence, speed-up over " + over + ": " + strings.Join(parts, "; ") + "."
 	if results.OnGPU(recs[0].Device) {
 		if !graph {
 			s += " This form was not measured in this run and may be faster: " + lstmPersistentGraph + "."

@@ -110,7 +110,7 @@ var martinKernel = Experiment{
 			kernelOnGPU(rep, recs, on, all, overSteps)
 		} else {
 			if len(all) > 0 {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time among all %d workers is faster than one worker at %d of %d points, gates and product included.", workers(recs[0].Device), wins, len(all)))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time among %s is faster than one worker at %d of %d points, gates and product included.", quantity.Plural(workers(recs[0].Device), "worker"), wins, len(all)))
 			}
 			overProcessors(rep, recs, on)
 			rep.Findings = append(rep.Findings, "The times of the first table include the gates and the product with one input, which all workers share in every column.")

@@ -96,6 +96,27 @@ func TestLengthsOfThePaper(t *testing.T) {
 	}
 }
 
+// TestPeakLimits: on a processor, the report says that arithmetic limits the factor where even the peak
+// would.
+func TestPeakLimits(t *testing.T) {
+	e, err := experiments.Lookup("martin-fig1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := withTimes(recordsOf(e.Parts(experiments.Full, cpu)), func(r results.Record) float64 { return float64(r.Point.Batch*r.Point.Steps) / 1e4 })
+	for i := range recs {
+		events := float64(recs[i].Point.Batch * recs[i].Point.Steps)
+		recs[i].Device = "cpu-synthetic-2t"
+		peak := 3e4 * float64(recs[i].Work.Flops) / events // three times as fast as this
+		recs[i].Rate = &results.Rate{Flops: peak / 3, Peak: &peak, Source: results.PeakMultiplyAdds}
+	}
+	for _, claim := range []string{"an LS-LSTM trains up to 175 times", "one sequence: 9.8 times"} {
+		if c := claimOn(t, report(t, "martin-fig1", recs, cpu), claim); !strings.HasPrefix(c.Why, "arithmetic limits it: ") || !strings.HasSuffix(c.Why, "it would be 3.0×") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
 // TestLaunchedTraining: if whole training has another factor than the paper's, the report says how
 // much of it is the LSTM's replay as a graph.
 func TestLaunchedTraining(t *testing.T) {

@@ -42,7 +42,7 @@ func paperRates(ch *plots.Chart, lengths []int, on Target) {
 		}
 	}
 	if some {
-		ch.Panels[0].Series = append(ch.Panels[0].Series, plots.Series{Label: "the paper's", Reference: true})
+		ch.Panels[0].Series = append(ch.Panels[0].Series, plots.Series{Label: "the paper's", Like: ch.Panels[0].Series[0].Label, Reference: true})
 		ch.Notes = append(ch.Notes, "Dotted lines with hollow marks are the paper's, in the colours of the lengths.")
 	}
 }

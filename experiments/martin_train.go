@@ -283,7 +283,12 @@ func (rep *Report) trainFigures(all []learned, on Target) {
 	means := true
 	for _, l := range all {
 		means = means && l.means
+		drawn := 0.0
 		for i, r := range l.records {
+			if r.Training.Wall < 1.1*drawn && i+1 < len(l.records) {
+				continue // too near to be told apart on a logarithmic axis
+			}
+			drawn = r.Training.Wall
 			one := *r.Training
 			r.Training = &one
 			if l.means {
@@ -298,6 +303,9 @@ func (rep *Report) trainFigures(all []learned, on Target) {
 		{"martin-train-top20", "top20", "Held-out events among the 20 most likely pixels, over time"},
 	} {
 		fig, err := plots.Lines(trained, plots.Spec{X: "wall", Y: f.y, Machine: on.Name, Title: f.title})
+		if fig != nil {
+			fig.X.Scale = plots.Log
+		}
 		if fig != nil && f.y != "top20" { // all losses are far from 0
 			fig.Y.Zero = false
 		}
