@@ -17,6 +17,9 @@ type estimate struct{ at, lo, hi float64 }
 // compare takes the same share for changes between single runs.
 const moment = 0.05
 
+// inf is the upper end of an unknown interval.
+var inf = math.Inf(1)
+
 // exactly is a value without error, such as a count.
 func exactly(v float64) estimate { return estimate{v, v, v} }
 
@@ -26,9 +29,9 @@ func exactly(v float64) estimate { return estimate{v, v, v} }
 // unknown (NaN) if a record is missing.
 func timesAsFast(a, b *results.Record) estimate {
 	if a == nil || b == nil || a.Seconds() == 0 || b.Seconds() == 0 {
-		return estimate{math.NaN(), 0, math.Inf(1)}
+		return estimate{math.NaN(), 0, inf}
 	}
-	e := estimate{a.Seconds() / b.Seconds(), 0, math.Inf(1)}
+	e := estimate{a.Seconds() / b.Seconds(), 0, inf}
 	if quotients := inTurns(a, b); quotients != nil {
 		if s, _ := results.Summarize(quotients, 0); s.Lo != nil {
 			e.lo, e.hi = min(*s.Lo, e.at), max(*s.Hi, e.at)
@@ -74,7 +77,7 @@ func samplesOf(r *results.Record) []float64 {
 func throughput(a, b *results.Record) estimate {
 	e := timesAsFast(a, b)
 	if math.IsNaN(e.at) || a.Work.Flops == 0 {
-		return estimate{math.NaN(), 0, math.Inf(1)}
+		return estimate{math.NaN(), 0, inf}
 	}
 	return e.by(float64(b.Work.Flops) / float64(a.Work.Flops))
 }
@@ -111,15 +114,23 @@ func (e estimate) times() string { return e.text("%.2f", "×") }
 
 // text spells e by format and with a unit, and the ends of its interval unless all are spelled alike.
 func (e estimate) text(format, unit string) string {
-	at := fmt.Sprintf(format, e.at)
-	if e.lo <= 0 || math.IsInf(e.hi, 1) {
-		return at + unit + " (interval unknown)"
+	s := fmt.Sprintf(format, e.at) + unit
+	if ends := e.ends(format); ends != "" {
+		s += " (" + ends + ")"
 	}
-	lo, hi := fmt.Sprintf(format, e.lo), fmt.Sprintf(format, e.hi)
+	return s
+}
+
+// ends spells the interval; "" if it is too small to see.
+func (e estimate) ends(format string) string {
+	if e.lo <= 0 || e.hi == inf {
+		return "interval unknown"
+	}
+	at, lo, hi := fmt.Sprintf(format, e.at), fmt.Sprintf(format, e.lo), fmt.Sprintf(format, e.hi)
 	if lo == at && hi == at {
-		return at + unit
+		return ""
 	}
-	return fmt.Sprintf("%s%s (%s to %s)", at, unit, lo, hi)
+	return lo + " to " + hi
 }
 
 // An answer says whether a claim holds.
@@ -157,8 +168,12 @@ type band struct{ lo, hi float64 }
 const closeness = 1.15
 
 func near(paper float64) band { return band{paper / closeness, paper * closeness} }
-func atLeast(v float64) band  { return band{v, math.Inf(1)} }
+func atLeast(v float64) band  { return band{v, inf} }
 func atMost(v float64) band   { return band{0, v} }
+
+// above and below leave v itself out: a ratio of 1 is no lead.
+func above(v float64) band { return band{math.Nextafter(v, inf), inf} }
+func below(v float64) band { return band{0, math.Nextafter(v, 0)} }
 
 // holds tells whether e is within b. It is open where e's interval covers an end of b.
 func (b band) holds(e estimate) answer {
@@ -173,7 +188,7 @@ func (b band) holds(e estimate) answer {
 
 // openness says why b.holds(e) is open.
 func (b band) openness(e estimate) string {
-	if e.lo <= 0 || math.IsInf(e.hi, 1) {
+	if e.lo <= 0 || e.hi == inf {
 		return "too few rounds for an interval"
 	}
 	end := b.lo
