@@ -94,7 +94,7 @@ lint:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-## figures: write the reports and figures of the recorded results again, and the tables of results/README.md
+## figures: write the reports and figures of the recorded results again, and the tables of results/README.md and docs/differences.md
 figures: build
 	scripts/figures $(BIN)
 	$(GO) test ./cmd/rnnbench -run TestRecordedTables -update

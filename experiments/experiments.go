@@ -121,6 +121,9 @@ func (r *Report) doubt(recs []results.Record) {
 	}
 	doubts := quantity.Doubts(latest)
 	r.Findings = append(r.Findings, doubts...)
+	if s := QualityOf(recs).throttling(); s != "" { // findings have it with the rest of the quality
+		doubts = append(doubts, s)
+	}
 	for _, x := range r.Figures {
 		plots.Note(x.Figure, doubts...)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
@@ -88,10 +87,11 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 		t.Columns = append(t.Columns, table.Column{Name: n, Key: strings.NewReplacer(" ", "_", ",", "").Replace(n) + "_s", Right: true})
 	}
 	t.Columns = append(t.Columns, table.Column{Name: "fastest", Key: "fastest"}, table.Column{Name: "p99", Key: "p99_s", Right: true})
-	won, alone := map[string]int{}, 0
+	var won score
+	alone := 0
 	for _, p := range points(recs) {
 		here := func(q results.Point) bool { return q == p }
-		best := fastest(recs, names, here)
+		best, clear := leader(recs, names, here)
 		if best == nil {
 			continue
 		}
@@ -107,7 +107,7 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 			winner = missing()
 			alone++
 		} else {
-			won[best.Impl.Label]++
+			won.add(best, clear)
 		}
 		p99 := missing()
 		if best.Latency != nil {
@@ -119,14 +119,8 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 		return nil, fmt.Errorf("experiments: no records of production's layers")
 	}
 	rep.Tables = append(rep.Tables, t)
-	var parts []string
-	for _, n := range names {
-		if won[n] > 0 {
-			parts = append(parts, fmt.Sprintf("%s at %d", n, won[n]))
-		}
-	}
-	if parts != nil {
-		finding := fmt.Sprintf("the fastest technique is %s, of %d layers", strings.Join(parts, ", "), len(t.Rows)-alone)
+	if won.total > 0 {
+		finding := fmt.Sprintf("clearly the fastest technique is %s, of %d layers", won.text(names), won.total)
 		rep.Findings = append(rep.Findings, "Inference: "+finding+".")
 		rep.yardstick(finding)
 	}
@@ -144,8 +138,7 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 	if on.GPU {
 		besideVendor(rep, recs)
 	}
-	drawn := fastestForms(recs) // a figure has room for few series
-	rep.add("production", overSlowest(drawn, labels(drawn), on), nil)
+	productionFigures(rep, recs, on)
 	ragged(rep, recs, on)
 	return rep, nil
 }
@@ -155,25 +148,17 @@ func besideVendor(rep *Report, recs []results.Record) {
 	theirs := vendorsOf(recs)
 	own := slices.DeleteFunc(labels(recs), quantity.Vendor)
 	for _, wide := range []bool{true, false} {
-		var ratios []float64
-		slower := 0
+		var d duel
 		for _, p := range points(recs) {
-			here := func(q results.Point) bool { return q == p }
-			a, b := fastest(recs, own, here), fastest(recs, theirs, here)
-			if a == nil || b == nil || wide != (p.Precision == "fp32") {
-				continue
-			}
-			ratios = append(ratios, b.Seconds()/a.Seconds())
-			if a.Seconds() > b.Seconds() {
-				slower++
+			if here := func(q results.Point) bool { return q == p }; wide == (p.Precision == "fp32") {
+				d.beside(fastest(recs, theirs, here), fastest(recs, own, here))
 			}
 		}
-		if ratios == nil {
+		if len(d) == 0 {
 			continue
 		}
 		precision := map[bool]string{true: "fp32", false: "16 bits"}[wide]
-		rep.Findings = append(rep.Findings, fmt.Sprintf("In %s, rnnbench's fastest technique is %.2f× as fast as cuDNN's fastest form (geometric mean of %d layers; range %.2f× to %.2f×; slower at %d).",
-			precision, geomean(ratios), len(ratios), slices.Min(ratios), slices.Max(ratios), slower))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("In %s, rnnbench's fastest technique is %s.", precision, d.full("cuDNN's fastest form", "layer")))
 	}
 }
 
@@ -183,20 +168,4 @@ func seconds(r *results.Record) table.Cell {
 		return missing()
 	}
 	return table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))
-}
-
-// overSlowest draws each technique's speed-up over the slowest technique of the layer.
-func overSlowest(recs []results.Record, names []string, on Target) plots.Figure {
-	ch := &plots.Chart{Title: "Layers that people run: speed-up over the slowest technique", Subtitle: on.Name,
-		Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in depth, direction, minibatch, time steps and precision."},
-		X:     plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over the slowest technique", Scale: plots.Log, Format: times}}
-	layerMarks(ch, recs, names, func(p results.Point) (slowest float64) {
-		for _, n := range names {
-			if r := find(recs, n, func(q results.Point) bool { return q == p }); r != nil {
-				slowest = max(slowest, r.Seconds())
-			}
-		}
-		return slowest
-	})
-	return ch
 }

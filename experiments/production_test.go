@@ -1,11 +1,13 @@
 package experiments_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/plots"
 	"rnnbench/results"
 )
 
@@ -27,7 +29,7 @@ func TestProductionLengths(t *testing.T) {
 		}
 		rep := of(recs)
 		i := slices.IndexFunc(rep.Findings, func(s string) bool { return strings.HasPrefix(s, "Sequences of half the steps") })
-		if len(rep.Tables) != 2 || len(rep.Tables[1].Rows) != 2 || i < 0 || len(rep.Figures) != 2 {
+		if len(rep.Tables) != 2 || len(rep.Tables[1].Rows) != 2 || i < 0 || len(rep.Figures) < 2 {
 			t.Fatalf("%d tables, %d figures, findings %q", len(rep.Tables), len(rep.Figures), rep.Findings)
 		}
 		for _, row := range rep.Tables[1].Rows { // the synthetic time is that of the steps that exist
@@ -45,5 +47,28 @@ func TestProductionLengths(t *testing.T) {
 		if rep := of(slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Point.Direction != "" && r.Point.Lengths == "" })); len(rep.Tables) != 1 {
 			t.Errorf("without full batches there are %d tables", len(rep.Tables))
 		}
+	}
+}
+
+// TestProductionFigure: each layer that cuDNN runs has a row with the lead over it, the largest first.
+func TestProductionFigure(t *testing.T) {
+	recs := planned(t, "production", gpu)
+	rep := report(t, "production", recs, gpu)
+	var rows []float64
+	for _, f := range rep.Figures {
+		if bars, ok := f.Figure.(*plots.Bars); ok && f.Name == "production" {
+			for _, g := range bars.Groups {
+				rows = append(rows, g.Bars[0].Value)
+			}
+		}
+	}
+	layers := map[results.Point]bool{}
+	for _, r := range recs {
+		if strings.HasPrefix(r.Impl.Label, "cudnn") && r.Impl.Name == "cudnn" {
+			layers[r.Point] = true
+		}
+	}
+	if len(rows) != len(layers) || !slices.IsSortedFunc(rows, func(a, b float64) int { return cmp.Compare(b, a) }) {
+		t.Errorf("%d rows for %d layers: %v", len(rows), len(layers), rows)
 	}
 }

@@ -14,8 +14,11 @@ type Quality struct {
 	Records             int     // with a time
 	Least, Median, Most int     // rounds of a record
 	Throttled           int     // records during which the device's clock was held down
+	Noisy               int     // records whose interval did not reach the target
 	Half, Widest        float64 // half-widths of intervals: in the median record, and the widest; 0.05: 5 %
 	Unknown             int     // records of too few rounds for an interval
+
+	Sittings Sittings
 
 	Slow, Usual float64 // clock of the device in hertz: the lowest, and the median of all samples; 0: unknown
 }
@@ -23,7 +26,7 @@ type Quality struct {
 // QualityOf returns the quality of the newest records that have a time. It leaves out trainings,
 // which have no rounds.
 func QualityOf(recs []results.Record) Quality {
-	var q Quality
+	q := Quality{Sittings: sittingsOf(recs)}
 	var rounds []int
 	var halves, clocks []float64
 	for _, r := range quantity.Latest(recs) {
@@ -33,6 +36,9 @@ func QualityOf(recs []results.Record) Quality {
 		rounds = append(rounds, r.Stats.N)
 		if slices.Contains(r.Warnings, results.WarnThrottled) {
 			q.Throttled++
+		}
+		if slices.Contains(r.Warnings, results.WarnNoisy) {
+			q.Noisy++
 		}
 		if r.Samples != nil {
 			clocks = append(clocks, r.Samples.Clock...)
@@ -75,9 +81,12 @@ func (q Quality) String() string {
 	if q.Records == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("Measured in one run: %s; rounds: %s.", quantity.Plural(q.Records, "record"), q.Rounds())
+	s := fmt.Sprintf("Measured %v: %s; rounds: %s.", q.Sittings, quantity.Plural(q.Records, "record"), q.Rounds())
 	if q.Unknown < q.Records {
 		s += fmt.Sprintf(" Intervals of medians are ±%.1f %% in the median record, and ±%.1f %% at most.", 100*q.Half, 100*q.Widest)
+	}
+	if q.Noisy > 0 {
+		s += fmt.Sprintf(" %d of %d are noisy: their intervals are wider than was asked for.", q.Noisy, q.Records)
 	}
 	if q.Unknown > 0 {
 		s += fmt.Sprintf(" %d of %d have too few rounds for an interval.", q.Unknown, q.Records)
@@ -89,9 +98,17 @@ func (q Quality) String() string {
 	case q.Throttled == 0 && q.Usual > 0: // whatever reads the clock also reads why it is held down
 		s += " It was throttled during no record."
 	case q.Throttled > 0:
-		s += fmt.Sprintf(" The clock was throttled during %d (%.0f %%).", q.Throttled, 100*float64(q.Throttled)/float64(q.Records))
+		s += " " + q.throttling()
 	}
 	return s
+}
+
+// throttling says how many records were throttled; empty if none was.
+func (q Quality) throttling() string {
+	if q.Throttled == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The clock was throttled during %d of %d records (%.0f %%).", q.Throttled, q.Records, 100*float64(q.Throttled)/float64(q.Records))
 }
 
 // A Repeat says how far two runs of one experiment are from each other.

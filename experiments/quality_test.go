@@ -3,6 +3,7 @@ package experiments_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"rnnbench/experiments"
 	"rnnbench/results"
@@ -26,7 +27,7 @@ func TestQuality(t *testing.T) {
 	failed := timed("fails", 1, 0, 9)
 	failed.Status, failed.Stats = results.Failed, nil
 	recs := []results.Record{timed("a", 1, 0.02, 6), timed("b", 2, 0.1, 6, results.WarnThrottled), timed("c", 1, 0, 2), training, failed}
-	const want = "Measured in one run: 3 records; rounds: 2 to 6, median 6. Intervals of medians are ±10.0 % in the median record, and ±10.0 % at most. 1 of 3 have too few rounds for an interval. The clock was throttled during 1 (33 %)."
+	const want = "Measured in one run: 3 records; rounds: 2 to 6, median 6. Intervals of medians are ±10.0 % in the median record, and ±10.0 % at most. 1 of 3 have too few rounds for an interval. The clock was throttled during 1 of 3 records (33 %)."
 	if s := experiments.QualityOf(recs).String(); s != want {
 		t.Errorf("%q, want %q", s, want)
 	}
@@ -43,6 +44,24 @@ func TestQuality(t *testing.T) {
 	}
 	if s := experiments.QualityOf(recs[:1]).String(); s != "Measured in one run: 1 record; rounds: 6. Intervals of medians are ±2.0 % in the median record, and ±2.0 % at most." {
 		t.Errorf("of one: %q", s)
+	}
+}
+
+// TestSittings: a run that was resumed hours later is not called one run, however long measuring took.
+func TestSittings(t *testing.T) {
+	start := time.Date(2026, 11, 27, 2, 0, 0, 0, time.UTC)
+	at := func(label string, after time.Duration, measured float64) results.Record {
+		r := timed(label, 1, 0.02, 6, results.WarnNoisy)
+		r.Time, r.Cost.Measure = start.Add(after), measured
+		return r
+	}
+	recs := []results.Record{at("a", 0, 10), at("b", 30*time.Minute, 1700), at("c", 30*time.Minute, 90)}
+	if s := experiments.QualityOf(recs).String(); !strings.HasPrefix(s, "Measured in one run: 3 records") || !strings.Contains(s, "3 of 3 are noisy") {
+		t.Errorf("%q", s)
+	}
+	recs = append(recs, at("d", 7*time.Hour+20*time.Minute, 10))
+	if s := experiments.QualityOf(recs).String(); !strings.HasPrefix(s, "Measured in 2 sittings within 7 hours: 4 records") {
+		t.Errorf("%q", s)
 	}
 }
 

@@ -171,7 +171,7 @@ func reportRivals(recs []results.Record, on Target) (*Report, error) {
 // A rivalry holds rnnbench's speed-ups at the points of a pass and precision.
 type rivalry struct {
 	pass, precision string
-	ratios          []float64
+	ratios          duel
 }
 
 // besideRival returns the table of one rival, and its rivalries.
@@ -189,7 +189,7 @@ func besideRival(recs []results.Record, all []results.Point, names []string, r R
 		if own == nil || yard == nil {
 			continue
 		}
-		up := yard.Seconds() / own.Seconds()
+		up := timesAsFast(yard, own)
 		i := slices.IndexFunc(list, func(g *rivalry) bool { return g.pass == p.Pass && g.precision == p.Precision })
 		if i < 0 {
 			i, list = len(list), append(list, &rivalry{pass: p.Pass, precision: p.Precision})
@@ -197,7 +197,7 @@ func besideRival(recs []results.Record, all []results.Point, names []string, r R
 		list[i].ratios = append(list[i].ratios, up)
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Precision), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps),
 			table.Number(own.Seconds(), quantity.SI(own.Seconds(), "s")), table.Text(own.Impl.Label),
-			table.Number(yard.Seconds(), quantity.SI(yard.Seconds(), "s")), table.Text(yard.Impl.Label), number(up, "%.2f")})
+			table.Number(yard.Seconds(), quantity.SI(yard.Seconds(), "s")), table.Text(yard.Impl.Label), number(up.at, "%.2f")})
 	}
 	return t, list
 }
@@ -209,15 +209,8 @@ func (rep *Report) rivalry(recs []results.Record, on Target, names []string, r R
 		called = strings.TrimSpace(r.Name + " " + recs[i].Rival.Version)
 	}
 	for _, g := range list {
-		below := 0
-		for _, x := range g.ratios {
-			if x < 1 {
-				below++
-			}
-		}
-		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %.2f× as fast as %s (geometric mean of %d points; range %.2f× to %.2f×; slower at %d).",
-			g.pass, g.precision, geomean(g.ratios), called, len(g.ratios), slices.Min(g.ratios), slices.Max(g.ratios), below))
-		rep.yardstick(fmt.Sprintf("%s, %s: %.2f× as fast as %s", g.pass, g.precision, geomean(g.ratios), called))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %s.", g.pass, g.precision, g.ratios.full(called, "point")))
+		rep.yardstick(fmt.Sprintf("%s, %s: %s", g.pass, g.precision, g.ratios.brief(called)))
 		some := where(recs, func(p results.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
 		v := versus{long: called, short: r.Name, labels: r.labels()}
 		rep.add(fmt.Sprintf("%s-%s-%s", r.Name, g.pass, g.precision), ratioFigure(some, names, v, on, g.pass, g.precision), nil)

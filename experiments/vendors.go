@@ -104,27 +104,29 @@ func vendorsOf(recs []results.Record) []string {
 
 // vendorFinding compares one technique with the vendor's library, over all points.
 func vendorFinding(recs []results.Record, label string) string {
-	var ratios []float64
+	var d duel
 	forms := map[string]bool{}
 	for _, p := range points(recs) {
 		here := func(q results.Point) bool { return q == p }
-		if a, b := find(recs, label, here), fastest(recs, vendorLabels(), here); a != nil && b != nil {
-			ratios = append(ratios, b.Seconds()/a.Seconds())
-			for _, l := range vendorLabels() {
-				if find(recs, l, here) != nil {
-					forms[l] = true
-				}
+		a, b := find(recs, label, here), fastest(recs, vendorLabels(), here)
+		if a == nil || b == nil {
+			continue
+		}
+		d.beside(b, a)
+		for _, l := range vendorLabels() {
+			if find(recs, l, here) != nil {
+				forms[l] = true
 			}
 		}
 	}
-	if len(ratios) == 0 {
+	if len(d) == 0 {
 		return fmt.Sprintf("No point was measured with both %s and cuDNN.", label)
 	}
 	rival := "cuDNN"
 	if n := len(forms); n > 1 {
 		rival = fmt.Sprintf("the fastest of cuDNN's %d forms", n)
 	}
-	return fmt.Sprintf("%s is %.2f× as fast as %s (geometric mean over %d points; range %.2f× to %.2f×).", label, geomean(ratios), rival, len(ratios), slices.Min(ratios), slices.Max(ratios))
+	return fmt.Sprintf("%s is %s.", label, d.full(rival, "point"))
 }
 
 // algorithmsAlike says where the algorithms of the vendor's library look like one: errors are equal

@@ -67,7 +67,7 @@ func plainTable(rep *Report, recs []results.Record, all []results.Point) {
 		column("default", "default_s"), column("multiply-adds", "plain_s"), {Name: "technique", Key: "plain_by"}, column("cuDNN", "cudnn_s"),
 		column("cuDNN / default", "default_ratio"), column("cuDNN / multiply-adds", "plain_ratio"),
 	}}
-	defaults, plains := map[string][]float64{}, map[string][]float64{}
+	defaults, plains := map[string]duel{}, map[string]duel{}
 	var passes []string
 	for _, p := range all {
 		here := func(q results.Point) bool { return q == p }
@@ -78,26 +78,28 @@ func plainTable(rep *Report, recs []results.Record, all []results.Point) {
 		if !slices.Contains(passes, p.Pass) {
 			passes = append(passes, p.Pass)
 		}
-		x, y := v.Seconds()/a.Seconds(), v.Seconds()/b.Seconds()
+		x, y := timesAsFast(v, a), timesAsFast(v, b)
 		defaults[p.Pass], plains[p.Pass] = append(defaults[p.Pass], x), append(plains[p.Pass], y)
 		step := func(r *results.Record) table.Cell {
 			s := r.Seconds() / float64(p.Steps)
 			return table.Number(s, quantity.SI(s, "s"))
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers),
-			step(a), step(b), table.Text(strings.TrimSuffix(b.Impl.Label, plainMark)), step(v), number(x, "%.2f"), number(y, "%.2f")})
+			step(a), step(b), table.Text(strings.TrimSuffix(b.Impl.Label, plainMark)), step(v), number(x.at, "%.2f"), number(y.at, "%.2f")})
 	}
 	if len(t.Rows) == 0 {
 		return
 	}
 	rep.Tables = append(rep.Tables, t)
 	for _, pass := range passes {
-		r := plains[pass]
-		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, fp32 by multiply-adds alone, as cuDNN computes it: rnnbench's fastest technique is %.2f× as fast as cuDNN's fastest algorithm (geometric mean of %d points; range %.2f× to %.2f×). By default, with split halves on tensor cores where they are faster, it is %.2f× at these points.",
-			pass, geomean(r), len(r), slices.Min(r), slices.Max(r), geomean(defaults[pass])))
-		rep.yardstick(fmt.Sprintf("%s, fp32 by multiply-adds alone: %.2f× as fast as cuDNN's fastest algorithm", pass, geomean(r)))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, fp32 by multiply-adds alone, as cuDNN computes it: rnnbench's fastest technique is %s. By default, with split halves on tensor cores where they are faster, it is %s at these points.",
+			pass, plains[pass].full(cudnnsFastest, "point"), meanOf(defaults[pass]).times()))
+		rep.yardstick(fmt.Sprintf("%s, fp32 by multiply-adds alone: %s", pass, plains[pass].brief(cudnnsFastest)))
 	}
 }
+
+// cudnnsFastest is the rival where every form of cuDNN was measured.
+const cudnnsFastest = "cuDNN's fastest algorithm"
 
 // notMeasured says which forms of the vendor's library are not among labels.
 func notMeasured(labels []string) (out []string) {

@@ -131,25 +131,19 @@ func sideBySide(rep *Report, recs []results.Record, title string) {
 func winners(rep *Report, recs []results.Record) {
 	names := labels(recs)
 	for _, pass := range []string{"forward", "train"} {
-		won, n := map[string]int{}, 0
+		var count score
 		for _, p := range points(recs) {
 			if p.Pass != pass {
 				continue
 			}
-			if best := fastest(recs, names, func(q results.Point) bool { return q == p }); best != nil {
-				won[best.Impl.Label]++
-				n++
+			if best, alone := leader(recs, names, func(q results.Point) bool { return q == p }); best != nil {
+				count.add(best, alone)
 			}
 		}
-		var parts []string
-		for _, name := range names {
-			if won[name] > 0 {
-				parts = append(parts, fmt.Sprintf("%s at %d", name, won[name]))
-			}
-		}
-		if n > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("Fastest technique over %d layers, %s: %s.", n, pass, strings.Join(parts, ", ")))
-			rep.yardstick(fmt.Sprintf("%s: the fastest technique is %s, of %d layers", pass, strings.Join(parts, ", "), n))
+		if count.total > 0 {
+			said := count.text(names)
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Clearly the fastest technique over %d layers, %s: %s.", count.total, pass, said))
+			rep.yardstick(fmt.Sprintf("%s: clearly the fastest technique is %s, of %d layers", pass, said, count.total))
 		}
 	}
 }
@@ -274,7 +268,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 		{Name: "cuDNN", Key: "cudnn_s", Right: true}, {Name: "algorithm", Key: "cudnn_by"}, {Name: "×", Key: "ratio", Right: true},
 	}}
 	type group struct{ pass, precision string }
-	ratios := map[group][]float64{}
+	ratios := map[group]duel{}
 	var order []group
 	all := points(recs)
 	slices.SortStableFunc(all, func(a, b results.Point) int {
@@ -286,7 +280,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 		if own == nil || yard == nil {
 			continue
 		}
-		up, steps := yard.Seconds()/own.Seconds(), float64(p.Steps)
+		up, steps := timesAsFast(yard, own), float64(p.Steps)
 		g := group{p.Pass, p.Precision}
 		if ratios[g] == nil {
 			order = append(order, g)
@@ -294,7 +288,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 		ratios[g] = append(ratios[g], up)
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Cell), table.Text(p.Precision), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers),
 			table.Number(own.Seconds()/steps, quantity.SI(own.Seconds()/steps, "s")), table.Text(own.Impl.Label),
-			table.Number(yard.Seconds()/steps, quantity.SI(yard.Seconds()/steps, "s")), table.Text(yard.Impl.Label), number(up, "%.2f")})
+			table.Number(yard.Seconds()/steps, quantity.SI(yard.Seconds()/steps, "s")), table.Text(yard.Impl.Label), number(up.at, "%.2f")})
 	}
 	if len(t.Rows) == 0 {
 		return nil, fmt.Errorf("experiments: no point has records of both rnnbench's techniques and cuDNN")
@@ -302,15 +296,8 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	rep.Tables = append(rep.Tables, t)
 	plainTable(rep, recs, all)
 	for _, g := range order {
-		r, below := ratios[g], 0
-		for _, x := range r {
-			if x < 1 {
-				below++
-			}
-		}
-		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %.2f× as fast as cuDNN's fastest algorithm (geometric mean of %d points; range %.2f× to %.2f×; slower at %d).",
-			g.pass, g.precision, geomean(r), len(r), slices.Min(r), slices.Max(r), below))
-		rep.yardstick(fmt.Sprintf("%s, %s: %.2f× as fast as cuDNN's fastest algorithm", g.pass, g.precision, geomean(r)))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %s.", g.pass, g.precision, ratios[g].full(cudnnsFastest, "point")))
+		rep.yardstick(fmt.Sprintf("%s, %s: %s", g.pass, g.precision, ratios[g].brief(cudnnsFastest)))
 	}
 	rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	rep.Findings = append(rep.Findings, notMeasured(labels(recs))...)

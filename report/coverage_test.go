@@ -52,7 +52,7 @@ func TestCoverage(t *testing.T) {
 	wrong := &Recorded{Reproduction: run("cuda-nvidia-h100", "0123456789abcdef", 3, record(1), results.Record{Status: results.Incorrect}, results.Record{Status: results.Failed, Point: results.Point{Cell: "lstm"}}, results.Record{Status: results.Timeout, Point: results.Point{Cell: "gru"}})}
 	got := Coverage([]Recording{x, {stacks, nil, nil}, {stacks, nil, earlier}, {stacks, nil, killed}, {stacks, nil, wrong}})
 	for i, want := range [][]string{
-		{"appleyard-table1", "yes", "nothing", "2026-12-01 on cpu-x-2t", "2026-12-01 on nvidia-h100, reduced size, in 4 shards, 2 of 3 records", "12; 12", "100 %; 100 %", "two runs differ by 10.0 % (median of 1), 10.0 % at most", "earlier program; 0123456789 and changes"},
+		{"appleyard-table1", "yes", "medians of runs, where the paper does not say how it averages", "2026-12-01 on cpu-x-2t", "2026-12-01 on nvidia-h100, reduced size, in 4 shards, 2 of 3 records", "12; 12", "100 %; 100 %", "two runs differ by 10.0 % (median of 1), 10.0 % at most", "earlier program; 0123456789 and changes"},
 		{"cudnn-stacks", "no", "no paper", "–", "–", "", "", "", ""},
 		{"cudnn-stacks", "yes", "no paper", "–", "2026-11-30 on nvidia-h100", "12", "100 %", "", "earlier program fedcba9876 and changes"},
 		{"cudnn-stacks", "yes", "no paper", "–", "2026-11-30 on nvidia-h100, 2 of 3 records", "12", "100 %", "", "earlier program fedcba9876 and changes"},

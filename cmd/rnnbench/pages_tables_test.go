@@ -14,9 +14,12 @@ import (
 	"rnnbench/report"
 )
 
-// recordedPage has a table for each machine with recorded experiments, between two comments that
-// name the machine. make figures rewrites the tables.
-const recordedPage = "../../results/README.md"
+// Pages with tables of recorded experiments, each table between two comments that name the machine.
+// make figures rewrites the tables.
+const (
+	recordedPage    = "../../results/README.md"
+	differencesPage = "../../docs/differences.md"
+)
 
 // claimsOf returns the Markdown table of the papers' findings beside the records of a machine. It
 // marks records of other commits than newest.
@@ -71,6 +74,23 @@ func narrow(t *testing.T, of *table.Table) string {
 	return regexp.MustCompile("-{4,}").ReplaceAllString(regexp.MustCompile(" {2,}").ReplaceAllString(b.String(), " "), "---")
 }
 
+// differences stands in place of a machine for the table of claims that differ from the papers'.
+const differences = "differences"
+
+// differing returns the table of what differs from the papers on the machine of each experiment's
+// newest records, with the cause and a link to the report.
+func differing(t *testing.T, all []report.Recording) string {
+	t.Helper()
+	of := report.Differences(all)
+	text := narrow(t, of)
+	for _, row := range of.Rows {
+		at := row[0].Text // such as appleyard-fig1 on nvidia-h200
+		id, machine, _ := strings.Cut(at, " on ")
+		text = strings.Replace(text, "| "+at+" |", fmt.Sprintf("| [%s](../results/%s/%s/report.md) |", at, machine, id), 1)
+	}
+	return text
+}
+
 // everything stands in place of a machine for the table of all experiments.
 const everything = "every experiment"
 
@@ -103,47 +123,60 @@ func recordings(t *testing.T) (list []report.Recording) {
 	return list
 }
 
-// TestRecordedTables compares the page's tables with the records from which they are made.
+// TestRecordedTables compares the pages' tables with the records from which they are made.
 func TestRecordedTables(t *testing.T) {
-	old, err := os.ReadFile(recordedPage)
-	if err != nil {
-		t.Fatal(err)
+	all := recordings(t)
+	for _, page := range []string{recordedPage, differencesPage} {
+		old, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := withTables(t, page, string(old), all)
+		switch {
+		case *update:
+			if err := os.WriteFile(page, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		case text != string(old):
+			t.Errorf("tables of %s are not what the records say: make figures rewrites them", page)
+		}
 	}
+}
+
+// withTables is a page with its tables made anew.
+func withTables(t *testing.T, page, old string, all []report.Recording) string {
+	t.Helper()
 	const begin, end = "<!-- recorded: ", "<!-- end -->\n"
 	var text strings.Builder
-	rest, tables, all := string(old), 0, recordings(t)
+	rest, tables := old, 0
 	for {
 		head, tail, found := strings.Cut(rest, begin)
 		text.WriteString(head)
 		if !found {
 			break
 		}
-		machine, tail, named := strings.Cut(tail, " -->\n")
+		of, tail, named := strings.Cut(tail, " -->\n")
 		_, after, closed := strings.Cut(tail, end)
 		if !named || !closed {
-			t.Fatalf("%s: a table begins with %q and does not end", recordedPage, begin+machine)
+			t.Fatalf("%s: a table begins with %q and does not end", page, begin+of)
 		}
 		var made string
-		if machine == everything {
+		switch of {
+		case everything:
 			made = narrow(t, report.Coverage(all))
-		} else {
-			made = claimsOf(t, machine, report.NewestCommit(all))
+		case differences:
+			made = differing(t, all)
+		default:
+			made = claimsOf(t, of, report.NewestCommit(all))
 		}
-		text.WriteString(begin + machine + " -->\n" + made + end)
+		text.WriteString(begin + of + " -->\n" + made + end)
 		rest = after
 		tables++
 	}
 	if tables == 0 {
-		t.Errorf("%s has no recorded table", recordedPage)
+		t.Errorf("%s has no recorded table", page)
 	}
-	switch {
-	case *update:
-		if err := os.WriteFile(recordedPage, []byte(text.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	case text.String() != string(old):
-		t.Errorf("tables of %s are not what the records say: make figures rewrites them", recordedPage)
-	}
+	return text.String()
 }
 
 // TestYardsticks: the page on performance has each ratio over cuDNN of the recorded tables.

@@ -1,0 +1,45 @@
+package experiments
+
+import (
+	"math"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// TestDuel: a mean has its interval, and a point that is within its interval is neither faster nor slower.
+func TestDuel(t *testing.T) {
+	d := duel{{2, 1.9, 2.1}, {0.5, 0.4, 0.6}, {1, 0.9, 1.1}}
+	if s, want := d.full("cuDNN", "point"), "1.00× as fast as cuDNN (geometric mean of 3 points, 0.88 to 1.11; range 0.50× to 2.00×; clearly slower at 1; even within intervals at 1)"; s != want {
+		t.Errorf("%q, want %q", s, want)
+	}
+	if s, want := d[:1].brief("cuDNN"), "2.00× as fast as cuDNN (1.90 to 2.10)"; s != want {
+		t.Errorf("%q, want %q", s, want)
+	}
+	d = append(d, estimate{3, 0, math.Inf(1)})
+	if s, want := d.brief("cuDNN"), "1.32× as fast as cuDNN (interval unknown)"; s != want {
+		t.Errorf("%q, want %q", s, want)
+	}
+}
+
+// TestLeader: a technique leads where no other may be as fast.
+func TestLeader(t *testing.T) {
+	of := func(label string, at float64) results.Record {
+		lo, hi := 0.99*at, 1.01*at
+		return results.Record{Status: results.OK, Impl: results.Impl{Label: label}, Stats: &results.Stats{Median: at, Lo: &lo, Hi: &hi}}
+	}
+	all := func(results.Point) bool { return true }
+	recs := []results.Record{of("a", 1), of("b", 1.03), of("c", 2)}
+	if best, clear := leader(recs, []string{"a", "b", "c"}, all); best.Impl.Label != "a" || clear {
+		t.Errorf("%v, %t", best.Impl.Label, clear)
+	}
+	if best, clear := leader(recs, []string{"a", "c"}, all); best.Impl.Label != "a" || !clear {
+		t.Errorf("%v, %t", best.Impl.Label, clear)
+	}
+	var s score
+	s.add(&recs[0], true)
+	s.add(&recs[1], false)
+	if text := s.text([]string{"a", "b"}); text != "a at 1; without a clear lead at 1" {
+		t.Error(text)
+	}
+}
