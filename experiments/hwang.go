@@ -94,7 +94,7 @@ var hwangFig3 = Experiment{
 				}
 				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism across steps makes training %.1f× as fast. The paper says over 10 times.%s", c.name, one, on.agree(answerOf(one > 10), limit, "")))
 				v := oneStream(some)
-				rep.claimAbove(on, c.name+": one stream trains over 10 times as fast with parallel steps", withInterval(v, "%.1f", "×"), v, 10, why)
+				claimAbove(rep, on, c.name+": one stream trains over 10 times as fast with parallel steps", withInterval(v, "%.1f", "×"), v, 10, why)
 			}
 			if over, overGraph := replayed(some); over > 0 {
 				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism across steps, replayed as a graph, is %.1f× as fast as the baseline and %.1f× as fast as the baseline as a graph.", c.name, over, overGraph))
@@ -170,7 +170,7 @@ var hwangFig4 = Experiment{
 				sizes = append(sizes, p.Hidden)
 			}
 		}
-		if rep.fig4Claims(recs, sizes, on); len(rep.Tables) == 0 {
+		if fig4Claims(rep, recs, sizes, on); len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the LSTM layers")
 		}
 		rep.Findings = append(rep.Findings, "The LSTM here has recurrence from its output. The paper leaves that out of its language model, but does not say so for these layers.")

@@ -72,7 +72,7 @@ func serialSteps(recs []results.Record) string {
 }
 
 // fig4Claims adds the tables of Figure 4, and compares them with what the paper says.
-func (rep *Report) fig4Claims(recs []results.Record, sizes []int, on Target) {
+func fig4Claims(rep *Report, recs []results.Record, sizes []int, on Target) {
 	var gains, best []string
 	least := quantity.Interval{Value: math.Inf(1)} // of the gains
 	grows := quantity.Interval{Value: math.Inf(1)} // the least growth from a layer to the next
@@ -105,11 +105,11 @@ func (rep *Report) fig4Claims(recs []results.Record, sizes []int, on Target) {
 		before = top
 	}
 	if gains != nil {
-		rep.claimAbove(on, "parallel steps accelerate training with few streams", "one stream: "+strings.Join(gains, ", "), least, 1, "")
+		claimAbove(rep, on, "parallel steps accelerate training with few streams", "one stream: "+strings.Join(gains, ", "), least, 1, "")
 		rep.Findings = append(rep.Findings, "One stream, speed-up from parallelism across steps: "+strings.Join(gains, ", ")+". The paper says it accelerates training especially with few streams. The recurrent product runs step by step in both.")
 	}
 	if len(best) > 1 {
-		rep.claimAbove(on, "utilization grows with the layer", "best: "+strings.Join(best, ", "), grows, 1, "")
+		claimAbove(rep, on, "utilization grows with the layer", "best: "+strings.Join(best, ", "), grows, 1, "")
 		finding := "Best throughput: " + strings.Join(best, ", ") + ". The paper says utilization grows with the layer and with the number of streams."
 		if on.Halves > 0 {
 			finding += fmt.Sprintf(" Percentages are of %s, a third of the rate of large fp16 products. An fp32 product is formed by three of them on tensor cores.", quantity.SI(on.split(), "FLOP/s"))

@@ -45,7 +45,7 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 		longest := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == paperLongest }) // the paper's 175
 		if longest != nil && lstm[1] > 0 || on.Reduced {
 			v, why := overLSTM(recs, most, on)
-			rep.claimNear(on, claim, "up to "+withInterval(v, "%.2f", "×"), v, 175, why)
+			claimNear(rep, on, claim, "up to "+withInterval(v, "%.2f", "×"), v, 175, why)
 		} else {
 			unmeasured(rep, claim, "the LSTM or the longest LS-LSTM with one sequence")
 		}
@@ -59,7 +59,7 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 			long = last
 		}
 		v := moreEvents(long, first)
-		rep.claimNear(on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256", fmt.Sprintf("%s from %d to %d steps", withInterval(v, "%.2f", "×"), first.Point.Steps, long.Point.Steps), v, 129/13.1, cmp.Or(nearCopy(long, on), on.say(peakLimits(long, first, 129/13.1), "")))
+		claimNear(rep, on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256", fmt.Sprintf("%s from %d to %d steps", withInterval(v, "%.2f", "×"), first.Point.Steps, long.Point.Steps), v, 129/13.1, cmp.Or(nearCopy(long, on), on.say(peakLimits(long, first, 129/13.1), "")))
 	}
 	longBeatsMany(rep, recs, on)
 	out = append(out, martinForms(recs)...)
@@ -134,7 +134,7 @@ func longBeatsMany(r *Report, recs []results.Record, on Target) {
 	if best := fastest(recs, forms, many); best.Impl.Label != lstmBest {
 		words += fmt.Sprintf("; %s against the fastest form, %s", withInterval(moreEvents(scan, best), "%.3f", "×"), best.Impl.Label)
 	}
-	r.claimAbove(on, claim, words, v, 1, "")
+	claimAbove(r, on, claim, words, v, 1, "")
 }
 
 // martinForms compares the best scan of one sequence with every LSTM of one: the paper's

@@ -91,7 +91,7 @@ func overProcessors(rep *Report, recs []results.Record, on Target) {
 		unmeasured(rep, fasterFrom, "3 processors")
 		return
 	}
-	rep.claimAbove(on, fasterFrom, here, least, 1, "")
+	claimAbove(rep, on, fasterFrom, here, least, 1, "")
 }
 
 // meanOf is the geometric mean of values, between those of their limits.
@@ -140,6 +140,6 @@ func kernelOnGPU(r *Report, recs []results.Record, on Target, overSerial, overSt
 	}
 	v, scale := moreEvents(peak, small), float64(peak.Point.Hidden)/float64(small.Point.Hidden)
 	v = quantity.Interval{Value: scale * v.Value, Lo: scale * v.Lo, Hi: scale * v.Hi}
-	r.claimAbove(on, claim, fmt.Sprintf("%s of the peak at %d steps and %d channels, the best of fewer than %d steps or %d channels",
+	claimAbove(r, on, claim, fmt.Sprintf("%s of the peak at %d steps and %d channels, the best of fewer than %d steps or %d channels",
 		share(1/v.Value), small.Point.Steps, small.Point.Hidden, peakSteps, peakChannels), v, 1/almost, "")
 }

@@ -273,12 +273,12 @@ func reportMartinTrain(recs []results.Record, on Target) (*Report, error) {
 	}
 	lengthFindings(rep, all, on)
 	incomparable(rep, all, on)
-	rep.trainFigures(all, on)
+	trainFigures(rep, all, on)
 	return rep, nil
 }
 
 // trainFigures draws training loss, held-out loss and accuracy over time.
-func (rep *Report) trainFigures(all []learned, on Target) {
+func trainFigures(rep *Report, all []learned, on Target) {
 	var trained []results.Record
 	means := true
 	for _, l := range all {

@@ -201,7 +201,7 @@ func (rep *Report) wholeFindings(all []whole, on Target) {
 			why = fmt.Sprintf("the LSTM is replayed as a graph here; launched step by step, it reaches %.1f instead of %.1f thousand events per second, and the factor is %.0f×", events(launched), events(rival), events(most)/events(launched))
 		}
 		v := moreEvents(most, rival)
-		rep.claimNear(on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps", "up to "+withInterval(v, "%.2f", "×"), v, 77.03, why)
+		claimNear(rep, on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps", "up to "+withInterval(v, "%.2f", "×"), v, 77.03, why)
 	}
 	if len(more) > 0 {
 		median := middle(more) // which sorts them

@@ -29,17 +29,17 @@ func withInterval(v quantity.Interval, format, unit string) string {
 }
 
 // claimAbove adds a paper's claim that v exceeds least.
-func (r *Report) claimAbove(on Target, paper, here string, v quantity.Interval, least float64, why string) {
+func claimAbove(r *Report, on Target, paper, here string, v quantity.Interval, least float64, why string) {
 	r.claim(on, paper, here, v.Value > least, why)
 }
 
 // claimNear adds a paper's claim that v is a number, which it is within differ's margin.
-func (r *Report) claimNear(on Target, paper, here string, v quantity.Interval, number float64, why string) {
+func claimNear(r *Report, on Target, paper, here string, v quantity.Interval, number float64, why string) {
 	r.claim(on, paper, here, !differ(v.Value, number), why)
 }
 
 // compareAbove is claimAbove with a finding that ends with whether it agrees, with the same cause.
 func compareAbove(r *Report, on Target, finding, paper, here string, v quantity.Interval, least float64, why string) {
 	r.Findings = append(r.Findings, finding+on.agree(v.Value > least, why))
-	r.claimAbove(on, paper, here, v, least, why)
+	claimAbove(r, on, paper, here, v, least, why)
 }
