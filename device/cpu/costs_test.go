@@ -3,8 +3,6 @@ package cpu
 import (
 	"testing"
 
-	"github.com/klauspost/cpuid/v2"
-
 	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -39,22 +37,16 @@ func TestLongLayersOfSmallSteps(t *testing.T) {
 	}
 }
 
-// TestEvictsLastCache: evicting writes to 64 MiB and to twice the last cache, whichever is more.
+// TestEvictsLastCache: all workers together write to 64 MiB or to twice the last cache, whichever is more,
+// and each to twice its L2 besides.
 func TestEvictsLastCache(t *testing.T) {
-	d, err := Open(Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	if err := d.Evict(); err != nil {
-		t.Fatal(err)
-	}
-	sum := 0
-	for _, part := range d.eviction {
-		sum += len(part)
-	}
-	if sum < leastEvict || sum < 2*cpuid.CPU.Cache.L3 {
-		t.Errorf("%d bytes are written, and the last cache has %d", sum, cpuid.CPU.Cache.L3)
+	const mib = 1 << 20
+	for _, c := range []struct{ l3, l2, workers, want int }{
+		{100 * mib, 2 * mib, 4, 50*mib + 4*mib}, {8 * mib, mib, 2, 32*mib + 2*mib}, {-1, -1, 1, 64 * mib}, {32 * mib, 0, 1, 64 * mib},
+	} {
+		if got := evicts(c.l3, c.l2, c.workers); got != c.want {
+			t.Errorf("a last cache of %d bytes, L2 of %d, %d workers: %d bytes each, want %d", c.l3, c.l2, c.workers, got, c.want)
+		}
 	}
 }
 

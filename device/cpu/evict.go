@@ -16,7 +16,7 @@ const leastEvict = 64 << 20
 // together to twice the size of the last cache.
 func (d *Device) Evict() error {
 	if d.eviction == nil {
-		each := max(leastEvict, 2*cpuid.CPU.Cache.L3)/d.workers + 2*max(0, cpuid.CPU.Cache.L2)
+		each := evicts(cpuid.CPU.Cache.L3, cpuid.CPU.Cache.L2, d.workers)
 		d.eviction = make([][]byte, d.workers)
 		for w := range d.eviction {
 			d.eviction[w] = make([]byte, each)
@@ -28,3 +28,7 @@ func (d *Device) Evict() error {
 		}
 	})
 }
+
+// evicts returns how many bytes each worker writes to evict caches of these sizes, in bytes; a size
+// below 1 is unknown.
+func evicts(l3, l2, workers int) int { return max(leastEvict, 2*l3)/workers + 2*max(0, l2) }
