@@ -100,15 +100,6 @@ func meanOf(list []estimate) estimate {
 	return estimate{of(func(e estimate) float64 { return e.at }), of(func(e estimate) float64 { return e.lo }), of(func(e estimate) float64 { return e.hi })}
 }
 
-// mostOf is the largest of list.
-func mostOf(list []estimate) estimate {
-	most := list[0]
-	for _, e := range list[1:] {
-		most = estimate{max(most.at, e.at), max(most.lo, e.lo), max(most.hi, e.hi)}
-	}
-	return most
-}
-
 // times spells e as a factor, such as "1.50× (1.40 to 1.61)".
 func (e estimate) times() string { return e.text("%.2f", "×") }
 
