@@ -114,7 +114,7 @@ func (e estimate) text(format, unit string) string {
 
 // ends spells the interval; "" if it is too small to see.
 func (e estimate) ends(format string) string {
-	if e.lo <= 0 || e.hi == inf {
+	if e.hi == inf {
 		return "interval unknown"
 	}
 	at, lo, hi := fmt.Sprintf(format, e.at), fmt.Sprintf(format, e.lo), fmt.Sprintf(format, e.hi)
@@ -179,7 +179,7 @@ func (b band) holds(e estimate) answer {
 
 // openness says why b.holds(e) is open.
 func (b band) openness(e estimate) string {
-	if e.lo <= 0 || e.hi == inf {
+	if e.hi == inf {
 		return "too few rounds for an interval"
 	}
 	end := b.lo

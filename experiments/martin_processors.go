@@ -77,7 +77,7 @@ func overProcessors(rep *Report, recs []results.Record, on Target) {
 	least := quantity.Interval{Value: math.Inf(1)}
 	here := ""
 	for _, n := range counts {
-		v := meanOf(gains[n])
+		v := meanGain(gains[n])
 		if here != "" {
 			here += ", "
 		}
@@ -94,8 +94,8 @@ func overProcessors(rep *Report, recs []results.Record, on Target) {
 	claimAbove(rep, on, fasterFrom, here, least, 1, "")
 }
 
-// meanOf is the geometric mean of values, between those of their limits.
-func meanOf(all []quantity.Interval) quantity.Interval {
+// meanGain is the geometric mean of values, between those of their limits.
+func meanGain(all []quantity.Interval) quantity.Interval {
 	var values, lows, highs []float64
 	for _, v := range all {
 		values, lows, highs = append(values, v.Value), append(lows, v.Lo), append(highs, v.Hi)
