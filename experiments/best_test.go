@@ -115,7 +115,8 @@ func TestBarrierAlone(t *testing.T) {
 // TestLongBeatsMany: one long sequence is compared with many short ones if both were measured.
 func TestLongBeatsMany(t *testing.T) {
 	record := func(label, cell string, steps, batch int, seconds float64) results.Record {
-		return results.Record{Status: results.OK, Device: "cuda-synthetic", Impl: results.Impl{Name: "scan", Label: label}, Stats: &results.Stats{N: 6, Median: seconds},
+		lo, hi := 0.99*seconds, 1.01*seconds
+		return results.Record{Status: results.OK, Device: "cuda-synthetic", Impl: results.Impl{Name: "scan", Label: label}, Stats: &results.Stats{N: 6, Median: seconds, Lo: &lo, Hi: &hi},
 			Point: results.Point{Cell: cell, Pass: "train", Layers: 2, Steps: steps, Batch: batch, Precision: "fp32"}}
 	}
 	scan, lstm := record("LS-LSTM, scan", "ls-lstm", 8192, 1, 8.192e-3), record("LSTM", "lstm", 256, 256, 131.072e-3)
