@@ -205,7 +205,7 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 	for _, c := range []string{"Fastest", "Time", "±", "FLOP/s", "Speed-up over " + b.o.Baseline, "Runner-up", "Lead"} {
 		t.Columns = append(t.Columns, table.Column{Name: c, Right: c != "Fastest" && c != "Runner-up"})
 	}
-	chosen := false
+	chosen, unpaired := false, false
 	for _, x := range b.crown(races(recs)) {
 		chosen = chosen || x.winner != nil
 		first := x.entrants[0]
@@ -235,19 +235,19 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 		}
 		over, second, margin := table.Cell{}, table.Text("none"), table.Cell{}
 		if r := base.For(first); r != nil {
-			f := r.Seconds() / v.Value
-			over = table.Number(f, quantity.Factor(f))
-			if r != first && !quantity.Clear(first, r) {
+			f, _ := results.Ratio(first, r)
+			over = table.Number(f.Value, quantity.Times(f))
+			if r != first && !f.Leads() {
 				over.Text += " ≈"
 			}
 		}
-		if x.finished > 1 {
-			second = table.Text(quantity.Label(x.entrants[1]))
-			f := x.entrants[1].Seconds() / v.Value
-			margin = table.Number(f, quantity.Factor(f))
-			if x.winner != nil && slices.Contains(x.winner.Ties, x.entrants[1].Impl.Label) || !quantity.Clear(first, x.entrants[1]) {
+		if lead, ok := quantity.LeadOf(x.entrants); ok {
+			second = table.Text(quantity.Label(lead.Next))
+			margin = table.Number(lead.Ratio.Value, quantity.Times(lead.Ratio))
+			if x.winner != nil && slices.Contains(x.winner.Ties, lead.Next.Impl.Label) || !lead.Clear() {
 				margin.Text += " ≈"
 			}
+			unpaired = unpaired || !lead.Paired
 		}
 		t.Rows = append(t.Rows, append(row, table.Text(quantity.Label(first)), table.Number(v.Value, quantity.SI(v.Value, "s")), spread,
 			table.Number(first.FLOPS(), quantity.SI(first.FLOPS(), "FLOP/s")), over, second, margin))
@@ -255,7 +255,10 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 	if chosen {
 		t.Notes = []string{"The fastest is the choice of tune: lowest mean of the faster half of the samples; among ties, least memory."}
 	}
-	t.Notes = append(t.Notes, "≈: the lead is below 1 % or within the confidence intervals. ±: half of the confidence interval of the median.")
+	t.Notes = append(t.Notes, "≈: a tie, since the interval of the ratio covers 1 or the lead is below 1 %; or too few samples. ±: half of the confidence interval of the median.")
+	if unpaired {
+		t.Notes = append(t.Notes, "Some techniques were not measured in turns; the intervals of their leads are wider and know nothing of the machine's changes in between.")
+	}
 	return t
 }
 
@@ -267,7 +270,7 @@ func (b *builder) summary() []string {
 	all := b.crown(races(b.recs))
 	wins := map[string]int{}
 	var labels []string
-	logs, n, clear := 0.0, 0, 0
+	logs, n, clear, ties := 0.0, 0, 0, 0
 	base := quantity.NewBaseline(values(b.recs), b.o.Baseline)
 	for _, x := range all {
 		if x.finished == 0 && !x.elsewhere {
@@ -278,7 +281,9 @@ func (b *builder) summary() []string {
 		if x.elsewhere {
 			l = x.winner.Label
 		}
-		if wins[l]++; wins[l] == 1 {
+		if lead, ok := quantity.LeadOf(x.entrants); ok && !lead.Clear() {
+			ties++
+		} else if wins[l]++; wins[l] == 1 {
 			labels = append(labels, l)
 		}
 		if r := base.For(first); r != nil && !x.elsewhere {
@@ -304,6 +309,9 @@ func (b *builder) summary() []string {
 	var words []string
 	for _, l := range labels {
 		words = append(words, fmt.Sprintf("%s at %d", l, wins[l]))
+	}
+	if ties > 0 {
+		words = append(words, fmt.Sprintf("a tie or unsure at %d", ties))
 	}
 	if words != nil {
 		list = append(list, "Fastest: "+strings.Join(words, ", ")+".")
