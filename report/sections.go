@@ -176,6 +176,15 @@ type race struct {
 	elsewhere bool            // another run measured the winner, so it is not among the entrants
 }
 
+// tie reports whether the winner does not lead all others. Where a tune chose it, the tune says.
+func (x *race) tie() bool {
+	if x.winner != nil {
+		return len(x.winner.Ties) > 0
+	}
+	lead, ok := quantity.LeadOf(x.entrants)
+	return ok && !lead.Clear()
+}
+
 // races groups records by point.
 func races(recs []*results.Record) []race {
 	var list []race
@@ -281,7 +290,7 @@ func (b *builder) summary() []string {
 		if x.elsewhere {
 			l = x.winner.Label
 		}
-		if lead, ok := quantity.LeadOf(x.entrants); ok && !lead.Clear() {
+		if x.tie() {
 			ties++
 		} else if wins[l]++; wins[l] == 1 {
 			labels = append(labels, l)

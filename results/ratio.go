@@ -23,6 +23,9 @@ func (v Interval) Known() bool { return v.Lo <= v.Hi }
 // is a tie if the interval is known.
 func (v Interval) Leads() bool { return v.Lo > 1 && v.Value >= LeastLead }
 
+// Equal reports whether v, a ratio, is certainly too close to 1 to be a lead in either direction.
+func (v Interval) Equal() bool { return v.Lo > 1/LeastLead && v.Hi < LeastLead }
+
 // Ratio says how many times as fast r is as rival, by their medians. paired tells how the interval
 // was found.
 //
@@ -70,6 +73,30 @@ func Paired(times, rival []float64) Interval {
 		v.Lo, v.Hi = lo, hi
 	}
 	return v
+}
+
+// Settled reports whether more rounds would not change who wins: the fastest of the techniques whose
+// samples these are leads every other, or is its equal, within LeastLead in either direction. Samples
+// of one index are of one round.
+func Settled(samples [][]float64) bool {
+	var first []float64
+	least := math.Inf(1)
+	for _, s := range samples {
+		if len(s) > 0 {
+			if t := quantile(slices.Sorted(slices.Values(s)), 0.5); t < least {
+				first, least = s, t
+			}
+		}
+	}
+	for _, s := range samples {
+		if len(s) > 0 && &s[0] == &first[0] {
+			continue
+		}
+		if v := Paired(first, s); !v.Leads() && !v.Equal() {
+			return false
+		}
+	}
+	return true
 }
 
 // sameRounds reports whether samples of the same index in a and b were taken in the same round.

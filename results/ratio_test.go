@@ -107,6 +107,34 @@ func TestSameRounds(t *testing.T) {
 	}
 }
 
+// TestSettled: a lead and equality settle who wins, an open ratio and too few rounds do not.
+func TestSettled(t *testing.T) {
+	same := func(v float64, n int) (list []float64) {
+		for i := range n {
+			list = append(list, v*(1+0.001*float64(i%3)))
+		}
+		return list
+	}
+	open := []float64{0.9, 1.1, 0.9, 1.1, 0.9, 1.1, 0.9, 1.1}
+	for _, c := range []struct {
+		name    string
+		samples [][]float64
+		want    bool
+	}{
+		{"alone", [][]float64{same(1, 8)}, true},
+		{"a lead", [][]float64{same(2, 8), same(1, 8), same(3, 8)}, true},
+		{"equal", [][]float64{same(1, 8), same(1.001, 8)}, true},
+		{"open", [][]float64{same(1, 8), open}, false},
+		{"one of three open", [][]float64{same(1, 8), same(2, 8), open}, false},
+		{"few rounds", [][]float64{same(1, 5), same(2, 5)}, false},
+		{"no samples", [][]float64{same(1, 8), nil}, false},
+	} {
+		if got := Settled(c.samples); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
 // TestRatio: the estimate is the ratio of medians, and pairs leave out what slowed whole rounds.
 func TestRatio(t *testing.T) {
 	r := turns(rand.New(rand.NewPCG(1, 1)), 10, 1, 2)
