@@ -32,23 +32,45 @@ func (b *builder) sections() ([]section, error) {
 	}
 	var list []section
 	for _, g := range groups {
-		var words []string
-		for _, a := range kinds {
-			if a.Name == "cell" || a.Name == "pass" || slices.ContainsFunc(varying, func(v quantity.Axis) bool { return v.Name == a.Name }) {
-				words = append(words, a.Tag(g[0]))
+		passes, trainings := apart(g)
+		for _, g := range [][]*results.Record{passes, trainings} {
+			if len(g) == 0 {
+				continue
 			}
+			s, err := b.section(g, kinds, varying)
+			if err != nil {
+				return nil, err
+			}
+			s.ID = fmt.Sprintf("s%d", len(list)+1)
+			list = append(list, s)
 		}
-		s := section{ID: fmt.Sprintf("s%d", len(list)+1), Title: strings.Join(words, " · "), Fastest: newSheet(b.fastest(g))}
-		drawn, left := b.few(g)
-		if left > 0 {
-			s.Missing = append(s.Missing, leftOutNote(left))
-		}
-		if err := b.draw(&s, drawn, left > 0); err != nil {
-			return nil, err
-		}
-		list = append(list, s)
 	}
 	return list, nil
+}
+
+// section makes the section of records of passes alone, or of training alone.
+func (b *builder) section(g []*results.Record, kinds, varying []quantity.Axis) (section, error) {
+	var words []string
+	for _, a := range kinds {
+		if a.Name == "cell" || a.Name == "pass" || slices.ContainsFunc(varying, func(v quantity.Axis) bool { return v.Name == a.Name }) {
+			words = append(words, a.Tag(g[0]))
+		}
+	}
+	all, training := g, g[0].Training != nil
+	if training {
+		g, words = whole(g), append(words, "training")
+	}
+	s := section{Title: strings.Join(words, " · "), Fastest: newSheet(b.fastest(g))}
+	drawn, left := b.few(g)
+	if left > 0 {
+		s.Missing = append(s.Missing, leftOutNote(left))
+	}
+	if training {
+		if err := b.drawLoss(&s, all); err != nil {
+			return s, err
+		}
+	}
+	return s, b.draw(&s, drawn, left > 0)
 }
 
 // draw adds the figures of records that differ in numeric axes and techniques. If many says that
@@ -276,11 +298,12 @@ func (b *builder) summary() []string {
 	if len(b.recs) == 0 {
 		return nil
 	}
-	all := b.crown(races(b.recs))
+	passes, trainings := b.timed()
+	all := b.crown(append(races(passes), races(trainings)...))
 	wins := map[string]int{}
 	var labels []string
 	logs, n, clear, ties := 0.0, 0, 0, 0
-	base := quantity.NewBaseline(values(b.recs), b.o.Baseline)
+	bases := map[bool]quantity.Baseline{false: quantity.NewBaseline(values(passes), b.o.Baseline), true: quantity.NewBaseline(values(trainings), b.o.Baseline)}
 	for _, x := range all {
 		if x.finished == 0 && !x.elsewhere {
 			continue
@@ -295,7 +318,7 @@ func (b *builder) summary() []string {
 		} else if wins[l]++; wins[l] == 1 {
 			labels = append(labels, l)
 		}
-		if r := base.For(first); r != nil && !x.elsewhere {
+		if r := bases[first.Training != nil].For(first); r != nil && !x.elsewhere {
 			logs += math.Log(r.Seconds() / first.Seconds())
 			n++
 			if quantity.Clear(first, r) {
