@@ -51,7 +51,7 @@ func Winner(recs []results.Record, s Spec) (*Grid, error) {
 	}
 	g.Notes = []string{"Numbers: time of the second fastest over time of the fastest."}
 	if near {
-		g.Notes = append(g.Notes, "Pale: the lead is below 1 % or within the confidence intervals.")
+		g.Notes = append(g.Notes, "Pale: a tie, since the interval of the ratio covers 1 or the lead is below 1 %; or too few samples.")
 	}
 	g.Notes = append(g.Notes, v.notes(tuned, false, lost, nil, []quantity.Axis{v.x, rows, v.panel, v.series})...)
 	return g, nil
@@ -59,23 +59,15 @@ func Winner(recs []results.Record, s Spec) (*Grid, error) {
 
 // winner returns the cell of the fastest of rivals, which are the records of one place.
 func winner(rivals []*results.Record, name func(*results.Record) string) GridCell {
-	var first, second *results.Record
-	for _, r := range rivals {
-		switch t := r.Seconds(); {
-		case t <= 0:
-		case first == nil || t < first.Seconds():
-			first, second = r, first
-		case second == nil || t < second.Seconds():
-			second = r
-		}
-	}
-	if first == nil {
+	race := quantity.ByTime(rivals)
+	first := race[0]
+	if first.Seconds() <= 0 {
 		return GridCell{Missing: quantity.Reason(rivals[0])}
 	}
 	c := GridCell{Filled: true, Category: name(first), Text: "no rival"}
-	if second != nil {
-		c.Text = quantity.Factor(second.Seconds() / first.Seconds())
-		c.Close = !quantity.Clear(first, second)
+	if lead, ok := quantity.LeadOf(race); ok {
+		c.Text = quantity.Factor(race[1].Seconds() / first.Seconds())
+		c.Close = !lead.Clear()
 	}
 	return c
 }

@@ -62,7 +62,25 @@ func Verdicts(list []Reproduction) *table.Table {
 	if words := experiments.CountClaims(claims); words != "" {
 		t.Notes = []string{"papers' claims, each counted once: " + words}
 	}
+	for _, x := range list {
+		if n := noise(x.Set.Records); x.Report != nil && n != "" {
+			t.Notes = append(t.Notes, x.Experiment.ID+": "+n)
+		}
+	}
 	return t
+}
+
+// noise says how many of the timed records are noisy; "": none is.
+func noise(recs []results.Record) string {
+	s := quantity.StandingOf(quantity.Latest(recs))
+	if s.Noisy == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %s noisy", s.Noisy, quantity.Plural(s.Timed, "record"))
+	if s.Winners > 0 {
+		text += fmt.Sprintf("; %d of %s clear", s.Clear, quantity.Plural(s.Winners, "winner"))
+	}
+	return text
 }
 
 // chapter is an experiment on the page.
@@ -71,6 +89,7 @@ type chapter struct {
 	Claims []experiments.Claim
 	Link   string
 	Note   string
+	Noise  string // how many of the records are noisy; "": none
 }
 
 // WriteReproductions writes one page of experiments: the table of verdicts, all tables and figures,
@@ -98,6 +117,7 @@ func WriteReproductions(w io.Writer, title string, list []Reproduction) error {
 				return fmt.Errorf("report: %s: %w", x.Experiment.ID, err)
 			}
 			sets = append(sets, x.Set)
+			c.Noise = noise(x.Set.Records)
 		}
 		page.Chapters = append(page.Chapters, c)
 	}

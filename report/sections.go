@@ -32,23 +32,45 @@ func (b *builder) sections() ([]section, error) {
 	}
 	var list []section
 	for _, g := range groups {
-		var words []string
-		for _, a := range kinds {
-			if a.Name == "cell" || a.Name == "pass" || slices.ContainsFunc(varying, func(v quantity.Axis) bool { return v.Name == a.Name }) {
-				words = append(words, a.Tag(g[0]))
+		passes, trainings := apart(g)
+		for _, g := range [][]*results.Record{passes, trainings} {
+			if len(g) == 0 {
+				continue
 			}
+			s, err := b.section(g, kinds, varying)
+			if err != nil {
+				return nil, err
+			}
+			s.ID = fmt.Sprintf("s%d", len(list)+1)
+			list = append(list, s)
 		}
-		s := section{ID: fmt.Sprintf("s%d", len(list)+1), Title: strings.Join(words, " · "), Fastest: newSheet(b.fastest(g))}
-		drawn, left := b.few(g)
-		if left > 0 {
-			s.Missing = append(s.Missing, leftOutNote(left))
-		}
-		if err := b.draw(&s, drawn, left > 0); err != nil {
-			return nil, err
-		}
-		list = append(list, s)
 	}
 	return list, nil
+}
+
+// section makes the section of records of passes alone, or of training alone.
+func (b *builder) section(g []*results.Record, kinds, varying []quantity.Axis) (section, error) {
+	var words []string
+	for _, a := range kinds {
+		if a.Name == "cell" || a.Name == "pass" || slices.ContainsFunc(varying, func(v quantity.Axis) bool { return v.Name == a.Name }) {
+			words = append(words, a.Tag(g[0]))
+		}
+	}
+	all, training := g, g[0].Training != nil
+	if training {
+		g, words = whole(g), append(words, "training")
+	}
+	s := section{Title: strings.Join(words, " · "), Fastest: newSheet(b.fastest(g))}
+	drawn, left := b.few(g)
+	if left > 0 {
+		s.Missing = append(s.Missing, leftOutNote(left))
+	}
+	if training {
+		if err := b.drawLoss(&s, all); err != nil {
+			return s, err
+		}
+	}
+	return s, b.draw(&s, drawn, left > 0)
 }
 
 // draw adds the figures of records that differ in numeric axes and techniques. If many says that
@@ -176,6 +198,15 @@ type race struct {
 	elsewhere bool            // another run measured the winner, so it is not among the entrants
 }
 
+// tie reports whether the winner does not lead all others. Where a tune chose it, the tune says.
+func (x *race) tie() bool {
+	if x.winner != nil {
+		return len(x.winner.Ties) > 0
+	}
+	lead, ok := quantity.LeadOf(x.entrants)
+	return ok && !lead.Clear()
+}
+
 // races groups records by point.
 func races(recs []*results.Record) []race {
 	var list []race
@@ -205,7 +236,7 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 	for _, c := range []string{"Fastest", "Time", "±", "FLOP/s", "Speed-up over " + b.o.Baseline, "Runner-up", "Lead"} {
 		t.Columns = append(t.Columns, table.Column{Name: c, Right: c != "Fastest" && c != "Runner-up"})
 	}
-	chosen := false
+	chosen, unpaired := false, false
 	for _, x := range b.crown(races(recs)) {
 		chosen = chosen || x.winner != nil
 		first := x.entrants[0]
@@ -235,19 +266,19 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 		}
 		over, second, margin := table.Cell{}, table.Text("none"), table.Cell{}
 		if r := base.For(first); r != nil {
-			f := r.Seconds() / v.Value
-			over = table.Number(f, quantity.Factor(f))
-			if r != first && !quantity.Clear(first, r) {
+			f, _ := results.Ratio(first, r)
+			over = table.Number(f.Value, quantity.Times(f))
+			if r != first && !f.Leads() {
 				over.Text += " ≈"
 			}
 		}
-		if x.finished > 1 {
-			second = table.Text(quantity.Label(x.entrants[1]))
-			f := x.entrants[1].Seconds() / v.Value
-			margin = table.Number(f, quantity.Factor(f))
-			if x.winner != nil && slices.Contains(x.winner.Ties, x.entrants[1].Impl.Label) || !quantity.Clear(first, x.entrants[1]) {
+		if lead, ok := quantity.LeadOf(x.entrants); ok {
+			second = table.Text(quantity.Label(lead.Next))
+			margin = table.Number(lead.Ratio.Value, quantity.Times(lead.Ratio))
+			if x.winner != nil && slices.Contains(x.winner.Ties, lead.Next.Impl.Label) || !lead.Clear() {
 				margin.Text += " ≈"
 			}
+			unpaired = unpaired || !lead.Paired
 		}
 		t.Rows = append(t.Rows, append(row, table.Text(quantity.Label(first)), table.Number(v.Value, quantity.SI(v.Value, "s")), spread,
 			table.Number(first.FLOPS(), quantity.SI(first.FLOPS(), "FLOP/s")), over, second, margin))
@@ -255,7 +286,10 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 	if chosen {
 		t.Notes = []string{"The fastest is the choice of tune: lowest mean of the faster half of the samples; among ties, least memory."}
 	}
-	t.Notes = append(t.Notes, "≈: the lead is below 1 % or within the confidence intervals. ±: half of the confidence interval of the median.")
+	t.Notes = append(t.Notes, "≈: a tie, since the interval of the ratio covers 1 or the lead is below 1 %; or too few samples. ±: half of the confidence interval of the median.")
+	if unpaired {
+		t.Notes = append(t.Notes, "Some techniques were not measured in turns; the intervals of their leads are wider and know nothing of the machine's changes in between.")
+	}
 	return t
 }
 
@@ -264,11 +298,12 @@ func (b *builder) summary() []string {
 	if len(b.recs) == 0 {
 		return nil
 	}
-	all := b.crown(races(b.recs))
+	passes, trainings := b.timed()
+	all := b.crown(append(races(passes), races(trainings)...))
 	wins := map[string]int{}
 	var labels []string
-	logs, n, clear := 0.0, 0, 0
-	base := quantity.NewBaseline(values(b.recs), b.o.Baseline)
+	logs, n, clear, ties := 0.0, 0, 0, 0
+	bases := map[bool]quantity.Baseline{false: quantity.NewBaseline(values(passes), b.o.Baseline), true: quantity.NewBaseline(values(trainings), b.o.Baseline)}
 	for _, x := range all {
 		if x.finished == 0 && !x.elsewhere {
 			continue
@@ -278,10 +313,12 @@ func (b *builder) summary() []string {
 		if x.elsewhere {
 			l = x.winner.Label
 		}
-		if wins[l]++; wins[l] == 1 {
+		if x.tie() {
+			ties++
+		} else if wins[l]++; wins[l] == 1 {
 			labels = append(labels, l)
 		}
-		if r := base.For(first); r != nil && !x.elsewhere {
+		if r := bases[first.Training != nil].For(first); r != nil && !x.elsewhere {
 			logs += math.Log(r.Seconds() / first.Seconds())
 			n++
 			if quantity.Clear(first, r) {
@@ -304,6 +341,9 @@ func (b *builder) summary() []string {
 	var words []string
 	for _, l := range labels {
 		words = append(words, fmt.Sprintf("%s at %d", l, wins[l]))
+	}
+	if ties > 0 {
+		words = append(words, fmt.Sprintf("a tie or unsure at %d", ties))
 	}
 	if words != nil {
 		list = append(list, "Fastest: "+strings.Join(words, ", ")+".")

@@ -38,12 +38,12 @@ func tuned(settings int) results.Set {
 func TestTuneWinner(t *testing.T) {
 	s := tuned(3)
 	text := pageOf(t, []results.Set{s}, s.Records)
-	for _, want := range []string{"Fastest: cudnnstyle:block=1 at 1, cudnnstyle:block=0 at 1.", "The fastest is the choice of tune"} {
+	for _, want := range []string{"Fastest: cudnnstyle:block=0 at 1, a tie or unsure at 1.", "The fastest is the choice of tune"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	s.Manifest.Winners[0].Label, s.Manifest.Winners[0].Run = "scc", "another"
+	s.Manifest.Winners[0].Label, s.Manifest.Winners[0].Run, s.Manifest.Winners[0].Ties = "scc", "another", nil
 	text = pageOf(t, []results.Set{s}, s.Records)
 	if !strings.Contains(text, "scc (run another)") || !strings.Contains(text, "scc at 1") {
 		t.Error("a winner of another run is not named")

@@ -320,7 +320,7 @@ type Stats struct {
 	Lo     *float64 `json:"ci_lo"` // distribution-free interval of the median; null: too few samples
 	Hi     *float64 `json:"ci_hi"`
 	Level  float64  `json:"ci_level"`
-	Stop   string   `json:"stop"` // "target_ci", "noise_stable", "max_rounds", "timeout", "budget", "interrupted" or "outraced"
+	Stop   string   `json:"stop"` // "target_ci", "noise_stable", "max_rounds", "clear", "timeout", "budget", "interrupted" or "outraced"
 }
 
 // Rate relates the work to the median time.

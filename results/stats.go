@@ -30,11 +30,10 @@ func Summarize(samples []float64, target float64) (Stats, []string) {
 		s.Stdev = &sd
 	}
 	var warnings []string
-	ci := benchmath.AssumeNothing.Summary(benchmath.NewSample(sorted, &benchmath.DefaultThresholds), Confidence)
-	if math.IsInf(ci.Lo, 0) || math.IsInf(ci.Hi, 0) {
-		warnings = append(warnings, WarnFewRounds)
+	if lo, hi, level, ok := around(sorted); ok {
+		s.Lo, s.Hi, s.Level = &lo, &hi, math.Round(level*1e6)/1e6
 	} else {
-		s.Lo, s.Hi, s.Level = &ci.Lo, &ci.Hi, math.Round(ci.Confidence*1e6)/1e6
+		warnings = append(warnings, WarnFewRounds)
 	}
 	if half, ok := s.HalfWidth(); ok && target > 0 && half > target {
 		warnings = append(warnings, WarnNoisy)
@@ -47,6 +46,13 @@ func Summarize(samples []float64, target float64) (Stats, []string) {
 		warnings = append(warnings, WarnDrift)
 	}
 	return s, warnings
+}
+
+// around is the interval of the median of sorted, between two of the samples, and its level; false:
+// there are too few.
+func around(sorted []float64) (lo, hi, level float64, ok bool) {
+	ci := benchmath.AssumeNothing.Summary(benchmath.NewSample(sorted, &benchmath.DefaultThresholds), Confidence)
+	return ci.Lo, ci.Hi, ci.Confidence, !math.IsInf(ci.Lo, 0) && !math.IsInf(ci.Hi, 0)
 }
 
 // HalfWidth is the larger side of the median's interval, relative to the median; false: too few

@@ -47,9 +47,10 @@ type Run struct {
 	seq      int
 	manifest Manifest
 	newest   map[string]outcome
-	node     *Node // the machine that measures; nil: there is only one
-	retry    bool  // Done ignores failed records from before the run was resumed
-	broken   error // why nothing can be appended
+	node     *Node           // the machine that measures; nil: there is only one
+	retry    bool            // Done ignores failed records from before the run was resumed
+	again    map[string]bool // and those of these keys
+	broken   error           // why nothing can be appended
 }
 
 // outcome is what Done and the manifest's counts need to know of a record.
@@ -272,13 +273,23 @@ func (r *Run) RetryFailed() {
 	r.retry = true
 }
 
+// MeasureAgain makes Done ignore the records of these keys from before the run was resumed.
+func (r *Run) MeasureAgain(keys []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.again = map[string]bool{}
+	for _, k := range keys {
+		r.again[k] = true
+	}
+}
+
 // Done reports whether the run has a record of key that need not be measured again: any but one that
 // was interrupted or lost its worker.
 func (r *Run) Done(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o, ok := r.newest[key]
-	return ok && !o.passing && !(r.retry && o.before && o.status.Broken())
+	return ok && !o.passing && !(o.before && (r.again[key] || r.retry && o.status.Broken()))
 }
 
 // Measured returns the status of the newest record of every key.

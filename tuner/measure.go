@@ -14,6 +14,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/results"
 	"rnnbench/rnn/schedule"
+	"rnnbench/tuner/config"
 )
 
 // measure verifies and times candidates that share a problem and fit in memory together.
@@ -222,6 +223,7 @@ const (
 	stopTarget      = "target_ci"
 	stopStable      = "noise_stable"
 	stopMax         = "max_rounds"
+	stopClear       = "clear"
 	stopTimeout     = "timeout"
 	stopBudget      = "budget"
 	stopInterrupted = "interrupted"
@@ -279,6 +281,10 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		case !slices.ContainsFunc(live, func(c *candidate) bool { return c.record.Status == results.OK && !c.sated(s.Settings.PointTimeout) }):
 			return stopTimeout
 		case done < s.Settings.Rounds:
+		case s.Settings.Until == config.UntilClear:
+			if stop := s.clear(live, done); stop != "" {
+				return stop
+			}
 		case known && (widest <= s.Settings.TargetCI || s.Settings.TargetCI == 0):
 			wanted = stopTarget
 		case done >= s.Settings.MaxRounds:

@@ -123,6 +123,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 			v.Medians[i] *= costOf(v.Records[i], t.Objective) / a.Known
 		}
 	}
+	v.recall()
 	t.prior.Add(v)
 	return v, nil
 }

@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/tuner/wisdom"
 )
@@ -8,6 +9,27 @@ import (
 // Untimed reports whether the budget ended before any candidate was timed, as opposed to none that
 // can run.
 func (v *Verdict) Untimed() bool { return v.Winner < 0 && !v.Complete }
+
+// recall decides by their records whether the winner of candidates leads that were all measured
+// before.
+func (v *Verdict) recall() {
+	if v.Winner < 0 || v.Evaluations > 0 {
+		return
+	}
+	if v.Clear = len(v.Ties) == 0; v.Objective == results.OfEnergy {
+		return
+	}
+	race := []*results.Record{v.Records[v.Winner]}
+	for i, r := range v.Records {
+		if i != v.Winner && r != nil && r.Seconds() > 0 {
+			race = append(race, r)
+		}
+	}
+	race = append(race[:1], quantity.ByTime(race[1:])...)
+	if l, ok := quantity.LeadOf(race); ok {
+		v.Clear = l.Clear()
+	}
+}
 
 // TieLabels returns the labels of the candidates that cannot be told from the winner.
 func (v *Verdict) TieLabels() (list []string) {
@@ -24,7 +46,7 @@ func (v *Verdict) TieLabels() (list []string) {
 func (v *Verdict) Entry(cache, tool string, libraries map[string]string) wisdom.Entry {
 	w := v.WinnerRecord()
 	e := wisdom.Entry{
-		Device: w.Device, Cache: cache, Point: v.Point, Objective: v.Objective, Joules: costOf(w, results.OfEnergy), Impl: w.Impl.Name, Knobs: w.Impl.Knobs, Seconds: w.Seconds(), Complete: v.Complete,
+		Device: w.Device, Cache: cache, Point: v.Point, Objective: v.Objective, Joules: costOf(w, results.OfEnergy), Impl: w.Impl.Name, Knobs: w.Impl.Knobs, Seconds: w.Seconds(), Complete: v.Complete, Unsure: !v.Clear,
 		Tool: tool, Libraries: libraries, Run: w.Run, Time: w.Time,
 	}
 	if v.Objective != results.OfEnergy {

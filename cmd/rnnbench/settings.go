@@ -124,7 +124,7 @@ func (s *settings) points(cmd *cobra.Command) {
 // measure adds the named flags of how to measure.
 func (s *settings) measure(cmd *cobra.Command, names ...string) {
 	kinds := map[string]string{
-		"effort": "WORD", "order": "WORD", "cache": "WORD", "data": "WORD", "on-error": "WORD", "isolate": "WORD", "warmup": "TIME", "min-time": "TIME",
+		"effort": "WORD", "until": "WORD", "order": "WORD", "cache": "WORD", "data": "WORD", "on-error": "WORD", "isolate": "WORD", "warmup": "TIME", "min-time": "TIME",
 		"point-timeout": "TIME", "budget": "TIME", "target-ci": "PERCENT",
 	}
 	addGroup(cmd, "Measuring", func(f *pflag.FlagSet) {

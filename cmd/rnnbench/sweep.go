@@ -78,7 +78,7 @@ Every call is timed alone.`,
 // measureFlags adds the flags that say how to measure.
 func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 	f.times = true
-	f.measure(cmd, "effort", "rounds", "max-rounds", "warmup", "min-time", "min-iters", "target-ci", "point-timeout", "budget",
+	f.measure(cmd, "effort", "rounds", "max-rounds", "warmup", "min-time", "min-iters", "target-ci", "point-timeout", "budget", "until",
 		"order", "seed", "cache", "data", "on-error", "isolate")
 	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.noVerify, "no-verify", false, "skip the check of answers; wrong answers are timed too")
@@ -284,6 +284,9 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 	if f.retryFailed {
 		run.RetryFailed()
 	}
+	if err := measureOpen(run, j.measure); err != nil {
+		return nil, err
+	}
 	show := p.newProgress(look, total-min(len(run.Measured()), total))
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
@@ -313,6 +316,30 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), took.Round(100*time.Millisecond))
 	logCosts(p, recs, start, took)
 	return e, nil
+}
+
+// measureOpen lets a run that is resumed with --until clear measure the points again whose winner is
+// open. All techniques of a point take turns once more.
+func measureOpen(run *results.Run, m config.Measure) error {
+	if m.Until != config.UntilClear {
+		return nil
+	}
+	_, recs, _, err := results.Read(run.Dir())
+	if err != nil {
+		return err
+	}
+	var keys []string
+	for _, x := range quantity.Races(quantity.Latest(recs)) {
+		if l, ok := quantity.LeadOf(x); ok && !l.Clear() && !l.Ratio.Equal() {
+			for _, r := range x {
+				if r.Seconds() > 0 {
+					keys = append(keys, r.Key())
+				}
+			}
+		}
+	}
+	run.MeasureAgain(keys)
+	return nil
 }
 
 // swept counts the records of sweeps, which are not of training.

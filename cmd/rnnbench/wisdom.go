@@ -131,7 +131,7 @@ func entryTable(list []wisdom.Entry) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "device", Key: "device"}, {Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true},
 		{Name: "runner-up", Key: "runner_up"}, {Name: "slower by", Key: "lead", Right: true}, {Name: "tried", Key: "tried", Right: true},
-		{Name: "tuned", Key: "time"}, {Key: "tool"}, {Key: "run"}, {Key: "cache"}, {Key: "complete"}, {Key: "objective"}, {Key: "joules"},
+		{Name: "tuned", Key: "time"}, {Key: "tool"}, {Key: "run"}, {Key: "cache"}, {Key: "complete"}, {Key: "objective"}, {Key: "joules"}, {Key: "unsure"},
 	}}
 	for _, e := range list {
 		point := e.Point.String()
@@ -146,10 +146,13 @@ func entryTable(list []wisdom.Entry) *table.Table {
 		row := []table.Cell{
 			table.Text(e.Device), table.Text(point), {Text: spelledOut(e.Impl, e.Knobs, e.Point, e.Device), Value: fullSpec(e)}, table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
 			table.Text(e.RunnerUp), {}, table.Int(e.Tried), {Text: e.Time.Format(time.DateOnly), Value: e.Time.Format(time.RFC3339)},
-			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete}, table.Text(objective), joules,
+			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete}, table.Text(objective), joules, {Text: fmt.Sprint(e.Unsure), Value: e.Unsure},
 		}
 		if e.RunnerUp != "" {
-			row[5] = table.Number(e.Lead, fmt.Sprintf("%+.1f %%", 100*e.Lead))
+			row[5] = table.Number(e.Lead, tuning.Slower(e.Lead))
+			if e.Unsure {
+				row[5].Text += " (unsure)"
+			}
 		}
 		if e.RunnerUp != "" && e.Lead < 0 && t.Notes == nil {
 			t.Notes = []string{tuning.Behind}

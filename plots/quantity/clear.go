@@ -3,19 +3,61 @@ package quantity
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"rnnbench/results"
 )
 
-// leastLead is the smallest ratio of times that counts as a lead.
-const leastLead = 1.01
-
-// Clear reports whether a is faster than b by at least 1 % and their confidence intervals do not
-// overlap.
+// Clear reports whether a is faster than b beyond doubt, by the rule of results.Interval.Leads.
 func Clear(a, b *results.Record) bool {
-	x, okx := Time(a)
-	y, oky := Time(b)
-	return okx && oky && y.Value >= leastLead*x.Value && x.Known() && y.Known() && x.Hi < y.Lo
+	v, _ := results.Ratio(a, b)
+	return v.Leads()
+}
+
+// A Lead is how far the fastest record of a race is ahead.
+type Lead struct {
+	First, Next *results.Record
+	Ratio       results.Interval // how many times as fast First is as Next
+	Paired      bool             // both were measured in the same rounds
+}
+
+// Clear reports whether First is the fastest beyond doubt. If not, it is a tie, or there are too few
+// samples to say.
+func (l Lead) Clear() bool { return l.Ratio.Leads() }
+
+// Tie reports whether First and Next cannot be told apart.
+func (l Lead) Tie() bool { return l.Ratio.Known() && !l.Clear() }
+
+// LeadOf returns the lead in a race, which is sorted by time; false: fewer than two have a time. Next
+// is the fastest of the others that First may not beat, or else the runner-up.
+func LeadOf(race []*results.Record) (Lead, bool) {
+	if len(race) < 2 || race[1].Seconds() <= 0 {
+		return Lead{}, false
+	}
+	var next Lead
+	for i, r := range race[1:] {
+		l := Lead{First: race[0], Next: r}
+		l.Ratio, l.Paired = results.Ratio(race[0], r)
+		if i == 0 {
+			next = l
+		}
+		if !next.Clear() {
+			break
+		}
+		if l.Tie() {
+			return l, true
+		}
+	}
+	return next, true
+}
+
+// Times formats a ratio with its interval, such as 1.25× (1.20–1.31×).
+func Times(v results.Interval) string {
+	value, lo, hi := Factor(v.Value), Factor(v.Lo), Factor(v.Hi)
+	if !v.Known() || lo == hi {
+		return value
+	}
+	return fmt.Sprintf("%s (%s–%s)", value, strings.TrimSuffix(lo, "×"), hi)
 }
 
 // Races groups records by point, and sorts each group by time, the fastest first. It takes only the
@@ -39,19 +81,26 @@ func Races(recs []*results.Record) [][]*results.Record {
 		}
 		list[len(list)-1] = append(list[len(list)-1], r)
 	}
-	for _, x := range list {
-		slices.SortStableFunc(x, func(a, b *results.Record) int {
-			ta, tb := a.Seconds(), b.Seconds()
-			switch {
-			case ta > 0 && (tb <= 0 || ta < tb):
-				return -1
-			case tb > 0 && (ta <= 0 || tb < ta):
-				return 1
-			}
-			return 0
-		})
+	for i := range list {
+		list[i] = ByTime(list[i])
 	}
 	return list
+}
+
+// ByTime returns records sorted by time, the fastest first. Those without a time are last.
+func ByTime(recs []*results.Record) []*results.Record {
+	sorted := slices.Clone(recs)
+	slices.SortStableFunc(sorted, func(a, b *results.Record) int {
+		ta, tb := a.Seconds(), b.Seconds()
+		switch {
+		case ta > 0 && (tb <= 0 || ta < tb):
+			return -1
+		case tb > 0 && (ta <= 0 || tb < ta):
+			return 1
+		}
+		return 0
+	})
+	return sorted
 }
 
 // A Standing counts how clear the winners of records are, and how noisy the records.
@@ -72,9 +121,9 @@ func StandingOf(recs []*results.Record) Standing {
 		}
 	}
 	for _, x := range Races(recs) {
-		if len(x) > 1 && x[1].Seconds() > 0 {
+		if l, ok := LeadOf(x); ok {
 			s.Winners++
-			if Clear(x[0], x[1]) {
+			if l.Clear() {
 				s.Clear++
 			}
 		}

@@ -15,35 +15,47 @@ func Fastest(recs []*results.Record) string {
 	if slices.ContainsFunc(recs, func(r *results.Record) bool { return r.Training != nil }) {
 		return ""
 	}
-	races := slices.DeleteFunc(Races(recs), func(x []*results.Record) bool { return len(x) < 2 || x[1].Seconds() <= 0 })
+	var races []Lead
+	for _, x := range Races(recs) {
+		if l, ok := LeadOf(x); ok {
+			races = append(races, l)
+		}
+	}
 	switch len(races) {
 	case 0:
 		return ""
 	case 1:
-		return "fastest: " + lead(races[0][0], races[0][1])
+		return races[0].String()
 	}
 	wins, clear := map[string]int{}, 0
 	var labels []string
 	for _, x := range races {
-		l := OneLine(Label(x[0]))
+		if !x.Clear() {
+			continue
+		}
+		clear++
+		l := OneLine(Label(x.First))
 		if wins[l]++; wins[l] == 1 {
 			labels = append(labels, l)
 		}
-		if Clear(x[0], x[1]) {
-			clear++
-		}
+	}
+	if clear == 0 {
+		return fmt.Sprintf("none is clearly the fastest at any of %d points", len(races))
 	}
 	slices.SortStableFunc(labels, func(x, y string) int { return wins[y] - wins[x] })
 	const most = 4
 	var words []string
 	for i, l := range labels {
 		if i == most {
-			words = append(words, fmt.Sprintf("others at %d", len(races)-won(wins, labels[:most])))
+			words = append(words, fmt.Sprintf("others at %d", clear-won(wins, labels[:most])))
 			break
 		}
 		words = append(words, fmt.Sprintf("%s at %d", l, wins[l]))
 	}
-	return fmt.Sprintf("fastest at %d points: %s; the lead is clear at %d", len(races), strings.Join(words, ", "), clear)
+	if clear < len(races) {
+		words = append(words, fmt.Sprintf("a tie or unsure at %d", len(races)-clear))
+	}
+	return fmt.Sprintf("fastest at %d points: %s", len(races), strings.Join(words, ", "))
 }
 
 // won returns how many points labels won together.
@@ -54,23 +66,22 @@ func won(wins map[string]int, labels []string) (n int) {
 	return n
 }
 
-// lead formats how much longer next takes than first, and whether the lead is clear.
-func lead(first, next *results.Record) string {
-	f := next.Seconds() / first.Seconds()
-	far := fmt.Sprintf("%.1f %% longer", 100*(f-1))
-	if f >= 2 {
-		far = Factor(f) + " as long"
-	}
-	text := fmt.Sprintf("%s; the next, %s, takes %s", OneLine(Label(first)), OneLine(Label(next)), far)
-	a, _ := Time(first)
-	b, _ := Time(next)
+// String says how many times as fast First is as Next, and whether that is a lead.
+func (l Lead) String() string {
+	first, next, far := OneLine(Label(l.First)), OneLine(Label(l.Next)), Times(l.Ratio)
+	var text string
 	switch {
-	case Clear(first, next):
-		return text
-	case f < leastLead:
-		return text + ", which is too little to matter"
-	case !a.Known() || !b.Known():
-		return text + ", by too few samples to be sure"
+	case l.Clear():
+		text = fmt.Sprintf("fastest: %s, %s as fast as %s", first, far, next)
+	case !l.Tie():
+		return fmt.Sprintf("unsure: %s was %s as fast as %s, in too few samples", first, far, next)
+	case l.Ratio.Lo > 1:
+		text = fmt.Sprintf("tie: %s and %s differ by less than 1 %%", first, next)
+	default:
+		text = fmt.Sprintf("tie: %s is %s as fast as %s", first, far, next)
 	}
-	return text + ", but their confidence intervals overlap"
+	if !l.Paired {
+		text += "; they were not measured in turns"
+	}
+	return text
 }

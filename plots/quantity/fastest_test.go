@@ -34,19 +34,49 @@ func TestFastest(t *testing.T) {
 		{[]*results.Record{record(8, "naive", 2), record(8, "scan", 0)}, ""},
 		{[]*results.Record{record(8, "naive", 2), record(9, "persistent", 1)}, ""},
 		{[]*results.Record{trained, record(8, "persistent", 1)}, ""},
-		{[]*results.Record{record(8, "naive", 2), record(8, "persistent", 1)}, "fastest: persistent; the next, naive, takes 2.00× as long"},
-		{[]*results.Record{record(8, "naive", 1), record(8, "persistent", 1.25)}, "fastest: naive; the next, persistent, takes 25.0 % longer"},
-		{[]*results.Record{record(8, "naive", 1), record(8, "persistent", 1.06)}, "fastest: naive; the next, persistent, takes 6.0 % longer, but their confidence intervals overlap"},
-		{[]*results.Record{record(8, "naive", 1), record(8, "scan", 1.004)}, "fastest: naive; the next, scan, takes 0.4 % longer, which is too little to matter"},
-		{[]*results.Record{record(8, "naive", 1), few}, "fastest: naive; the next, scan, takes 3.00× as long, by too few samples to be sure"},
+		{[]*results.Record{record(8, "naive", 2), record(8, "persistent", 1)}, "fastest: persistent, 2.00× (1.81–2.21×) as fast as naive; they were not measured in turns"},
+		{[]*results.Record{record(8, "naive", 1), record(8, "persistent", 1.25)}, "fastest: naive, 1.25× (1.13–1.38×) as fast as persistent; they were not measured in turns"},
+		{[]*results.Record{record(8, "naive", 1), record(8, "persistent", 1.06)}, "tie: naive is 1.06× (0.96–1.17×) as fast as persistent; they were not measured in turns"},
+		{[]*results.Record{record(8, "naive", 1), record(8, "scan", 1.004)}, "tie: naive is 1.00× (0.91–1.11×) as fast as scan; they were not measured in turns"},
+		{[]*results.Record{record(8, "naive", 1), few}, "unsure: naive was 3.00× as fast as scan, in too few samples"},
+		{[]*results.Record{record(8, "naive", 1), record(8, "scan", 1.05), record(9, "naive", 1), record(9, "scan", 1.05)}, "none is clearly the fastest at any of 2 points"},
+		{turns(record(8, "naive", 1), record(8, "scan", 1.05)), "fastest: naive, 1.05× as fast as scan"},
+		{turns(record(8, "naive", 1), record(8, "scan", 1.05), spread(record(8, "cudnnstyle", 1.06))), "tie: naive is 1.06× (0.95–1.18×) as fast as cudnnstyle"},
+		{turns(record(8, "naive", 1), record(8, "scan", 1.004)), "tie: naive and scan differ by less than 1 %"},
 		{
 			[]*results.Record{record(8, "naive", 1), record(8, "scan", 2), record(9, "naive", 1), record(9, "scan", 1.01), record(10, "naive", 3), record(10, "scan", 2), record(11, "scan", 2)},
-			"fastest at 3 points: naive at 2, scan at 1; the lead is clear at 2",
+			"fastest at 3 points: naive at 1, scan at 1, a tie or unsure at 1",
 		},
-		{many, "fastest at 8 points: own0 at 1, own1 at 1, own2 at 1, own3 at 1, others at 4; the lead is clear at 8"},
+		{many, "fastest at 8 points: own0 at 1, own1 at 1, own2 at 1, own3 at 1, others at 4"},
 	} {
 		if got := Fastest(c.recs); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
+}
+
+// turns gives records samples that were taken in turns in rounds of very different speed, so that only
+// the ratios of rounds tell techniques apart.
+func turns(recs ...*results.Record) []*results.Record {
+	for _, r := range recs {
+		var times []float64
+		for i := range 9 {
+			times = append(times, r.Stats.Median*(1+0.1*float64(i-4)))
+		}
+		if r.Samples != nil {
+			for i := range times {
+				times[i] *= r.Samples.Wall[i]
+			}
+		}
+		s, _ := results.Summarize(times, 0)
+		s.Median = r.Stats.Median
+		r.Run, r.Cost.Measure, r.Samples, r.Stats = "one", 1, &results.Samples{Wall: times}, &s
+	}
+	return recs
+}
+
+// spread lets turns make the samples of r noisy.
+func spread(r *results.Record) *results.Record {
+	r.Samples = &results.Samples{Wall: []float64{0.9, 1.1, 0.9, 1.11, 1, 1.11, 0.9, 1.1, 0.9}}
+	return r
 }

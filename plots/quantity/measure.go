@@ -105,7 +105,8 @@ func Measures() []Measure {
 			of: rate(func(r *results.Record) float64 { return float64(r.Work.Flops) })},
 		{Name: "time", Title: "time per run", Unit: "s", Key: "time_s", Less: true, Scaled: true,
 			of: func(r, _ *results.Record) (Interval, bool) { return Time(r) }},
-		{Name: "speedup", Title: "speed-up", Unit: "×", Key: "speedup", Ratio: true, of: speedup},
+		{Name: "speedup", Title: "speed-up", Unit: "×", Key: "speedup", Ratio: true, of: speedup,
+			Bars: "Bars: intervals of the ratio, paired by rounds where both were measured in turns."},
 		{Name: "step", Title: "time per cell step", Unit: "s", Key: "step_s", Less: true, Scaled: true,
 			of: func(r, _ *results.Record) (Interval, bool) {
 				t, ok := Time(r)
@@ -182,21 +183,21 @@ func Time(r *results.Record) (Interval, bool) {
 	return v, true
 }
 
-// speedup returns how many times faster r is than base. The interval spans the extreme ratios of
-// the two intervals, so it errs on the wide side.
+// speedup returns how many times as fast r is as base, with the interval of results.Ratio.
 func speedup(r, base *results.Record) (Interval, bool) {
 	if base == nil {
 		return Interval{}, false
 	}
-	b, okb := Time(base)
-	t, okt := Time(r)
-	if !okb || !okt {
+	v, _ := results.Ratio(r, base)
+	switch {
+	case !(v.Value > 0):
 		return Interval{}, false
-	}
-	if r == base {
+	case r == base:
 		return Interval{1, 1, 1}, true
+	case !v.Known():
+		return Interval{v.Value, v.Value, v.Value}, true
 	}
-	return Interval{b.Value / t.Value, b.Lo / t.Hi, b.Hi / t.Lo}, true
+	return Interval(v), true
 }
 
 // A Baseline finds the record with which a record is compared: the one at the same point with a

@@ -29,7 +29,7 @@ func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdic
 	axes := slices.DeleteFunc(quantity.Axes(), func(a quantity.Axis) bool { return a.Name == "impl" })
 	t := &changeColumns{builder[changed]{Table: &Table{Title: title(all)}}}
 	t.points(all, axes, len(list) > 1)
-	t.times()
+	t.times(list)
 	t.verdicts()
 	for i := range list {
 		c := &list[i]
@@ -77,16 +77,37 @@ func (t *changeColumns) points(all []*results.Record, axes []quantity.Axis, seve
 	t.column(settings, func(c changed) Cell { return knobCell(c.Record(), knobs) })
 }
 
-// times adds columns of both times and their ratio.
-func (t *changeColumns) times() {
+// times adds columns of both times and their ratio. Where changes leave out what moved all points
+// alike, the change from one time to the other is in a column of its own.
+func (t *changeColumns) times(list []compare.Comparison) {
 	t.column(Column{Name: "before", Key: "before_s", Right: true}, func(c changed) Cell { return timeCell(c.Base) })
 	t.column(Column{Name: "now", Key: "now_s", Right: true}, func(c changed) Cell { return timeCell(c.New) })
+	asTimed := Column{Key: "times_ratio", Right: true}
+	for i := range list {
+		for _, ch := range list[i].Changes {
+			if raw := timesRatio(&ch); !math.IsNaN(raw) && math.Abs(raw-ch.Ratio.Value) > 0.01*raw {
+				asTimed.Name = "of the times"
+			}
+		}
+	}
+	t.column(asTimed, func(c changed) Cell { return Number(timesRatio(c.Change), change(timesRatio(c.Change))) })
+	if asTimed.Name != "" {
+		t.Notes = append(t.Notes, "Of the times: now over before, as measured. Change: without what moved all points alike, or without outliers.")
+	}
 	t.column(Column{Name: "change", Key: "ratio", Right: true}, func(c changed) Cell {
 		return Number(c.Ratio.Value, change(c.Ratio.Value))
 	})
 	t.column(Column{Name: "interval", Right: true}, func(c changed) Cell { return Cell{Text: span(c.Ratio)} })
 	t.column(Column{Key: "ratio_lo"}, func(c changed) Cell { return Number(c.Ratio.Lo, "") })
 	t.column(Column{Key: "ratio_hi"}, func(c changed) Cell { return Number(c.Ratio.Hi, "") })
+}
+
+// timesRatio is the time now over the time before; NaN: one of them is missing, or there is no change.
+func timesRatio(c *compare.Change) float64 {
+	if c.Base == nil || c.New == nil || !(c.Base.Seconds() > 0 && c.New.Seconds() > 0) || math.IsNaN(c.Ratio.Value) {
+		return math.NaN()
+	}
+	return c.New.Seconds() / c.Base.Seconds()
 }
 
 // verdicts adds columns of the statistical tests and the verdict.

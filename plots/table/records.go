@@ -163,8 +163,26 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 			if !ok {
 				return Cell{}
 			}
-			return t.measured(m, v.Value)
+			c := t.measured(m, v.Value)
+			if m.Ratio && v.Known() {
+				c.Text, c.Brief = quantity.Times(results.Interval(v)), c.Text
+			}
+			return c
 		})
+	}
+	if m, err := quantity.MeasureOf("speedup"); err == nil && !base.Empty() {
+		for _, end := range []struct {
+			key  string
+			pick func(quantity.Interval) float64
+		}{{"_lo", func(v quantity.Interval) float64 { return v.Lo }}, {"_hi", func(v quantity.Interval) float64 { return v.Hi }}} {
+			t.column(Column{Key: m.Key + end.key}, func(r *results.Record) Cell {
+				v, ok := m.Of(r, base.For(r))
+				if !ok || !v.Known() {
+					return Cell{}
+				}
+				return Number(end.pick(v), "")
+			})
+		}
 	}
 	if slices.Contains(measures, "floor") {
 		t.column(Column{Key: "floor_s"}, func(r *results.Record) Cell {

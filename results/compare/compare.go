@@ -68,12 +68,7 @@ func (o Options) check() error {
 func (o Options) effect() float64 { return math.Log1p(o.MinEffect) }
 
 // An Interval is an estimate with its confidence interval. NaN: unknown.
-type Interval struct {
-	Value, Lo, Hi float64
-}
-
-// Known reports whether there is an interval and not just an estimate.
-func (v Interval) Known() bool { return v.Lo <= v.Hi }
+type Interval = results.Interval
 
 func unknown() Interval { return Interval{math.NaN(), math.NaN(), math.NaN()} }
 

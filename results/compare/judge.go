@@ -55,7 +55,7 @@ func joinTexts(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 func (c *Comparison) decide(ch *Change, t tables, o Options) (Verdict, string) {
 	lg := math.Log(ch.Ratio.Value)
 	differs := ch.P < o.Alpha && math.Abs(lg) >= o.effect()
-	n, m := len(samples(ch.Base)), len(samples(ch.New))
+	n, m := len(ch.Base.Times()), len(ch.New.Times())
 	switch {
 	case differs && c.Single && !c.beyond(ch):
 		return Ambiguous, "one run per side, and single runs may differ by " + share(c.reach(ch))

@@ -83,7 +83,7 @@ func join(all []*results.Record) *results.Record {
 	var times []float64
 	j.Warnings = nil
 	for _, r := range all {
-		times = append(times, samples(r)...)
+		times = append(times, r.Times()...)
 		for _, w := range r.Warnings {
 			if !slices.Contains(j.Warnings, w) {
 				j.Warnings = append(j.Warnings, w)
@@ -106,21 +106,10 @@ func keyOf(r *results.Record, o Options) string {
 	return fmt.Sprintf("%s|%s|%t|%s|%s", q.Key(), q.Mode.Cache, q.Mode.Graph, q.Mode.Timer, q.Mode.Data)
 }
 
-// samples returns the times of r by the clock that Mode.Timer names.
-func samples(r *results.Record) []float64 {
-	switch {
-	case r.Samples == nil:
-		return nil
-	case r.Mode.Timer == "event":
-		return r.Samples.Device
-	}
-	return r.Samples.Wall
-}
-
 // logs returns the sorted logarithms of r's times. Times without a finite logarithm are left out.
 func logs(r *results.Record) []float64 {
 	var list []float64
-	for _, s := range samples(r) {
+	for _, s := range r.Times() {
 		if l := math.Log(s); !math.IsNaN(l) && !math.IsInf(l, 0) {
 			list = append(list, l)
 		}

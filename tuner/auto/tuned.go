@@ -103,6 +103,9 @@ func (o *Oracle) why(m wisdom.Match) string {
 	if m.RunnerUp != "" && m.Lead > 0 {
 		at += fmt.Sprintf("; %s "+more, m.RunnerUp, 100*m.Lead)
 	}
+	if m.Unsure {
+		at += "; unsure: the lead may be chance"
+	}
 	if stale := m.Stale(o.Tool, o.Libraries); stale != nil {
 		at += staleMark + strings.Join(stale, ", ")
 	}

@@ -85,6 +85,7 @@ func Keys() []Key {
 		{Name: "target-ci", Doc: "target half-width of the median's interval"},
 		{Name: "point-timeout", Doc: "time limit for one technique at one point; 0: no limit"},
 		{Name: "budget", Doc: "total time limit; the first point of a sweep always completes; 0: no limit"},
+		{Name: "until", Doc: "when to end sampling: times are precise, or the winner is clear"},
 		{Name: "order", Doc: "order of the samples"},
 		{Name: "seed", Doc: "seed for inputs and order"},
 		{Name: "cache", Doc: "cache state before a sample"},
@@ -122,6 +123,8 @@ func choicesOf(name string) []string {
 	switch name {
 	case "effort":
 		return []string{"quick", "normal", "rigorous"}
+	case "until":
+		return []string{"precise", UntilClear}
 	case "order":
 		return []string{"interleaved", "random", "sequential"}
 	case "cache":

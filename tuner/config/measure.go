@@ -22,6 +22,7 @@ type Measure struct {
 	TargetCI     float64       // target half-width of the median's interval, as a share of the median; 0: any
 	PointTimeout time.Duration // for one technique at one point; 0: none
 	Budget       time.Duration // for everything; 0: none
+	Until        string        // "precise", or UntilClear
 	Order        string        // "interleaved", "random" or "sequential"
 	Seed         uint64        // of inputs and order
 	Cache        string        // "hot" or "cold"
@@ -33,12 +34,16 @@ type Measure struct {
 	Energy       bool          // count the energy of each technique as well
 }
 
+// UntilClear ends the samples of a point once its winner is settled. Where it is open, they go on for
+// the point's share of the budget or, without one, to MaxRounds.
+const UntilClear = "clear"
+
 // Default returns the default settings.
 func Default() Measure {
 	return Measure{
 		Effort: "normal", Rounds: 10, MaxRounds: 30, Warmup: 100 * time.Millisecond, MinTime: 20 * time.Millisecond, MinIters: 3,
 		TargetCI: 0.01, PointTimeout: 30 * time.Second,
-		Order: "interleaved", Seed: 1, Cache: "hot", Data: "normal", Verify: true, OnError: "continue", Isolate: "auto",
+		Until: "precise", Order: "interleaved", Seed: 1, Cache: "hot", Data: "normal", Verify: true, OnError: "continue", Isolate: "auto",
 	}
 }
 
@@ -91,6 +96,8 @@ func (m *Measure) set(name, text string) error {
 		m.PointTimeout, err = parseDuration(text)
 	case "budget":
 		m.Budget, err = parseDuration(text)
+	case "until":
+		word(&m.Until)
 	case "order":
 		word(&m.Order)
 	case "seed":
@@ -138,6 +145,8 @@ func (m *Measure) value(name string) any {
 		return m.PointTimeout.String()
 	case "budget":
 		return m.Budget.String()
+	case "until":
+		return m.Until
 	case "order":
 		return m.Order
 	case "seed":

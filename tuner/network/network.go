@@ -13,6 +13,7 @@ import (
 	"rnnbench/impl/scc"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
+	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/rnn/graph"
 	"rnnbench/rnn/knob"
@@ -21,7 +22,8 @@ import (
 // A Way is one of the two ways to train a network.
 type Way struct {
 	Name      string
-	Seconds   float64 // per minibatch
+	Seconds   float64          // per minibatch, the median
+	Ratio     results.Interval // how many times as fast as the first way, paired by rounds
 	Deviation rnn.Deviation
 }
 
@@ -68,12 +70,16 @@ func Train(d device.Device, g *graph.Graph, size graph.Size, seed uint64, free i
 			return nil, &WrongError{g.Name, off}
 		}
 	}
-	seconds, err := takeTurns(programs[:])
+	samples, err := takeTurns(programs[:])
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range seconds {
-		r.Ways[i].Seconds = s
+	for i, s := range samples {
+		r.Ways[i].Ratio = results.Paired(s, samples[0])
+	}
+	for i, s := range samples {
+		slices.Sort(s)
+		r.Ways[i].Seconds = s[len(s)/2]
 	}
 	return r, nil
 }
@@ -100,22 +106,25 @@ func (r *Result) Table(model string) *table.Table {
 		Columns: []table.Column{
 			{Name: "training", Key: "training"}, {Name: "time per minibatch", Key: "time_s", Right: true},
 			{Name: "sequence steps per second", Key: "events_per_s", Right: true}, {Name: "speed-up", Key: "speedup", Right: true},
-			{Name: "largest error", Key: "error"},
+			{Key: "speedup_lo"}, {Key: "speedup_hi"}, {Name: "largest error", Key: "error"},
 		},
 	}
+	if r.Ways[1].Ratio.Known() && !r.Ways[1].Ratio.Leads() && r.Ways[1].Ratio.Hi >= 1/results.LeastLead {
+		t.Notes = []string{"a tie: the interval of the speed-up covers 1, or the lead is below 1 %"}
+	}
 	for _, w := range r.Ways {
-		rate, up := float64(r.Size.Batch*r.Size.Steps)/w.Seconds, r.Ways[0].Seconds/w.Seconds
+		rate, up := float64(r.Size.Batch*r.Size.Steps)/w.Seconds, w.Ratio
 		t.Rows = append(t.Rows, []table.Cell{
 			table.Text(w.Name), table.Number(w.Seconds, quantity.SI(w.Seconds, "s")), table.Number(rate, quantity.SI(rate, "/s")),
-			table.Number(up, fmt.Sprintf("%.2f", up)), table.Text(fmt.Sprintf("%.2g × the tolerance, in %s", w.Deviation.Error/w.Deviation.Tolerance, w.Deviation.Tensor)),
+			table.Number(up.Value, quantity.Times(up)), table.Number(up.Lo, ""), table.Number(up.Hi, ""), table.Text(fmt.Sprintf("%.2g × the tolerance, in %s", w.Deviation.Error/w.Deviation.Tolerance, w.Deviation.Tensor)),
 		})
 	}
 	return t
 }
 
-// takeTurns times programs in turns and returns the median of each, in seconds
-// per run.
-func takeTurns(programs []device.Program) ([]float64, error) {
+// takeTurns times programs in turns and returns the samples of each, in seconds per run. Samples of one
+// index are of one round.
+func takeTurns(programs []device.Program) ([][]float64, error) {
 	const rounds, sample = 9, 10 * time.Millisecond
 	samples := make([][]float64, len(programs))
 	runs := make([]int, len(programs))
@@ -135,12 +144,7 @@ func takeTurns(programs []device.Program) ([]float64, error) {
 			samples[i] = append(samples[i], b.Wall.Seconds()/float64(runs[i]))
 		}
 	}
-	var medians []float64
-	for _, s := range samples {
-		slices.Sort(s)
-		medians = append(medians, s[len(s)/2])
-	}
-	return medians, nil
+	return samples, nil
 }
 
 // layBoth lays g out step by step and with parallelism between steps. It returns an error if both

@@ -46,7 +46,7 @@ func TestTrain(t *testing.T) {
 		}
 	}
 	text := r.Table("a processor")
-	if len(text.Rows) != 2 || text.Rows[0][3].Text != "1.00" || !strings.HasSuffix(text.Title, "· B=2 T=3 history=1 · a processor") {
+	if len(text.Rows) != 2 || text.Rows[0][3].Text != "1.00×" || !strings.Contains(text.Rows[1][3].Text, "–") || !r.Ways[1].Ratio.Known() || !strings.HasSuffix(text.Title, "· B=2 T=3 history=1 · a processor") {
 		t.Errorf("%+v", text)
 	}
 	if _, err := Train(d, g, size, 1, 1000); err == nil || !strings.Contains(err.Error(), "but only 1000 B is available") {

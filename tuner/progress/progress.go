@@ -365,7 +365,10 @@ func Outcome(r *results.Record) string {
 		return string(r.Status)
 	}
 	s := quantity.SI(t.Value, "s")
-	if t.Known() {
+	switch {
+	case t.Spread() >= 1: // as a percentage, it would say nothing
+		s += fmt.Sprintf(" (%s to %s)", quantity.SI(t.Lo, "s"), quantity.SI(t.Hi, "s"))
+	case t.Known():
 		s += fmt.Sprintf(" ±%.1f %%", 100*t.Spread())
 	}
 	return s + "  " + quantity.SI(r.FLOPS(), "FLOP/s")

@@ -73,6 +73,9 @@ func (s *state) race() (bool, error) {
 	for place, i := range order[1:] {
 		b := beliefs[i]
 		told := b.mean-leader.mean > max(sure*math.Sqrt(b.variance+leader.variance)-near, math.Log1p(s.allowance(i, first)))
+		if s.o.Longer != nil && told { // there is time to be sure
+			told = s.ratio(first, i).Leads()
+		}
 		if place+1 >= places && i != s.o.Incumbent || s.done >= decisive && told {
 			out = append(out, i)
 		}
@@ -80,7 +83,7 @@ func (s *state) race() (bool, error) {
 	if err := s.leave(Slower, out...); err != nil {
 		return false, err
 	}
-	return s.done >= s.o.Rounds || len(s.live) == 1 && s.done >= decisive, nil
+	return s.enough() || len(s.live) == 1 && s.done >= decisive, nil
 }
 
 // allowance is the share by which arm i may be slower than the leader and still win.
@@ -120,15 +123,9 @@ func (s *state) beliefs() map[int]belief {
 	return of
 }
 
-// ratio summarizes how much longer arm a takes than b, round by round.
-func (s *state) ratio(a, b int) results.Stats {
-	n := min(len(s.samples[a]), len(s.samples[b]))
-	ratios := make([]float64, n)
-	for k := range ratios {
-		ratios[k] = s.samples[a][k] / s.samples[b][k]
-	}
-	st, _ := results.Summarize(ratios, 0)
-	return st
+// ratio says how many times as fast arm a is as b, round by round.
+func (s *state) ratio(a, b int) results.Interval {
+	return results.Paired(s.samples[a], s.samples[b])
 }
 
 // prefer orders equally fast arms: first the incumbent, then less memory, then the simpler one.

@@ -67,8 +67,8 @@ func (s *state) finalists() (final []int) {
 // behind is how much longer arm a took than b, as a share: the median over common rounds, or by
 // their scores where they have none.
 func (s *state) behind(a, b int, scores []float64) float64 {
-	if ratio := s.ratio(a, b); ratio.N > 0 {
-		return ratio.Median - 1
+	if v := s.ratio(b, a); v.Value > 0 {
+		return v.Value - 1
 	}
 	if scores[a] > 0 {
 		return scores[a]/scores[b] - 1
@@ -84,18 +84,19 @@ func (s *state) runnerUp(r *Result, final []int, scores []float64) {
 		if i == r.Winner || score == 0 {
 			continue
 		}
-		lead, ratio := s.behind(i, r.Winner, scores), s.ratio(i, r.Winner)
+		lead, ratio := s.behind(i, r.Winner, scores), s.ratio(r.Winner, i)
 		stayed := slices.Contains(final, i) || len(s.samples[i]) >= decisive
-		if stayed && (lead <= s.o.Tie || ratio.Lo != nil && *ratio.Lo <= 1) {
+		if stayed && (lead <= s.o.Tie || ratio.Known() && !ratio.Leads()) {
 			r.Ties = append(r.Ties, i)
 		}
 		if r.Second >= 0 && (known && !stayed || known == stayed && lead >= least) {
 			continue
 		}
 		r.Second, least, known, r.Lead, r.Lo, r.Hi = i, lead, stayed, lead, nil, nil
-		if ratio.Lo != nil {
-			lo, hi := *ratio.Lo-1, *ratio.Hi-1
+		if ratio.Known() {
+			lo, hi := ratio.Lo-1, ratio.Hi-1
 			r.Lo, r.Hi = &lo, &hi
 		}
 	}
+	r.Clear = len(r.Ties) == 0 && (r.Second < 0 || r.Lo != nil)
 }

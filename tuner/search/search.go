@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"rnnbench/results"
 )
 
 // A Bench takes samples.
@@ -74,6 +76,7 @@ type Options struct {
 	MaxEvals  int         // samples in all; 0: any number
 	Dropped   int         // candidates that are no arms; their share of the samples goes to the arms
 	Spent     func() bool // whether the time is spent; nil: never
+	Longer    func() bool // whether rounds may go on after Rounds, while the winner is open; nil: never
 	Tie       float64     // share by which equals may differ
 	Incumbent int         // arm that wins unless one is faster by Margin; -1: none
 	Margin    float64     // a share
@@ -87,6 +90,8 @@ type Result struct {
 	// rounds, or from the scores if they share none. Lo and Hi are its interval; nil: too few rounds.
 	Lead   float64
 	Lo, Hi *float64
+
+	Clear bool // Winner leads all others, or there are none: see results.Interval.Leads
 
 	// Behind is how much longer the incumbent takes than Fastest, computed like Lead; 0: there is no
 	// incumbent, or it is the fastest.
@@ -207,6 +212,9 @@ func (s *state) rounds(ctx context.Context, sift func() (bool, error)) (bool, er
 				return false, err
 			}
 			if s.o.MaxEvals > 0 && s.evals >= s.o.MaxEvals || s.o.Spent != nil && s.o.Spent() {
+				if s.done >= s.o.Rounds { // only the extra rounds are cut short
+					return true, s.leave(Finished, slices.Clone(s.live)...)
+				}
 				return false, s.leave(Spent, slices.Clone(s.live)...)
 			}
 			if err := s.sample(ctx, i); err != nil {
@@ -289,4 +297,19 @@ func (s *state) leave(why Reason, arms ...int) error {
 }
 
 // all keeps every arm for all rounds.
-func (s *state) all() (bool, error) { return s.done >= s.o.Rounds, nil }
+func (s *state) all() (bool, error) { return s.enough(), nil }
+
+// enough reports whether the rounds are over. While the winner is open, they go on as long as Longer
+// allows.
+func (s *state) enough() bool {
+	return s.done >= s.o.Rounds && (s.o.Longer == nil || s.settled() || !s.o.Longer())
+}
+
+// settled reports whether more rounds of the live arms would not change who wins.
+func (s *state) settled() bool {
+	var samples [][]float64
+	for _, i := range s.live {
+		samples = append(samples, s.samples[i])
+	}
+	return results.Settled(samples)
+}

@@ -49,7 +49,13 @@ func (s *Session) Do(ctx context.Context) error {
 	s.Tune.Recall = func(key string) *results.Record { return s.Known[key] }
 	s.Tune.Emit = s.append
 	s.Tune.Search.Spent = func() bool { return s.Budget > 0 && time.Since(start) > s.Budget }
+	left := s.Plan.Points()
 	return s.Plan.Each(func(at results.Point, specs []grid.Spec) error {
+		if s.Budget > 0 { // a point whose winner is open may use its share of what is left
+			until := time.Now().Add(time.Until(start.Add(s.Budget)) / time.Duration(max(1, left)))
+			s.Tune.Search.Longer = func() bool { return time.Now().Before(until) }
+		}
+		left--
 		if s.Tune.Search.Spent() {
 			return tuner.ErrBudget
 		}

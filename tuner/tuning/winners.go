@@ -102,18 +102,26 @@ func (w *Winners) row(v *tuner.Verdict) []table.Cell {
 	}
 	if v.Second >= 0 {
 		w.rivals++
-		if v.Lo != nil && *v.Lo > 0 {
+		if v.Clear {
 			w.clear++
 		}
 		row[4] = table.Text(v.Records[v.Second].Label())
 		w.behind = w.behind || v.Lead < 0
-		row[5] = table.Number(v.Lead, fmt.Sprintf("%+.1f %%", 100*v.Lead))
+		row[5] = table.Number(v.Lead, Slower(v.Lead))
 	}
 	if v.Lo != nil {
-		row[5].Text += fmt.Sprintf(" (%+.1f to %+.1f)", 100**v.Lo, 100**v.Hi)
+		row[5].Text += fmt.Sprintf(" (%s to %s)", strings.TrimSuffix(Slower(*v.Lo), " %"), strings.TrimSuffix(Slower(*v.Hi), " %"))
 		row[6], row[7] = table.Number(*v.Lo, ""), table.Number(*v.Hi, "")
 	}
 	return row
+}
+
+// Slower formats how much longer a runner-up takes, as a percentage or, from 3 times on, as a factor.
+func Slower(lead float64) string {
+	if lead >= 2 {
+		return quantity.Factor(1 + lead)
+	}
+	return fmt.Sprintf("%+.1f %%", 100*lead)
 }
 
 // tied names the candidates that cannot be told from the winner. Its value is their number.
@@ -126,6 +134,9 @@ func remark(v *tuner.Verdict) string {
 	var words []string
 	if !v.Complete {
 		words = append(words, "budget exhausted")
+	}
+	if v.Winner >= 0 && v.Second >= 0 && !v.Clear && len(v.Ties) == 0 {
+		words = append(words, "unsure: too few samples")
 	}
 	if v.Kept {
 		words = append(words, "old winner stays: "+v.Records[v.Fastest].Label()+" is not faster by the margin")
@@ -145,6 +156,9 @@ func remark(v *tuner.Verdict) string {
 // Table lists the points.
 func (w *Winners) Table() *table.Table {
 	t := &table.Table{Rows: w.rows, Notes: slices.Concat(w.Notes, quantity.Doubts(quantity.Latest(w.Records)))}
+	if w.clear < w.rivals {
+		t.Notes = append(t.Notes, fmt.Sprintf("%d of %d winners are clear; the wisdom marks the others as unsure; more time may settle them", w.clear, w.rivals))
+	}
 	if w.behind {
 		t.Notes = append(t.Notes, Behind)
 	}

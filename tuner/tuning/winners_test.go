@@ -24,7 +24,7 @@ func TestNoise(t *testing.T) {
 			})
 		}
 		w.Add(&tuner.Verdict{Records: recs,
-			Result: &search.Result{Winner: 0, Second: 1, Medians: []float64{1, 1.1}, Left: make([]search.Reason, 2), Lo: &v[0], Hi: &v[1], Complete: true}})
+			Result: &search.Result{Winner: 0, Second: 1, Medians: []float64{1, 1.1}, Left: make([]search.Reason, 2), Lo: &v[0], Hi: &v[1], Clear: v[0] > 0, Complete: true}})
 	}
 	if got, want := w.Noise(), "1 of 2 winners are clear; 2 of 2 records are noisy: run rnnbench doctor"; got != want {
 		t.Errorf("%q, want %q", got, want)

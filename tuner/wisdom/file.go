@@ -80,6 +80,7 @@ type entry struct {
 	Lead     float64        `toml:"lead"`
 	Tried    int            `toml:"tried"`
 	Complete bool           `toml:"complete"`
+	Unsure   bool           `toml:"unsure,omitempty"`
 	By       string         `toml:"by,omitempty"`
 
 	Tool      string            `toml:"tool"`
@@ -94,7 +95,7 @@ func toFile(e Entry) entry {
 		Device: e.Device, Cache: e.Cache, Cell: p.Cell, Pass: p.Pass, Precision: p.Precision, Hidden: p.Hidden, Input: p.Input, Batch: p.Batch,
 		Steps: p.Steps, Layers: p.Layers, Streams: p.Streams, Output: p.Output, OneHot: p.OneHot, History: p.History,
 		Calls: p.Calls, Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Projection: p.Projection, Resets: p.Resets, Weighted: p.Weighted, Direction: string(p.Direction), Lengths: string(p.Lengths), Objective: e.Objective,
-		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, Joules: e.Joules, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, By: e.By,
+		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, Joules: e.Joules, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, Unsure: e.Unsure, By: e.By,
 		Tool: e.Tool, Libraries: e.Libraries, Run: e.Run, Time: e.Time.UTC(),
 	}
 }
@@ -107,7 +108,7 @@ func fromFile(f entry) Entry {
 			Layers: f.Layers, Streams: f.Streams, Output: f.Output, OneHot: f.OneHot, History: f.History,
 			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Projection: f.Projection, Resets: f.Resets, Weighted: f.Weighted, Direction: results.DirectionOf(f.Direction), Lengths: results.SequenceLengthsOf(f.Lengths),
 		},
-		Objective: f.Objective, Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, Joules: f.Joules, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, By: f.By,
+		Objective: f.Objective, Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, Joules: f.Joules, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, Unsure: f.Unsure, By: f.By,
 		Tool: f.Tool, Libraries: f.Libraries, Run: f.Run, Time: f.Time.UTC(),
 	}
 }

@@ -38,6 +38,7 @@ type Entry struct {
 	Lead     float64        // how much longer RunnerUp takes, as a share
 	Tried    int            // candidates that were measured
 	Complete bool           // the search ended within its budget
+	Unsure   bool           // the lead may be chance, or there were too few samples to say
 	By       string         // how it was found: "" by tuning, ByRace
 
 	Tool      string            // version of the program
