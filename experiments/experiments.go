@@ -219,9 +219,7 @@ func TargetOf(d results.Device) Target {
 	on := Target{Name: d.Name, GPU: results.OnGPU(d.Key), Rivals: rivalsOf(d.Facts)}
 	on.Barrier, on.Launch, on.InGraph = quantity.Seconds(d.Facts["barrier"]), quantity.Seconds(d.Facts["launches"]), quantity.Seconds(d.Facts["in a graph"])
 	on.Workers, _ = strconv.Atoi(d.Facts["workers"]) // 0 where there is none
-	if d.Bandwidth != nil {
-		on.Copy = *d.Bandwidth
-	}
+	on.Copy = d.CopyRate()
 	return on
 }
 

@@ -41,7 +41,7 @@ func (b *bench) floorMachine() *model.Machine {
 		}
 		return m
 	}
-	path := b.savedMachinePath()
+	path := b.savedPath(".toml")
 	if path == "" {
 		return nil
 	}
@@ -52,29 +52,15 @@ func (b *bench) floorMachine() *model.Machine {
 	return m
 }
 
-// saveMachine saves the machine's description for later sweeps. Failing to save it is not an error.
+// saveMachine saves the machine's description for later sweeps, unless it is unsure.
 func (b *bench) saveMachine() {
-	path := b.savedMachinePath()
-	if path == "" || b.machine == nil || b.info.Name != "cpu" {
+	path := b.savedPath(".toml")
+	if path == "" || b.machine == nil || len(b.machine.Unsure) > 0 {
 		return
 	}
-	text, err := b.machine.Format()
-	if err != nil {
-		return
+	if text, err := b.machine.Format(); err == nil {
+		save(path, text)
 	}
-	if os.MkdirAll(filepath.Dir(path), 0o777) == nil {
-		_ = os.WriteFile(path, text, 0o666)
-	}
-}
-
-// savedMachinePath returns the file of the machine with this device's key and instruction set; "":
-// the user has no cache folder.
-func (b *bench) savedMachinePath() string {
-	dir := machinesFolder()
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, b.info.Key+"-"+b.info.Libraries["simd"]+".toml")
 }
 
 // machinesFolder returns the folder where doctor saves machines; "": the user has no cache
