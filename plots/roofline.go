@@ -60,6 +60,7 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 		return nil, errNoResults
 	}
 	ch.Notes = append(ch.Notes, v.roofNotes(lost, above, faster, unknown)...)
+	ch.Notes = append(ch.Notes, fewNotes(v.recs)...)
 	ch.Notes = append(ch.Notes, quantity.Doubts(v.recs)...)
 	return ch, nil
 }
@@ -130,7 +131,7 @@ func (v *view) intensities(recs []*results.Record, lost []*results.Record) ([]Se
 				lost = append(lost, r)
 				continue
 			}
-			pt := Point{X: float64(r.Work.Flops) / float64(r.Work.Bytes), Y: y.Value}
+			pt := Point{X: float64(r.Work.Flops) / float64(r.Work.Bytes), Y: y.Value, Few: fewSamples(r)}
 			if y.Known() {
 				pt.Lo, pt.Hi = y.Lo, y.Hi
 			}
