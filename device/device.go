@@ -101,7 +101,17 @@ type Limits struct {
 	FLOPS float64 // FLOP/s of single-precision multiply-adds on registers: the peak of fp32
 	Copy  float64 // bytes per second that a copy in memory reads and writes
 	More  []Rate  // further limits, in the order of tables; "bf16 products" is the peak of that precision
+
+	// Unsure names the limits that were disturbed in every trial and may be too low: LimitFLOPS,
+	// LimitCopy, or the name of a Rate.
+	Unsure []string
 }
+
+// Names of limits in Limits.Unsure.
+const (
+	LimitFLOPS = "peak"
+	LimitCopy  = "copy"
+)
 
 // A Rate is one measured limit.
 type Rate struct {
@@ -157,6 +167,7 @@ type Hierarchy struct {
 	Exchange  float64   // bytes per second of one worker that writes its part of a vector and reads the whole vector
 	Meetings  []Meeting // Barrier for some numbers of workers, in rising order; the last is all workers
 	Replicas  Link      // between processes on this device that train together; zero: not measured
+	Unsure    []string  // memories, and limits as in Limits.Unsure, whose rates are probably too low
 }
 
 // A Meeting is the time of a barrier of so many workers, while the other workers sleep.

@@ -225,9 +225,7 @@ func TargetOf(d results.Device) Target {
 	on.Barrier, on.Launch, on.InGraph = quantity.Seconds(d.Facts["barrier"]), quantity.Seconds(d.Facts["launches"]), quantity.Seconds(d.Facts["in a graph"])
 	on.Halves = d.ProductRates()["fp16"]
 	on.Workers, _ = strconv.Atoi(d.Facts["workers"]) // 0 where there is none
-	if d.Bandwidth != nil {
-		on.Copy = *d.Bandwidth
-	}
+	on.Copy = d.CopyRate()
 	return on
 }
 

@@ -80,9 +80,12 @@ func TestProjectionDeclines(t *testing.T) {
 
 		{"cudnn", cell.LSTM, "without a projection"},
 		{"scan", cell.LSTM, "is not a linear recurrence"},
-		{"naive", cell.GRU, "only LSTMs have a projection"},
-		{"naive", cell.RNNTanh, "only LSTMs have a projection"},
-		{"cudnnstyle", cell.LSLSTM, "only LSTMs have a projection"},
+		{"naive", cell.SRU, "has no recurrent product"},
+		{"naive", cell.QRNN, "has no recurrent product"},
+		{"naive", cell.LSTMC, "has no recurrent product"},
+		{"naive", cell.GRU, "needs its output of all units at the next step"},
+		{"naive", cell.RNNTanh, "needs its output of all units at the next step"},
+		{"cudnnstyle", cell.LSLSTM, "reads a state that is not its output"},
 	} {
 		p := rnn.Problem{Cell: c.cell, Input: 4, Hidden: 6, Projection: 2, Layers: 1, Batch: 1, Steps: 2}
 		_, _, err := rnn.Layout(impl.Lookup(c.technique), p, nil)

@@ -25,6 +25,9 @@ type Machine struct {
 	Name   string `toml:"name" json:"name"`
 	Source string `toml:"source" json:"source"` // where the numbers come from
 
+	// Unsure names what was disturbed while it was measured, so that its rate is probably too low.
+	Unsure []string `toml:"unsure,omitempty" json:"unsure,omitempty"`
+
 	FLOPS     float64 `toml:"flops" json:"flops"`         // single-precision operations per second in products, all parts together
 	Half      float64 `toml:"half" json:"half"`           // how many times faster 16-bit arithmetic is; 0: there is none
 	Pointwise float64 `toml:"pointwise" json:"pointwise"` // sigmoids or hyperbolic tangents per second, all parts together; 0: they cost nothing

@@ -49,6 +49,7 @@ type Point struct {
 	Lo, Hi  float64   // interval; both 0: none
 	Ticks   []float64 // more values within the interval
 	Missing bool
+	Few     bool // too few samples for an interval: the mark is hollow, or has a dot in a hollow series
 }
 
 // A Guide is a line that is not data, such as the peak of the machine.
@@ -235,19 +236,20 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 	for k, s := range p.Series {
 		l := p.look[s.Label]
 		var run []vg.Point
+		var few []bool
 		flush := func() {
 			if len(run) > 1 && !s.Scatter {
 				l.stroke(&c, run...)
 			}
-			for _, pt := range run {
-				l.mark(&c, pt)
+			for i, pt := range run {
+				l.mark(&c, pt, few[i])
 			}
-			run = nil
+			run, few = nil, nil
 		}
 		for _, pt := range s.Points {
 			if at := (vg.Point{X: tx(pt.X) + shift[k], Y: ty(pt.Y)}); pt.drawable() && c.Contains(at) {
-				run = append(run, at)
-				say(&c, around(at), "%s · %s %s · %s", s.Label, p.chart.X.Title, p.chart.X.spell(pt.X, 0, 0), p.chart.Y.spell(pt.Y, pt.Lo, pt.Hi))
+				run, few = append(run, at), append(few, pt.Few)
+				say(&c, around(at), "%s · %s %s · %s%s", s.Label, p.chart.X.Title, p.chart.X.spell(pt.X, 0, 0), p.chart.Y.spell(pt.Y, pt.Lo, pt.Hi), pt.doubt())
 			} else {
 				flush()
 			}
@@ -270,12 +272,23 @@ func (l look) stroke(c *draw.Canvas, pts ...vg.Point) {
 	c.StrokeLines(draw.LineStyle{Color: l.color, Width: 1.7, Dashes: l.dashes}, pts)
 }
 
-// mark draws the mark on a white rim, so that crossing lines do not hide it.
-func (l look) mark(c *draw.Canvas, at vg.Point) {
+// doubt says why a mark has no interval.
+func (p Point) doubt() string {
+	if p.Few {
+		return " · too few samples for an interval"
+	}
+	return ""
+}
+
+// mark draws the mark on a white rim, so that crossing lines do not hide it. few: see Point.
+func (l look) mark(c *draw.Canvas, at vg.Point, few bool) {
 	c.DrawGlyphNoClip(draw.GlyphStyle{Color: rgb(0xffffff), Radius: markRadius + 1, Shape: solid(l.glyph)}, at)
 	c.DrawGlyphNoClip(draw.GlyphStyle{Color: l.color, Radius: markRadius, Shape: solid(l.glyph)}, at)
-	if l.hollow {
+	if l.hollow || few {
 		c.DrawGlyphNoClip(draw.GlyphStyle{Color: rgb(0xffffff), Radius: markRadius - 1.4, Shape: solid(l.glyph)}, at)
+	}
+	if l.hollow && few {
+		c.DrawGlyphNoClip(draw.GlyphStyle{Color: l.color, Radius: 0.8, Shape: draw.CircleGlyph{}}, at)
 	}
 }
 

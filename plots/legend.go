@@ -117,7 +117,7 @@ func (ch *Chart) entries(all []Series, look map[string]look) (list []entry) {
 			if !s.Scatter {
 				look[label].stroke(&c, vg.Point{X: c.Min.X, Y: y}, vg.Point{X: c.Max.X, Y: y})
 			}
-			look[label].mark(&c, vg.Point{X: c.Center().X, Y: y})
+			look[label].mark(&c, vg.Point{X: c.Center().X, Y: y}, false)
 		}})
 	}
 	return list

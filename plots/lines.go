@@ -195,7 +195,7 @@ func (v *view) point(r *results.Record, x float64) Point {
 	if !ok {
 		return Point{X: x, Missing: true}
 	}
-	pt := Point{X: x, Y: y.Value}
+	pt := Point{X: x, Y: y.Value, Few: fewSamples(r)}
 	if y.Known() {
 		if pt.Lo, pt.Hi = y.Lo, y.Hi; v.measure.Ticks != nil {
 			pt.Ticks = v.measure.Ticks(r)
@@ -267,6 +267,7 @@ func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []st
 		}
 		notes = append(notes, fmt.Sprintf("No %s at %d places: %s.", v.measure.Title, len(ran), why))
 	}
+	notes = append(notes, fewNotes(v.recs)...)
 	notes = append(notes, quantity.Doubts(v.recs)...)
 	slices.Sort(without)
 	if without = slices.Compact(without); len(without) > 0 {

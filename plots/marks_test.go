@@ -183,3 +183,45 @@ func TestUnlisted(t *testing.T) {
 		t.Error("the legend lists the wrong series")
 	}
 }
+
+// TestFewSamplesAreHollow: a record without an interval has a hollow mark, and a word in a note. With
+// an interval it has neither.
+func TestFewSamplesAreHollow(t *testing.T) {
+	lo, hi := 0.9, 1.1
+	timed := func(hidden, n int, lo, hi *float64) results.Record {
+		return results.Record{
+			Point: results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Layers: 1, Batch: 1, Steps: 1, Precision: "fp32"},
+			Impl:  results.Impl{Name: "naive", Label: "naive"}, Device: "cpu-x-2t", Status: results.OK, Work: results.Work{Flops: 100, Bytes: 10},
+			Samples: &results.Samples{Wall: make([]float64, n)}, Stats: &results.Stats{N: n, Median: 1, Min: 1, Max: 1, Lo: lo, Hi: hi},
+			Rate: &results.Rate{Flops: 100}, Mode: results.Mode{Timer: "wall"},
+		}
+	}
+	sure := []results.Record{timed(8, 10, &lo, &hi), timed(16, 10, &lo, &hi)}
+	for _, c := range []struct {
+		what string
+		recs []results.Record
+		few  int
+		note string
+	}{
+		{"intervals", sure, 0, ""},
+		{"one sample", append(sure, timed(32, 1, nil, nil)), 1, "too few samples, at some only one"},
+		{"three samples", append(sure, timed(32, 3, nil, nil)), 1, "too few samples."},
+	} {
+		ch, err := Lines(c.recs, Spec{Y: "time"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		few := 0
+		for _, p := range ch.Panels[0].Series[0].Points {
+			if p.Few {
+				few++
+			}
+			if p.Few == p.interval() {
+				t.Errorf("%s: a mark at %g is hollow: %v, and has an interval: %v", c.what, p.X, p.Few, p.interval())
+			}
+		}
+		if notes := strings.Join(ch.Notes, " "); few != c.few || !strings.Contains(notes, c.note) || c.note == "" && strings.Contains(notes, "too few") {
+			t.Errorf("%s: %d marks are hollow, want %d; notes: %s", c.what, few, c.few, notes)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 	}
 	groups := quantity.Split(v.recs, precision)
 	if v.Copy <= 0 || !slices.ContainsFunc(groups, func(g []*results.Record) bool { peak, _ := v.roof(g); return peak > 0 }) {
-		return nil, fmt.Errorf("plots: a roofline needs the machine's peak in FLOP/s and its copy rate in B/s")
+		return nil, fmt.Errorf("plots: a roofline needs the machine's peak in FLOP/s and its copy rate in B/s, neither of them unsure")
 	}
 	ch := &Chart{
 		Title:    v.title("Throughput against arithmetic intensity"),
@@ -60,6 +60,7 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 		return nil, errNoResults
 	}
 	ch.Notes = append(ch.Notes, v.roofNotes(lost, above, faster, unknown)...)
+	ch.Notes = append(ch.Notes, fewNotes(v.recs)...)
 	ch.Notes = append(ch.Notes, quantity.Doubts(v.recs)...)
 	return ch, nil
 }
@@ -130,7 +131,7 @@ func (v *view) intensities(recs []*results.Record, lost []*results.Record) ([]Se
 				lost = append(lost, r)
 				continue
 			}
-			pt := Point{X: float64(r.Work.Flops) / float64(r.Work.Bytes), Y: y.Value}
+			pt := Point{X: float64(r.Work.Flops) / float64(r.Work.Bytes), Y: y.Value, Few: fewSamples(r)}
 			if y.Known() {
 				pt.Lo, pt.Hi = y.Lo, y.Hi
 			}

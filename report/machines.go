@@ -122,10 +122,10 @@ func devices(m *results.Manifest) string {
 	for _, d := range m.Devices {
 		words := []string{d.Name, d.Key}
 		if d.Peak != nil {
-			words = append(words, "peak "+quantity.SI(*d.Peak, "FLOP/s"))
+			words = append(words, "peak "+quantity.SI(*d.Peak, "FLOP/s")+unsure(d.PeakRate()))
 		}
 		if d.Bandwidth != nil {
-			words = append(words, "copy rate "+quantity.SI(*d.Bandwidth, "B/s"))
+			words = append(words, "copy rate "+quantity.SI(*d.Bandwidth, "B/s")+unsure(d.CopyRate()))
 		}
 		for _, k := range []string{"simd", "workers"} {
 			if v := d.Facts[k]; v != "" {
@@ -135,6 +135,14 @@ func devices(m *results.Manifest) string {
 		list = append(list, join(words...))
 	}
 	return strings.Join(list, "; ")
+}
+
+// unsure marks a rate that a manifest has, but that no record is compared with.
+func unsure(rate float64) string {
+	if rate == 0 {
+		return " (unsure)"
+	}
+	return ""
 }
 
 func processor(m *results.Manifest) string {

@@ -181,9 +181,7 @@ func (b *builder) device(key string) (name string, copyRate float64, roofs map[s
 				continue
 			}
 			name, roofs = d.Name, plots.RoofsOf(d)
-			if d.Bandwidth != nil {
-				copyRate = max(copyRate, *d.Bandwidth)
-			}
+			copyRate = max(copyRate, d.CopyRate())
 		}
 	}
 	return name, copyRate, roofs

@@ -42,9 +42,25 @@ type Device struct {
 	Peak      *float64          `json:"peak_flops_per_s"`
 	Bandwidth *float64          `json:"peak_bytes_per_s"`
 	Facts     map[string]string `json:"facts"`
+	// Unsure names the measured limits that were disturbed and may be too low, as in
+	// device.Limits. Nothing is compared with them.
+	Unsure []string `json:"unsure,omitempty"`
 	// Machine describes the device's memories and workers for models of its speed; absent: not
 	// measured.
 	Machine json.RawMessage `json:"machine,omitempty"`
+}
+
+// PeakRate is the measured peak of fp32 in FLOP/s; 0: unknown or unsure.
+func (d Device) PeakRate() float64 { return d.limit(d.Peak, "peak") }
+
+// CopyRate is the measured copy rate in bytes per second, read and written; 0: unknown or unsure.
+func (d Device) CopyRate() float64 { return d.limit(d.Bandwidth, "copy") }
+
+func (d Device) limit(v *float64, name string) float64 {
+	if v == nil || slices.Contains(d.Unsure, name) {
+		return 0
+	}
+	return *v
 }
 
 // OtherRivals names the rivals whose version or knobs differ between two devices.

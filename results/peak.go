@@ -2,6 +2,7 @@ package results
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,13 +35,13 @@ func (r *Rate) SetPeak(peak float64, source string) {
 	}
 }
 
-// ProductRates returns the rates in FLOP/s that d reached in large products, by precision. It reads
-// them from d's facts.
+// ProductRates returns the rates in FLOP/s that d reached in large products, by precision, but for
+// those that are unsure. It reads them from d's facts.
 func (d Device) ProductRates() map[string]float64 {
 	rates := map[string]float64{}
 	for name, text := range d.Facts {
 		precision, ok := strings.CutSuffix(name, " products")
-		if !ok {
+		if !ok || slices.Contains(d.Unsure, name) {
 			continue
 		}
 		number, unit, _ := strings.Cut(text, " ")

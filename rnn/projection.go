@@ -45,11 +45,22 @@ func declineProjection(p Problem) error {
 	switch {
 	case p.Projection == 0:
 	case !p.Cell.Projects():
-		return fmt.Errorf("%w: %v needs its output of all units at the next step, so only LSTMs have a projection: set projection to none", schedule.ErrProjection, p.Cell)
+		return fmt.Errorf("%w: %s: set projection to none", schedule.ErrProjection, whyUnprojected(p.Cell))
 	case p.History > 0:
 		return fmt.Errorf("%w: the outputs of a projection are not kept from the previous minibatch: set history to 0", schedule.ErrProjection)
 	}
 	return nil
+}
+
+// whyUnprojected says why a layer of c cannot have a projection; see cell.Cell.Projects.
+func whyUnprojected(c *cell.Cell) string {
+	switch {
+	case c.Recurrent == 0:
+		return fmt.Sprintf("%v has no recurrent product, and only recurrent products of outputs have a projection here", c)
+	case c.Through != 0:
+		return fmt.Sprintf("the recurrent product of %v reads a state that is not its output, and only products of outputs have a projection here", c)
+	}
+	return fmt.Sprintf("%v needs its output of all units at the next step", c)
 }
 
 // A Projection is that of one layer. Its methods are the operations that a technique appends. Out

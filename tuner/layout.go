@@ -118,7 +118,7 @@ func (l *Layout) settleOffered(d device.Device, offered []knob.Knob, rest knob.P
 		switch {
 		case here != nil && here.Accepts(v):
 		case known == nil: // most likely it was meant for the technique
-			err = unknownKnob(name, knobNames(l.offered, offered))
+			err = l.unknownKnob(name, knobNames(l.offered, offered))
 			return fmt.Errorf("%s: %w", l.Spec.Name, err)
 		case !known.Accepts(v):
 			return fmt.Errorf("%s: %w", l.Spec.Name, known.Reject(v))
@@ -160,7 +160,7 @@ func CheckKnobs(d device.Device, techniques []rnn.Technique, p results.Point, sp
 	for _, name := range slices.Sorted(maps.Keys(l.rest)) {
 		switch known, v := knob.Find(vocabulary, name), l.rest[name]; {
 		case known == nil:
-			return fmt.Errorf("%s: %w", spec.Name, unknownKnob(name, knobNames(l.offered, vocabulary)))
+			return fmt.Errorf("%s: %w", spec.Name, l.unknownKnob(name, knobNames(l.offered, vocabulary)))
 		case !known.Accepts(v):
 			return fmt.Errorf("%s: %w", spec.Name, known.Reject(v))
 		}
@@ -217,7 +217,14 @@ func knobNames(lists ...[]knob.Knob) []string {
 	return names
 }
 
-func unknownKnob(name string, known []string) error {
+// unknownKnob reports a knob that nothing offers at the point of l. It may belong to training.
+func (l *Layout) unknownKnob(name string, known []string) error {
+	if train := l.Problem; train.Pass != rnn.Train {
+		train.Pass = rnn.Train
+		if knob.Find(rnn.KnobsOf(l.Technique, train, false), name) != nil {
+			return fmt.Errorf("knob %q belongs to training, and this pass is %v: use --pass train, or omit the knob", name, l.Problem.Pass)
+		}
+	}
 	if len(known) == 0 {
 		return fmt.Errorf("unknown knob %q: it has no knobs", name)
 	}

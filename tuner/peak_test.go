@@ -31,3 +31,21 @@ func TestPeakOfPrecision(t *testing.T) {
 		}
 	}
 }
+
+// TestUnsurePeak: nothing is compared with a peak that is unsure.
+func TestUnsurePeak(t *testing.T) {
+	l := device.Limits{FLOPS: 60e9, More: []device.Rate{{Name: "bf16 products", Value: 100e9, Unit: "FLOP/s"}}}
+	for _, c := range []struct {
+		precision, unsure string
+		peak              float64
+	}{
+		{"fp32", device.LimitFLOPS, 0}, {"fp16", device.LimitFLOPS, 0}, {"bf16", device.LimitFLOPS, 100e9},
+		{"fp32", "bf16 products", 60e9}, {"bf16", "bf16 products", 0}, {"fp32", device.LimitCopy, 60e9},
+	} {
+		l.Unsure = []string{c.unsure}
+		peak, source := tuner.Peak(l, "cpu-xeon-2t", c.precision)
+		if peak != c.peak || (source == "") != (peak == 0) {
+			t.Errorf("%s, with the %s unsure: %g from %q, want %g", c.precision, c.unsure, peak, source, c.peak)
+		}
+	}
+}

@@ -256,14 +256,17 @@ func TestSweepPointTimeout(t *testing.T) {
 func TestSweepRefusesMistakes(t *testing.T) {
 	d := open(t)
 	for want, spoil := range map[string]func(p *results.Point, s *grid.Spec){
-		`unknown cell "lsmt": did you mean lstm?`:                      func(p *results.Point, _ *grid.Spec) { p.Cell = "lsmt" },
-		`unknown pass "forwad": did you mean forward?`:                 func(p *results.Point, _ *grid.Spec) { p.Pass = "forwad" },
-		`unknown technique "cudnstyle": did you mean cudnnstyle?`:      func(_ *results.Point, s *grid.Spec) { s.Name = "cudnstyle" },
-		`knob fused cannot be 7: it takes 1, 0`:                        func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fused": 7} },
-		`unknown technique "gpu": choose among naive, `:                func(_ *results.Point, s *grid.Spec) { s.Name = "gpu" },
-		`unknown cell "x": choose among `:                              func(p *results.Point, _ *grid.Spec) { p.Cell = "x" },
-		`unknown knob "worth": choose among `:                          func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"worth": 1} },
-		`unknown knob "fussed": did you mean fused?`:                   func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
+		`unknown cell "lsmt": did you mean lstm?`:                 func(p *results.Point, _ *grid.Spec) { p.Cell = "lsmt" },
+		`unknown pass "forwad": did you mean forward?`:            func(p *results.Point, _ *grid.Spec) { p.Pass = "forwad" },
+		`unknown technique "cudnstyle": did you mean cudnnstyle?`: func(_ *results.Point, s *grid.Spec) { s.Name = "cudnstyle" },
+		`knob fused cannot be 7: it takes 1, 0`:                   func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fused": 7} },
+		`unknown technique "gpu": choose among naive, `:           func(_ *results.Point, s *grid.Spec) { s.Name = "gpu" },
+		`unknown cell "x": choose among `:                         func(p *results.Point, _ *grid.Spec) { p.Cell = "x" },
+		`unknown knob "worth": choose among `:                     func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"worth": 1} },
+		`unknown knob "fussed": did you mean fused?`:              func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
+		`knob "weightgrad" belongs to training, and this pass is forward`: func(p *results.Point, s *grid.Spec) {
+			p.Pass, s.Name, s.Knobs = "forward", "cudnnstyle", knob.Params{"weightgrad": 1}
+		},
 		`hidden is 0: it must be at least 1`:                           func(p *results.Point, _ *grid.Spec) { p.Hidden = 0 },
 		`knob streams is 3, but the point has S=2: remove one of them`: func(p *results.Point, s *grid.Spec) { p.Streams, s.Knobs = 2, knob.Params{"streams": 3} },
 	} {

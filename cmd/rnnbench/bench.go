@@ -30,6 +30,8 @@ type bench struct {
 	info      device.Info
 	limits    device.Limits
 	machine   *model.Machine // nil: not measured
+	place     string         // the processors and the time that this process may use
+	slowed    string         // limits that are far below those measured before; "": none, or unknown
 	others    string         // how many other programs used the device at first; "": none, or unknown
 	maxMemory int64          // bytes that --max-memory grants a technique; 0: not set
 	oracle    *auto.Oracle
@@ -46,6 +48,7 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	if err != nil {
 		return nil, usage(err, "")
 	}
+	place := placeOf(environment(true)) // before a device binds threads
 	var d device.Device
 	switch name := c.Devices[0]; {
 	case name == "cpu" && c.Measure.Isolate == "on":
@@ -62,7 +65,7 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Device: d, info: d.Info(), maxMemory: memory}
+	b := &bench{Device: d, info: d.Info(), place: place, maxMemory: memory}
 	b.oracle = s.oracle(b, c)
 	b.replicas = func(n int) (training.Replicas, error) {
 		r, err := s.openReplicas(c, c.Devices[0], n)
@@ -123,14 +126,17 @@ func (b *bench) crowded(env results.Environment) []results.Advice {
 	return nil
 }
 
-// measureLimits measures the peak rates of a device that is a device.Meter.
+// measureLimits measures the peak rates of a device that is a device.Meter. The best rates of a
+// processor are kept for later runs.
 func (b *bench) measureLimits() error {
 	meter, ok := b.Device.(device.Meter)
 	if !ok {
 		return nil
 	}
 	var err error
-	b.limits, err = limitsOf(meter, b.info)
+	if b.limits, err = limitsOf(meter, b.info); err == nil {
+		recallLimits(b)
+	}
 	return err
 }
 
@@ -158,8 +164,12 @@ func (b *bench) record() results.Device {
 	if f := b.limits.FLOPS; f > 0 {
 		d.Peak = &f
 	}
+	d.Unsure = b.limits.Unsure
 	if b.others != "" {
 		d.Facts[device.OtherPrograms] = b.others
+	}
+	if b.slowed != "" {
+		d.Facts[slowedFact] = b.slowed
 	}
 	b.rivals.note(d.Facts)
 	for _, r := range b.limits.More {
@@ -173,6 +183,9 @@ func (b *bench) record() results.Device {
 	}
 	return d
 }
+
+// slowedFact is the key of a device's fact: the limits that were far below those measured before.
+const slowedFact = "slower than before"
 
 // workerCommit is the key of a device's fact: the commit that its worker was built from.
 const workerCommit = "worker commit"

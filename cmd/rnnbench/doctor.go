@@ -104,7 +104,7 @@ func diagnose(ctx context.Context, p *program, b *bench, env results.Environment
 			}
 		}
 	}
-	for _, a := range slices.Concat(b.crowded(env), results.Warnings(env), noise.Advice()) {
+	for _, a := range slices.Concat(b.crowded(env), disturbed(b), results.Warnings(env), noise.Advice()) {
 		d.Advice = append(d.Advice, advice(a))
 	}
 	return d, nil
@@ -215,13 +215,13 @@ func (d diagnosis) print(w io.Writer, width int) error {
 		d.printGPU(line)
 	}
 	if d.Device.Peak != nil {
-		line("  peak", "%s of multiply-adds in fp32", quantity.SI(*d.Device.Peak, "FLOP/s"))
+		line("  peak", "%s of multiply-adds in fp32%s", quantity.SI(*d.Device.Peak, "FLOP/s"), d.unsure(device.LimitFLOPS))
 	}
 	if d.Device.Bandwidth != nil {
-		line("  copy", "%s read and written", quantity.SI(*d.Device.Bandwidth, "B/s"))
+		line("  copy", "%s read and written%s", quantity.SI(*d.Device.Bandwidth, "B/s"), d.unsure(device.LimitCopy))
 	}
 	for _, r := range d.rates {
-		line("  "+r.Name, "%s", quantity.SI(r.Value, r.Unit))
+		line("  "+r.Name, "%s%s", quantity.SI(r.Value, r.Unit), d.unsure(r.Name))
 	}
 	if m := d.machine; m != nil {
 		if d.Device.Facts["simd"] != "" {
@@ -243,6 +243,16 @@ func (d diagnosis) print(w io.Writer, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// unsure marks a limit that may be too low.
+func (d diagnosis) unsure(name string) string { return unsure(d.Device.Unsure, name) }
+
+func unsure(names []string, name string) string {
+	if slices.Contains(names, name) {
+		return " (unsure)"
+	}
+	return ""
 }
 
 // printHierarchy prints a processor's measured barriers, memories and products.
@@ -270,7 +280,7 @@ func printHierarchy(line func(name, format string, args ...any), m *model.Machin
 		if i < m.Private() {
 			rate *= each
 		}
-		rates = append(rates, l.Name+" "+quantity.SI(rate, "B/s"))
+		rates = append(rates, l.Name+" "+quantity.SI(rate, "B/s")+unsure(m.Unsure, l.Name))
 	}
 	line("  weights", "%s, read by single-row products", strings.Join(rates, ", "))
 	line("  products", "%s from the nearest cache; %s sigmoids in the cell", quantity.SI(m.FLOPS, "FLOP/s"), quantity.SI(m.Pointwise, "/s"))

@@ -29,7 +29,7 @@ func TestFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{Device: d, info: d.Info()}
+	b := &bench{Device: d, info: d.Info(), place: placeOf(environment(true))}
 	if b.machine, err = model.Load("xeon"); err != nil {
 		t.Fatal(err)
 	}

@@ -41,40 +41,30 @@ func (b *bench) floorMachine() *model.Machine {
 		}
 		return m
 	}
-	path := b.savedMachinePath()
+	path := b.savedPath(".toml")
 	if path == "" {
 		return nil
 	}
 	m, err := model.Load(path)
-	if err != nil { // it was never saved, or another version of the program saved it
+	if err != nil || len(m.Unsure) > 0 { // it was never saved, or another version of the program saved it
 		return nil
 	}
 	return m
 }
 
-// saveMachine saves the machine's description for later sweeps. Failing to save it is not an error.
+// saveMachine saves the machine's description for later sweeps. One that is unsure never replaces
+// one that is not.
 func (b *bench) saveMachine() {
-	path := b.savedMachinePath()
-	if path == "" || b.machine == nil || b.info.Name != "cpu" {
+	path := b.savedPath(".toml")
+	if path == "" || b.machine == nil {
 		return
 	}
-	text, err := b.machine.Format()
-	if err != nil {
+	if before, err := model.Load(path); err == nil && len(before.Unsure) < len(b.machine.Unsure) {
 		return
 	}
-	if os.MkdirAll(filepath.Dir(path), 0o777) == nil {
-		_ = os.WriteFile(path, text, 0o666)
+	if text, err := b.machine.Format(); err == nil {
+		save(path, text)
 	}
-}
-
-// savedMachinePath returns the file of the machine with this device's key and instruction set; "":
-// the user has no cache folder.
-func (b *bench) savedMachinePath() string {
-	dir := machinesFolder()
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, b.info.Key+"-"+b.info.Libraries["simd"]+".toml")
 }
 
 // machinesFolder returns the folder where doctor saves machines; "": the user has no cache

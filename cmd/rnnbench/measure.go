@@ -90,7 +90,7 @@ func begin(p *program, c config.Config, b *bench, q plan.Plan, resume string, en
 }
 
 func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
-	for _, a := range b.crowded(env) {
+	for _, a := range slices.Concat(b.crowded(env), disturbed(b)) {
 		p.warn("%s: %s", a.What, a.Remedy)
 	}
 	for _, a := range results.Warnings(env) {

@@ -135,9 +135,7 @@ func machine(sets []results.Set) (name string, copyRate float64, roofs map[strin
 			return "", 0, nil
 		}
 		name, roofs = d.Name, plots.RoofsOf(d)
-		if d.Bandwidth != nil {
-			copyRate = max(copyRate, *d.Bandwidth)
-		}
+		copyRate = max(copyRate, d.CopyRate())
 	}
 	return name, copyRate, roofs
 }

@@ -346,7 +346,7 @@ func reportOn(p *program, b *bench, e experiments.Experiment, end *ending, forma
 // them from the run to resume.
 func measureExperiment(p *program, b *bench, e experiments.Experiment, before *results.Manifest) error {
 	if before != nil && before.Devices[0].Peak != nil { // all records of a run are compared to the same peaks
-		b.limits.FLOPS = *before.Devices[0].Peak
+		b.limits.FLOPS, b.limits.Unsure = *before.Devices[0].Peak, before.Devices[0].Unsure
 		for precision, rate := range before.Devices[0].ProductRates() {
 			b.limits.More = append(b.limits.More, device.Rate{Name: precision + " products", Value: rate, Unit: "FLOP/s"})
 		}

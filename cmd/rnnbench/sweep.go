@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/device"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
@@ -216,14 +217,13 @@ func (b *bench) atLeast(before *results.Manifest) {
 	if before == nil {
 		return
 	}
-	if peak := before.Devices[0].Peak; peak != nil {
-		b.limits.FLOPS = max(b.limits.FLOPS, *peak)
-	}
-	rates := before.Devices[0].ProductRates()
+	was := before.Devices[0]
+	raise(&b.limits, device.LimitFLOPS, &b.limits.FLOPS, was.PeakRate())
+	rates := was.ProductRates()
 	for i := range b.limits.More {
 		r := &b.limits.More[i]
 		if precision, ok := strings.CutSuffix(r.Name, " products"); ok {
-			r.Value = max(r.Value, rates[precision])
+			raise(&b.limits, r.Name, &r.Value, rates[precision])
 		}
 	}
 }

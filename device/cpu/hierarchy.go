@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 
 	"github.com/klauspost/cpuid/v2"
 
@@ -31,28 +32,31 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 		free = 8 << 30
 	}
 	n := int64(d.workers)
+	var reads []int // bytes that each worker reads, of each memory
 	for _, m := range []struct {
 		device.Memory
-		read int64 // bytes that each worker reads
+		read int64
 	}{
 		{device.Memory{Name: "L1", Bytes: int64(nearest())}, int64(nearest()) / 2},
 		{device.Memory{Name: "L2", Bytes: own}, own / 2},
 		{device.Memory{Name: "L3", Bytes: last, Shared: true}, max(last/4/n, 2*own)},
 		{device.Memory{Name: "DRAM", Bytes: free, Shared: true}, min(2*last, free/4/n)},
 	} {
-		var err error
-		if m.PerCore, err = d.readRate(int(m.read)); err != nil {
-			return h, err
-		}
+		reads = append(reads, int(m.read))
 		h.Memories = append(h.Memories, m.Memory)
 	}
 	var err error
+	if h.Unsure, err = readRates(h.Memories, func(i int) (float64, error) { return d.readRate(reads[i]) }); err != nil {
+		return h, err
+	}
 	if h.Product, h.Pointwise, err = d.arithmetic(); err != nil {
 		return h, err
 	}
-	if h.Half, err = d.half(); err != nil {
+	half, unsure, err := d.half()
+	if err != nil {
 		return h, err
 	}
+	h.Half, h.Unsure = half, append(h.Unsure, unsure...)
 	if h.Barrier, h.Exchange, err = d.exchange(); err != nil {
 		return h, err
 	}
@@ -78,13 +82,39 @@ func (d *Device) smallerBarriers() (all []device.Meeting, err error) {
 	return all, nil
 }
 
-// half returns the speedup of bf16 multiply-adds over single precision; 0: there are none.
-func (d *Device) half() (float64, error) {
+// readRates measures the rate of each memory, with read. A memory that is clearly slower than one farther
+// out was disturbed, so it is measured again, some times. readRates returns the names of those that
+// remain slower.
+func readRates(all []device.Memory, read func(i int) (float64, error)) (unsure []string, err error) {
+	const trials, tolerance = 4, 0.9
+	for i := len(all) - 1; i >= 0; i-- {
+		least := 0.0
+		for _, m := range all[i+1:] {
+			least = max(least, tolerance*m.PerCore)
+		}
+		for trial := 0; trial == 0 || trial < trials && all[i].PerCore < least; trial++ {
+			rate, err := read(i)
+			if err != nil {
+				return nil, err
+			}
+			all[i].PerCore = max(all[i].PerCore, rate)
+		}
+		if all[i].PerCore < least {
+			unsure = append(unsure, all[i].Name)
+		}
+	}
+	slices.Reverse(unsure)
+	return unsure, nil
+}
+
+// half returns the speedup of bf16 multiply-adds over single precision, and the names of peaks that
+// are not sure; 0: there are none.
+func (d *Device) half() (speedup float64, unsure []string, err error) {
 	l, err := d.peaks()
 	if err != nil || len(l.More) == 0 {
-		return 0, err
+		return 0, l.Unsure, err
 	}
-	return max(1, l.More[0].Value/l.FLOPS), nil
+	return max(1, l.More[0].Value/l.FLOPS), l.Unsure, nil
 }
 
 // fill writes to memory, so that the system allocates it. The values are normal, since subnormal

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/cpuid/v2"
@@ -12,9 +13,12 @@ import (
 
 var _ device.Meter = (*Device)(nil)
 
-// limitTrials is the number of short trials of each limit. The best one counts, since disturbances
-// only slow a trial down.
-const limitTrials = 12
+// Each limit has limitTrials trials, and up to patience times as many while they are disturbed. The
+// best one counts, since disturbances only slow a trial down.
+const (
+	limitTrials = 12
+	patience    = 4
+)
 
 // Copies have fewer trials if caches are so large that one takes long: at least fewTrials, and none
 // after copyTime.
@@ -44,7 +48,8 @@ func (d *Device) Limits() (device.Limits, error) {
 	if _, err := d.together(func(w int) { fill(arena[2*each*w : 2*each*(w+1)]) }); err != nil {
 		return l, err
 	}
-	for trial, start := 0, time.Now(); trial < fewTrials || trial < limitTrials && time.Since(start) < copyTime; trial++ {
+	var rates []float64
+	for start := time.Now(); len(rates) < fewTrials || len(rates) < patience*limitTrials && time.Since(start) < copyTime; {
 		sec, err := d.together(func(w int) {
 			from := 2 * each * w
 			d.kernels.Stream(arena[from:from+each], arena[from+each:from+2*each])
@@ -52,42 +57,106 @@ func (d *Device) Limits() (device.Limits, error) {
 		if err != nil {
 			return l, err
 		}
-		l.Copy = max(l.Copy, 8*float64(each*d.workers)/sec)
+		rates = append(rates, 8*float64(each*d.workers)/sec)
+	}
+	l.Copy = slices.Max(rates)
+	if !repeated(rates) || slices.Contains(l.Unsure, device.LimitFLOPS) {
+		l.Unsure = append(l.Unsure, device.LimitCopy)
 	}
 	return l, free()
+}
+
+// repeated reports whether another trial comes within a tenth of the best one. If none does, probably
+// all were disturbed.
+func repeated(rates []float64) bool {
+	sorted := slices.Sorted(slices.Values(rates))
+	return len(sorted) > 1 && sorted[len(sorted)-2] >= 0.9*sorted[len(sorted)-1]
 }
 
 // peaks measures the peak of multiply-adds and, if the kernels multiply bf16 in hardware, that of
 // bf16.
 func (d *Device) peaks() (l device.Limits, err error) {
-	if l.FLOPS, err = d.peak(d.kernels.FMAPeak); err != nil || !d.kernels.Rounds() {
+	sure := false
+	if l.FLOPS, sure, err = d.peak(d.kernels.FMAPeak); err != nil {
 		return l, err
 	}
-	half, err := d.peak(d.kernels.BF16Peak)
-	l.More = append(l.More, device.Rate{Name: "bf16 products", Value: half, Unit: "FLOP/s"})
+	if !sure {
+		l.Unsure = append(l.Unsure, device.LimitFLOPS)
+	}
+	if !d.kernels.Rounds() {
+		return l, nil
+	}
+	half := device.Rate{Name: "bf16 products", Unit: "FLOP/s"}
+	if half.Value, sure, err = d.peak(d.kernels.BF16Peak); !sure {
+		l.Unsure = append(l.Unsure, half.Name)
+	}
+	l.More = append(l.More, half)
 	return l, err
 }
 
-// peak returns the peak rate of arithmetic on registers, in operations per second. It is the sum
-// over workers of each one's best trial, by its own clock, while all run. run(n) returns how many
-// operations it did, about 2n.
-func (d *Device) peak(run func(n int) int64) (float64, error) {
-	const n = 8 << 20
-	best := make([]float64, d.workers)
-	for range limitTrials {
+// peak returns the peak rate of arithmetic on registers of all workers together, in operations per
+// second. run(n) returns how many operations it did, about 2n. The peak is not sure if something
+// else took processors from the workers in every trial.
+func (d *Device) peak(run func(n int) int64) (rate float64, sure bool, err error) {
+	const n, length = 1 << 20, 2 * time.Millisecond
+	stints := make([]stint, d.workers)
+	for trial := 0; trial < limitTrials || trial < patience*limitTrials && !sure; trial++ {
+		var began atomic.Pointer[time.Time]
 		if _, err := d.together(func(w int) {
-			start := time.Now()
-			done := run(n)
-			best[w] = max(best[w], float64(done)/time.Since(start).Seconds())
+			now := time.Now()
+			began.CompareAndSwap(nil, &now)
+			s := stint{from: now, best: stints[w].best}
+			for s.to = now; s.done == 0 || s.to.Sub(*began.Load()) < length; {
+				done, before := run(n), s.to
+				s.to, s.done = time.Now(), s.done+done
+				s.best = max(s.best, float64(done)/s.to.Sub(before).Seconds())
+			}
+			stints[w] = s
 		}); err != nil {
-			return 0, err
+			return 0, false, err
 		}
+		rate = max(rate, rateOf(stints))
+		sure = rate >= undisturbed*attainable(stints, len(d.pool.host.Processors))
 	}
+	return rate, sure, nil
+}
+
+// A stint is what one worker did in a trial.
+type stint struct {
+	from, to time.Time
+	done     int64   // operations
+	best     float64 // the worker's highest rate of a call in any trial, in operations per second
+}
+
+// rateOf returns the operations of all workers over the time from when the first one began until
+// the last one ended, in operations per second. So workers that take turns on a processor count
+// once.
+func rateOf(stints []stint) float64 {
+	from, to, done := stints[0].from, stints[0].to, int64(0)
+	for _, s := range stints {
+		if s.from.Before(from) {
+			from = s.from
+		}
+		if s.to.After(to) {
+			to = s.to
+		}
+		done += s.done
+	}
+	return float64(done) / to.Sub(from).Seconds()
+}
+
+// undisturbed is the least share of the attainable rate that a trial has if nothing else takes the
+// processors.
+const undisturbed = 0.85
+
+// attainable is the rate of workers that each always compute as in their best call, on so many
+// processors.
+func attainable(stints []stint, processors int) float64 {
 	sum := 0.0
-	for _, b := range best {
-		sum += b
+	for _, s := range stints {
+		sum += s.best
 	}
-	return sum, nil
+	return sum * min(1, float64(processors)/float64(len(stints)))
 }
 
 // together runs f on every worker at once. It returns the seconds from when the first one began

@@ -112,6 +112,8 @@ func (t *recordColumns) times(all []*results.Record) {
 		switch {
 		case !ok:
 			return Cell{}
+		case r.Stats != nil && r.Stats.N == 1:
+			return Cell{Text: "one sample"}
 		case !v.Known():
 			return Cell{Text: "n/a"}
 		}

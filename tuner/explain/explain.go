@@ -5,6 +5,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"rnnbench/device"
 	"rnnbench/results"
@@ -104,7 +105,7 @@ func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, 
 		t := float64(s.FLOPs) / rate
 		e.Peak, e.AtPeak = &rate, &t
 	}
-	if rate := limits.Copy; rate > 0 {
+	if rate := limits.Copy; rate > 0 && !slices.Contains(limits.Unsure, device.LimitCopy) {
 		t := float64(s.Traffic) / rate
 		e.Copy, e.AtCopy = &rate, &t
 	}

@@ -47,7 +47,7 @@ func machineOf(info device.Info, h device.Hierarchy) *model.Machine {
 	n := float64(info.Workers)
 	m := &model.Machine{
 		Name: info.Model, Source: fmt.Sprintf("measured with %d workers and %s", info.Workers, info.Libraries["simd"]),
-		FLOPS: n * h.Product, Half: h.Half, Pointwise: n * h.Pointwise,
+		Unsure: h.Unsure, FLOPS: n * h.Product, Half: h.Half, Pointwise: n * h.Pointwise,
 	}
 	inside := false // a nearer level holds the workers
 	for i, x := range h.Memories {

@@ -98,11 +98,11 @@ func setOf(sets []results.Set, r *results.Record) *results.Set {
 	return &sets[max(i, 0)]
 }
 
-// peakOf is the device's peak in FLOP/s that a run measured; 0: it did not.
+// peakOf is the device's peak in FLOP/s that a run measured; 0: unknown or unsure.
 func peakOf(s *results.Set, device string) float64 {
 	for _, d := range s.Manifest.Devices {
-		if d.Key == device && d.Peak != nil {
-			return *d.Peak
+		if d.Key == device {
+			return d.PeakRate()
 		}
 	}
 	return 0

@@ -5,332 +5,177 @@
 #include "textflag.h"
 
 // func tile1x1F16AVX512(t *Tile)
-// Requires: AVX, AVX512BW, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·tile1x1F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         t+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         104(AX), DX
-	SHLQ         $0x02, DX
-	MOVQ         24(AX), BX
-	MOVQ         112(AX), SI
-	SHLQ         $0x02, SI
-	MOVQ         120(AX), SI
-	SHLQ         $0x02, SI
-	MOVQ         144(AX), DI
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VBROADCASTSS c8fffe000<>+0(SB), Z10
-	VBROADCASTSS c00002000<>+0(SB), Z11
-	VBROADCASTSS c67800000<>+0(SB), Z12
-	MOVL         $0x0000ff00, R8
-	KMOVW        R8, K1
-	SUBQ         $0x08, DI
-	JLT          rest
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   96(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   104(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   24(AX), BX
+	MOVQ   112(AX), SI
+	SHLQ   $0x02, SI
+	MOVQ   120(AX), SI
+	SHLQ   $0x02, SI
+	MOVQ   144(AX), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	SUBQ   $0x04, DI
+	JLT    rest
 
 loop:
-	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z1
-	LEAQ         (CX)(DX*2), CX
+	VBROADCASTSS (CX), Z4
+	VCVTPH2PS    (BX), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	ADDQ         DX, CX
 	ADDQ         SI, BX
+	VBROADCASTSS (CX), Z4
+	VCVTPH2PS    (BX), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	ADDQ         DX, CX
 	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	LEAQ         (CX)(DX*2), CX
+	VBROADCASTSS (CX), Z4
+	VCVTPH2PS    (BX), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	ADDQ         DX, CX
 	ADDQ         SI, BX
+	VBROADCASTSS (CX), Z4
+	VCVTPH2PS    (BX), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         DX, CX
 	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z5
-	LEAQ         (CX)(DX*2), CX
-	ADDQ         SI, BX
-	ADDQ         SI, BX
-	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z7
-	LEAQ         (CX)(DX*2), CX
-	ADDQ         SI, BX
-	ADDQ         SI, BX
-	SUBQ         $0x08, DI
+	SUBQ         $0x04, DI
 	JGE          loop
 
 rest:
-	ADDQ $0x06, DI
-	JLT  last
+	ADDQ $0x04, DI
+	JZ   sums
 
-pair:
-	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z1
-	LEAQ         (CX)(DX*2), CX
+one:
+	VBROADCASTSS (CX), Z4
+	VCVTPH2PS    (BX), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	ADDQ         DX, CX
 	ADDQ         SI, BX
-	ADDQ         SI, BX
-	SUBQ         $0x02, DI
-	JGE          pair
-
-last:
-	CMPQ           DI, $-1
-	JNE            sums
-	KNOTW          K1, K1
-	VBROADCASTSS.Z (CX), K1, Z8
-	VMULPS         Z12, Z8, Z8
-	VMOVUPS        (BX), Y13
-	VPMADDWD       Z13, Z11, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z0
-	VPSRAD         $0x03, Z13, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z1
+	DECQ         DI
+	JNZ          one
 
 sums:
-	VADDPS        Z4, Z0, Z0
-	VADDPS        Z5, Z1, Z1
-	VADDPS        Z6, Z2, Z2
-	VADDPS        Z7, Z3, Z3
-	VADDPS        Z2, Z0, Z0
-	VADDPS        Z3, Z1, Z1
-	VMOVUPS       interleaved<>+0(SB), Z13
-	VBROADCASTSS  c4f800000<>+0(SB), Z12
-	VEXTRACTF64X4 $0x01, Z0, Y8
-	VADDPS        Y8, Y0, Y0
-	VEXTRACTF64X4 $0x01, Z1, Y8
-	VADDPS        Y8, Y1, Y1
-	VINSERTF64X4  $0x01, Y1, Z0, Z9
-	VPERMPS       Z9, Z13, Z9
-	VMULPS        Z12, Z9, Z0
-	MOVQ          72(AX), CX
-	MOVQ          136(AX), DX
-	SHLQ          $0x02, DX
-	MOVQ          168(AX), DX
-	MOVB          176(AX), AL
-	MOVL          $0x0000ffff, BX
-	BZHIL         DX, BX, BX
-	KMOVW         BX, K1
-	TESTB         AL, AL
-	JZ            store
-	VADDPS.Z      (CX), Z0, K1, Z0
+	VADDPS   Z2, Z0, Z0
+	VADDPS   Z3, Z1, Z1
+	VADDPS   Z1, Z0, Z0
+	MOVQ     72(AX), CX
+	MOVQ     136(AX), DX
+	SHLQ     $0x02, DX
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
+	MOVL     $0x0000ffff, BX
+	BZHIL    DX, BX, BX
+	KMOVW    BX, K1
+	TESTB    AL, AL
+	JZ       store
+	VADDPS.Z (CX), Z0, K1, Z0
 
 store:
 	VMOVUPS Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
-DATA c8fffe000<>+0(SB)/4, $0x8fffe000
-GLOBL c8fffe000<>(SB), RODATA|NOPTR, $4
-
-DATA c00002000<>+0(SB)/4, $0x00002000
-GLOBL c00002000<>(SB), RODATA|NOPTR, $4
-
-DATA c67800000<>+0(SB)/4, $0x67800000
-GLOBL c67800000<>(SB), RODATA|NOPTR, $4
-
-DATA interleaved<>+0(SB)/4, $0x00000000
-DATA interleaved<>+4(SB)/4, $0x00000008
-DATA interleaved<>+8(SB)/4, $0x00000001
-DATA interleaved<>+12(SB)/4, $0x00000009
-DATA interleaved<>+16(SB)/4, $0x00000002
-DATA interleaved<>+20(SB)/4, $0x0000000a
-DATA interleaved<>+24(SB)/4, $0x00000003
-DATA interleaved<>+28(SB)/4, $0x0000000b
-DATA interleaved<>+32(SB)/4, $0x00000004
-DATA interleaved<>+36(SB)/4, $0x0000000c
-DATA interleaved<>+40(SB)/4, $0x00000005
-DATA interleaved<>+44(SB)/4, $0x0000000d
-DATA interleaved<>+48(SB)/4, $0x00000006
-DATA interleaved<>+52(SB)/4, $0x0000000e
-DATA interleaved<>+56(SB)/4, $0x00000007
-DATA interleaved<>+60(SB)/4, $0x0000000f
-GLOBL interleaved<>(SB), RODATA|NOPTR, $64
-
-DATA c4f800000<>+0(SB)/4, $0x4f800000
-GLOBL c4f800000<>(SB), RODATA|NOPTR, $4
-
 // func tile1x2F16AVX512(t *Tile)
-// Requires: AVX, AVX512BW, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·tile1x2F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         t+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         104(AX), DX
-	SHLQ         $0x02, DX
-	MOVQ         24(AX), BX
-	MOVQ         112(AX), SI
-	SHLQ         $0x02, SI
-	MOVQ         120(AX), DI
-	SHLQ         $0x02, DI
-	MOVQ         144(AX), R8
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VBROADCASTSS c8fffe000<>+0(SB), Z10
-	VBROADCASTSS c00002000<>+0(SB), Z11
-	VBROADCASTSS c67800000<>+0(SB), Z12
-	MOVL         $0x0000ff00, R9
-	KMOVW        R9, K1
-	SUBQ         $0x04, R8
-	JLT          rest
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   96(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   104(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   24(AX), BX
+	MOVQ   112(AX), SI
+	SHLQ   $0x02, SI
+	MOVQ   120(AX), DI
+	SHLQ   $0x02, DI
+	MOVQ   144(AX), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	SUBQ   $0x04, R8
+	JLT    rest
 
 loop:
 	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX), Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(SI*1), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMADDWD     (BX)(SI*1), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	LEAQ         (CX)(DX*2), CX
-	ADDQ         DI, BX
+	ADDQ         DX, CX
 	ADDQ         DI, BX
 	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VPMADDWD     (BX)(SI*1), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VPSRAD       $0x03, (BX)(SI*1), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z7
-	LEAQ         (CX)(DX*2), CX
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	ADDQ         DX, CX
 	ADDQ         DI, BX
+	VBROADCASTSS (CX), Z8
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	ADDQ         DX, CX
+	ADDQ         DI, BX
+	VBROADCASTSS (CX), Z8
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         DX, CX
 	ADDQ         DI, BX
 	SUBQ         $0x04, R8
 	JGE          loop
 
 rest:
-	ADDQ $0x02, R8
-	JLT  last
+	ADDQ $0x04, R8
+	JZ   sums
 
-pair:
+one:
 	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX), Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(SI*1), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMADDWD     (BX)(SI*1), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         DI, BX
-	ADDQ         DI, BX
-	SUBQ         $0x02, R8
-	JGE          pair
-
-last:
-	CMPQ           R8, $-1
-	JNE            sums
-	KNOTW          K1, K1
-	VBROADCASTSS.Z (CX), K1, Z8
-	VMULPS         Z12, Z8, Z8
-	VMOVUPS        (BX), Y13
-	VPMADDWD       Z13, Z11, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z0
-	VPSRAD         $0x03, Z13, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z1
-	VMOVUPS        (BX)(SI*1), Y13
-	VPMADDWD       Z13, Z11, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z2
-	VPSRAD         $0x03, Z13, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z3
+	DECQ         R8
+	JNZ          one
 
 sums:
-	VADDPS        Z4, Z0, Z0
-	VADDPS        Z5, Z1, Z1
-	VADDPS        Z6, Z2, Z2
-	VADDPS        Z7, Z3, Z3
-	VMOVUPS       interleaved<>+0(SB), Z13
-	VBROADCASTSS  c4f800000<>+0(SB), Z12
-	VEXTRACTF64X4 $0x01, Z0, Y8
-	VADDPS        Y8, Y0, Y0
-	VEXTRACTF64X4 $0x01, Z1, Y8
-	VADDPS        Y8, Y1, Y1
-	VINSERTF64X4  $0x01, Y1, Z0, Z9
-	VPERMPS       Z9, Z13, Z9
-	VMULPS        Z12, Z9, Z0
-	VEXTRACTF64X4 $0x01, Z2, Y8
-	VADDPS        Y8, Y2, Y2
-	VEXTRACTF64X4 $0x01, Z3, Y8
-	VADDPS        Y8, Y3, Y3
-	VINSERTF64X4  $0x01, Y3, Z2, Z9
-	VPERMPS       Z9, Z13, Z9
-	VMULPS        Z12, Z9, Z1
-	MOVQ          72(AX), CX
-	MOVQ          136(AX), DX
-	SHLQ          $0x02, DX
-	MOVQ          168(AX), DX
-	MOVB          176(AX), AL
-	MOVL          $0x0000ffff, BX
-	BZHIL         DX, BX, BX
-	KMOVW         BX, K1
-	TESTB         AL, AL
-	JZ            store
-	VADDPS        (CX), Z0, Z0
-	VADDPS.Z      64(CX), Z1, K1, Z1
+	VADDPS   Z4, Z0, Z0
+	VADDPS   Z5, Z1, Z1
+	VADDPS   Z6, Z2, Z2
+	VADDPS   Z7, Z3, Z3
+	VADDPS   Z2, Z0, Z0
+	VADDPS   Z3, Z1, Z1
+	MOVQ     72(AX), CX
+	MOVQ     136(AX), DX
+	SHLQ     $0x02, DX
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
+	MOVL     $0x0000ffff, BX
+	BZHIL    DX, BX, BX
+	KMOVW    BX, K1
+	TESTB    AL, AL
+	JZ       store
+	VADDPS   (CX), Z0, Z0
+	VADDPS.Z 64(CX), Z1, K1, Z1
 
 store:
 	VMOVUPS Z0, (CX)
@@ -339,193 +184,115 @@ store:
 	RET
 
 // func tile1x3F16AVX512(t *Tile)
-// Requires: AVX, AVX512BW, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·tile1x3F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         t+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         104(AX), DX
-	SHLQ         $0x02, DX
-	MOVQ         24(AX), BX
-	MOVQ         112(AX), SI
-	SHLQ         $0x02, SI
-	MOVQ         120(AX), DI
-	SHLQ         $0x02, DI
-	MOVQ         144(AX), R8
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VPXORD       Z8, Z8, Z8
-	VPXORD       Z9, Z9, Z9
-	VPXORD       Z10, Z10, Z10
-	VPXORD       Z11, Z11, Z11
-	VBROADCASTSS c8fffe000<>+0(SB), Z14
-	VBROADCASTSS c00002000<>+0(SB), Z15
-	VBROADCASTSS c67800000<>+0(SB), Z16
-	MOVL         $0x0000ff00, R9
-	KMOVW        R9, K1
-	SUBQ         $0x04, R8
-	JLT          rest
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   96(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   104(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   24(AX), BX
+	MOVQ   112(AX), SI
+	SHLQ   $0x02, SI
+	MOVQ   120(AX), DI
+	SHLQ   $0x02, DI
+	MOVQ   144(AX), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	SUBQ   $0x04, R8
+	JLT    rest
 
 loop:
 	VBROADCASTSS (CX), Z12
-	VBROADCASTSS (CX)(DX*1), K1, Z12
-	VMULPS       Z16, Z12, Z12
-	VPMADDWD     (BX), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX), Z13
 	VFMADD231PS  Z13, Z12, Z0
-	VPSRAD       $0x03, (BX), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z1
-	VPMADDWD     (BX)(SI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*2), Z13
 	VFMADD231PS  Z13, Z12, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VPMADDWD     (BX)(SI*2), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z5
-	LEAQ         (CX)(DX*2), CX
-	ADDQ         DI, BX
+	ADDQ         DX, CX
 	ADDQ         DI, BX
 	VBROADCASTSS (CX), Z12
-	VBROADCASTSS (CX)(DX*1), K1, Z12
-	VMULPS       Z16, Z12, Z12
-	VPMADDWD     (BX), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z6
-	VPSRAD       $0x03, (BX), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z7
-	VPMADDWD     (BX)(SI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z8
-	VPSRAD       $0x03, (BX)(SI*1), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z9
-	VPMADDWD     (BX)(SI*2), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z10
-	VPSRAD       $0x03, (BX)(SI*2), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z11
-	LEAQ         (CX)(DX*2), CX
+	VCVTPH2PS    (BX), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VCVTPH2PS    (BX)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VCVTPH2PS    (BX)(SI*2), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	ADDQ         DX, CX
 	ADDQ         DI, BX
+	VBROADCASTSS (CX), Z12
+	VCVTPH2PS    (BX), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VCVTPH2PS    (BX)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VCVTPH2PS    (BX)(SI*2), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	ADDQ         DX, CX
+	ADDQ         DI, BX
+	VBROADCASTSS (CX), Z12
+	VCVTPH2PS    (BX), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VCVTPH2PS    (BX)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VCVTPH2PS    (BX)(SI*2), Z13
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         DX, CX
 	ADDQ         DI, BX
 	SUBQ         $0x04, R8
 	JGE          loop
 
 rest:
-	ADDQ $0x02, R8
-	JLT  last
+	ADDQ $0x04, R8
+	JZ   sums
 
-pair:
+one:
 	VBROADCASTSS (CX), Z12
-	VBROADCASTSS (CX)(DX*1), K1, Z12
-	VMULPS       Z16, Z12, Z12
-	VPMADDWD     (BX), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX), Z13
 	VFMADD231PS  Z13, Z12, Z0
-	VPSRAD       $0x03, (BX), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z1
-	VPMADDWD     (BX)(SI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*2), Z13
 	VFMADD231PS  Z13, Z12, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VPMADDWD     (BX)(SI*2), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z5
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         DI, BX
-	ADDQ         DI, BX
-	SUBQ         $0x02, R8
-	JGE          pair
-
-last:
-	CMPQ           R8, $-1
-	JNE            sums
-	KNOTW          K1, K1
-	VBROADCASTSS.Z (CX), K1, Z12
-	VMULPS         Z16, Z12, Z12
-	VMOVUPS        (BX), Y17
-	VPMADDWD       Z17, Z15, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z0
-	VPSRAD         $0x03, Z17, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z1
-	VMOVUPS        (BX)(SI*1), Y17
-	VPMADDWD       Z17, Z15, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z2
-	VPSRAD         $0x03, Z17, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z3
-	VMOVUPS        (BX)(SI*2), Y17
-	VPMADDWD       Z17, Z15, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z4
-	VPSRAD         $0x03, Z17, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z5
+	DECQ         R8
+	JNZ          one
 
 sums:
-	VADDPS        Z6, Z0, Z0
-	VADDPS        Z7, Z1, Z1
-	VADDPS        Z8, Z2, Z2
-	VADDPS        Z9, Z3, Z3
-	VADDPS        Z10, Z4, Z4
-	VADDPS        Z11, Z5, Z5
-	VMOVUPS       interleaved<>+0(SB), Z17
-	VBROADCASTSS  c4f800000<>+0(SB), Z16
-	VEXTRACTF64X4 $0x01, Z0, Y12
-	VADDPS        Y12, Y0, Y0
-	VEXTRACTF64X4 $0x01, Z1, Y12
-	VADDPS        Y12, Y1, Y1
-	VINSERTF64X4  $0x01, Y1, Z0, Z13
-	VPERMPS       Z13, Z17, Z13
-	VMULPS        Z16, Z13, Z0
-	VEXTRACTF64X4 $0x01, Z2, Y12
-	VADDPS        Y12, Y2, Y2
-	VEXTRACTF64X4 $0x01, Z3, Y12
-	VADDPS        Y12, Y3, Y3
-	VINSERTF64X4  $0x01, Y3, Z2, Z13
-	VPERMPS       Z13, Z17, Z13
-	VMULPS        Z16, Z13, Z1
-	VEXTRACTF64X4 $0x01, Z4, Y12
-	VADDPS        Y12, Y4, Y4
-	VEXTRACTF64X4 $0x01, Z5, Y12
-	VADDPS        Y12, Y5, Y5
-	VINSERTF64X4  $0x01, Y5, Z4, Z13
-	VPERMPS       Z13, Z17, Z13
-	VMULPS        Z16, Z13, Z2
-	MOVQ          72(AX), CX
-	MOVQ          136(AX), DX
-	SHLQ          $0x02, DX
-	MOVQ          168(AX), DX
-	MOVB          176(AX), AL
-	MOVL          $0x0000ffff, BX
-	BZHIL         DX, BX, BX
-	KMOVW         BX, K1
-	TESTB         AL, AL
-	JZ            store
-	VADDPS        (CX), Z0, Z0
-	VADDPS        64(CX), Z1, Z1
-	VADDPS.Z      128(CX), Z2, K1, Z2
+	VADDPS   Z6, Z0, Z0
+	VADDPS   Z7, Z1, Z1
+	VADDPS   Z8, Z2, Z2
+	VADDPS   Z9, Z3, Z3
+	VADDPS   Z10, Z4, Z4
+	VADDPS   Z11, Z5, Z5
+	VADDPS   Z3, Z0, Z0
+	VADDPS   Z4, Z1, Z1
+	VADDPS   Z5, Z2, Z2
+	MOVQ     72(AX), CX
+	MOVQ     136(AX), DX
+	SHLQ     $0x02, DX
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
+	MOVL     $0x0000ffff, BX
+	BZHIL    DX, BX, BX
+	KMOVW    BX, K1
+	TESTB    AL, AL
+	JZ       store
+	VADDPS   (CX), Z0, Z0
+	VADDPS   64(CX), Z1, Z1
+	VADDPS.Z 128(CX), Z2, K1, Z2
 
 store:
 	VMOVUPS Z0, (CX)
@@ -535,217 +302,118 @@ store:
 	RET
 
 // func tile1x4F16AVX512(t *Tile)
-// Requires: AVX, AVX512BW, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·tile1x4F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         t+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         104(AX), DX
-	SHLQ         $0x02, DX
-	MOVQ         24(AX), BX
-	MOVQ         112(AX), SI
-	SHLQ         $0x02, SI
-	LEAQ         (SI)(SI*2), DI
-	MOVQ         120(AX), R8
-	SHLQ         $0x02, R8
-	MOVQ         144(AX), R9
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VBROADCASTSS c8fffe000<>+0(SB), Z10
-	VBROADCASTSS c00002000<>+0(SB), Z11
-	VBROADCASTSS c67800000<>+0(SB), Z12
-	MOVL         $0x0000ff00, R10
-	KMOVW        R10, K1
-	SUBQ         $0x04, R9
-	JLT          rest
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   96(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   104(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   24(AX), BX
+	MOVQ   112(AX), SI
+	SHLQ   $0x02, SI
+	LEAQ   (SI)(SI*2), DI
+	MOVQ   120(AX), R8
+	SHLQ   $0x02, R8
+	MOVQ   144(AX), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	SUBQ   $0x04, R9
+	JLT    rest
 
 loop:
 	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX), Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(SI*1), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMADDWD     (BX)(SI*1), Z11, Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(SI*2), Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(DI*1), Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VPMADDWD     (BX)(SI*2), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VPMADDWD     (BX)(DI*1), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z7
-	LEAQ         (CX)(DX*2), CX
-	ADDQ         R8, BX
+	ADDQ         DX, CX
 	ADDQ         R8, BX
 	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VPMADDWD     (BX)(SI*1), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VPMADDWD     (BX)(SI*2), Z11, Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX), Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(SI*1), Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VPMADDWD     (BX)(DI*1), Z11, Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(SI*2), Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(DI*1), Z9
 	VFMADD231PS  Z9, Z8, Z7
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         R8, BX
+	VBROADCASTSS (CX), Z8
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VCVTPH2PS    (BX)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VCVTPH2PS    (BX)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	ADDQ         DX, CX
+	ADDQ         R8, BX
+	VBROADCASTSS (CX), Z8
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VCVTPH2PS    (BX)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VCVTPH2PS    (BX)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         DX, CX
 	ADDQ         R8, BX
 	SUBQ         $0x04, R9
 	JGE          loop
 
 rest:
-	ADDQ $0x02, R9
-	JLT  last
+	ADDQ $0x04, R9
+	JZ   sums
 
-pair:
+one:
 	VBROADCASTSS (CX), Z8
-	VBROADCASTSS (CX)(DX*1), K1, Z8
-	VMULPS       Z12, Z8, Z8
-	VPMADDWD     (BX), Z11, Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX), Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPSRAD       $0x03, (BX), Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(SI*1), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMADDWD     (BX)(SI*1), Z11, Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(SI*2), Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z9
-	VPANDD       Z10, Z9, Z9
+	VCVTPH2PS    (BX)(DI*1), Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VPMADDWD     (BX)(SI*2), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VPMADDWD     (BX)(DI*1), Z11, Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z9
-	VPANDD       Z10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z7
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         R8, BX
-	ADDQ         R8, BX
-	SUBQ         $0x02, R9
-	JGE          pair
-
-last:
-	CMPQ           R9, $-1
-	JNE            sums
-	KNOTW          K1, K1
-	VBROADCASTSS.Z (CX), K1, Z8
-	VMULPS         Z12, Z8, Z8
-	VMOVUPS        (BX), Y13
-	VPMADDWD       Z13, Z11, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z0
-	VPSRAD         $0x03, Z13, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z1
-	VMOVUPS        (BX)(SI*1), Y13
-	VPMADDWD       Z13, Z11, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z2
-	VPSRAD         $0x03, Z13, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z3
-	VMOVUPS        (BX)(SI*2), Y13
-	VPMADDWD       Z13, Z11, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z4
-	VPSRAD         $0x03, Z13, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z5
-	VMOVUPS        (BX)(DI*1), Y13
-	VPMADDWD       Z13, Z11, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z6
-	VPSRAD         $0x03, Z13, Z9
-	VPANDD         Z10, Z9, Z9
-	VFMADD231PS    Z9, Z8, Z7
+	DECQ         R9
+	JNZ          one
 
 sums:
-	VMOVUPS       interleaved<>+0(SB), Z13
-	VBROADCASTSS  c4f800000<>+0(SB), Z12
-	VEXTRACTF64X4 $0x01, Z0, Y8
-	VADDPS        Y8, Y0, Y0
-	VEXTRACTF64X4 $0x01, Z1, Y8
-	VADDPS        Y8, Y1, Y1
-	VINSERTF64X4  $0x01, Y1, Z0, Z9
-	VPERMPS       Z9, Z13, Z9
-	VMULPS        Z12, Z9, Z0
-	VEXTRACTF64X4 $0x01, Z2, Y8
-	VADDPS        Y8, Y2, Y2
-	VEXTRACTF64X4 $0x01, Z3, Y8
-	VADDPS        Y8, Y3, Y3
-	VINSERTF64X4  $0x01, Y3, Z2, Z9
-	VPERMPS       Z9, Z13, Z9
-	VMULPS        Z12, Z9, Z1
-	VEXTRACTF64X4 $0x01, Z4, Y8
-	VADDPS        Y8, Y4, Y4
-	VEXTRACTF64X4 $0x01, Z5, Y8
-	VADDPS        Y8, Y5, Y5
-	VINSERTF64X4  $0x01, Y5, Z4, Z9
-	VPERMPS       Z9, Z13, Z9
-	VMULPS        Z12, Z9, Z2
-	VEXTRACTF64X4 $0x01, Z6, Y8
-	VADDPS        Y8, Y6, Y6
-	VEXTRACTF64X4 $0x01, Z7, Y8
-	VADDPS        Y8, Y7, Y7
-	VINSERTF64X4  $0x01, Y7, Z6, Z9
-	VPERMPS       Z9, Z13, Z9
-	VMULPS        Z12, Z9, Z3
-	MOVQ          72(AX), CX
-	MOVQ          136(AX), DX
-	SHLQ          $0x02, DX
-	MOVQ          168(AX), DX
-	MOVB          176(AX), AL
-	MOVL          $0x0000ffff, BX
-	BZHIL         DX, BX, BX
-	KMOVW         BX, K1
-	TESTB         AL, AL
-	JZ            store
-	VADDPS        (CX), Z0, Z0
-	VADDPS        64(CX), Z1, Z1
-	VADDPS        128(CX), Z2, Z2
-	VADDPS.Z      192(CX), Z3, K1, Z3
+	VADDPS   Z4, Z0, Z0
+	VADDPS   Z5, Z1, Z1
+	VADDPS   Z6, Z2, Z2
+	VADDPS   Z7, Z3, Z3
+	MOVQ     72(AX), CX
+	MOVQ     136(AX), DX
+	SHLQ     $0x02, DX
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
+	MOVL     $0x0000ffff, BX
+	BZHIL    DX, BX, BX
+	KMOVW    BX, K1
+	TESTB    AL, AL
+	JZ       store
+	VADDPS   (CX), Z0, Z0
+	VADDPS   64(CX), Z1, Z1
+	VADDPS   128(CX), Z2, Z2
+	VADDPS.Z 192(CX), Z3, K1, Z3
 
 store:
 	VMOVUPS Z0, (CX)
@@ -756,259 +424,138 @@ store:
 	RET
 
 // func tile1x5F16AVX512(t *Tile)
-// Requires: AVX, AVX512BW, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·tile1x5F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         t+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         104(AX), DX
-	SHLQ         $0x02, DX
-	MOVQ         24(AX), BX
-	MOVQ         112(AX), SI
-	SHLQ         $0x02, SI
-	LEAQ         (SI)(SI*2), DI
-	LEAQ         (BX)(SI*4), R8
-	MOVQ         120(AX), R9
-	SHLQ         $0x02, R9
-	MOVQ         144(AX), R10
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VPXORD       Z8, Z8, Z8
-	VPXORD       Z9, Z9, Z9
-	VBROADCASTSS c8fffe000<>+0(SB), Z12
-	VBROADCASTSS c00002000<>+0(SB), Z13
-	VBROADCASTSS c67800000<>+0(SB), Z14
-	MOVL         $0x0000ff00, R11
-	KMOVW        R11, K1
-	SUBQ         $0x04, R10
-	JLT          rest
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   96(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   104(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   24(AX), BX
+	MOVQ   112(AX), SI
+	SHLQ   $0x02, SI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (BX)(SI*4), R8
+	MOVQ   120(AX), R9
+	SHLQ   $0x02, R9
+	MOVQ   144(AX), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	SUBQ   $0x04, R10
+	JLT    rest
 
 loop:
 	VBROADCASTSS (CX), Z10
-	VBROADCASTSS (CX)(DX*1), K1, Z10
-	VMULPS       Z14, Z10, Z10
-	VPMADDWD     (BX), Z13, Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX), Z11
 	VFMADD231PS  Z11, Z10, Z0
-	VPSRAD       $0x03, (BX), Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX)(SI*1), Z11
 	VFMADD231PS  Z11, Z10, Z1
-	VPMADDWD     (BX)(SI*1), Z13, Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX)(SI*2), Z11
 	VFMADD231PS  Z11, Z10, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX)(DI*1), Z11
 	VFMADD231PS  Z11, Z10, Z3
-	VPMADDWD     (BX)(SI*2), Z13, Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (R8), Z11
 	VFMADD231PS  Z11, Z10, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z5
-	VPMADDWD     (BX)(DI*1), Z13, Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z7
-	VPMADDWD     (R8), Z13, Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z8
-	VPSRAD       $0x03, (R8), Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z9
-	LEAQ         (CX)(DX*2), CX
-	ADDQ         R9, BX
-	ADDQ         R9, R8
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
 	VBROADCASTSS (CX), Z10
-	VBROADCASTSS (CX)(DX*1), K1, Z10
-	VMULPS       Z14, Z10, Z10
-	VPMADDWD     (BX), Z13, Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z0
-	VPSRAD       $0x03, (BX), Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z1
-	VPMADDWD     (BX)(SI*1), Z13, Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z3
-	VPMADDWD     (BX)(SI*2), Z13, Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX), Z11
 	VFMADD231PS  Z11, Z10, Z5
-	VPMADDWD     (BX)(DI*1), Z13, Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX)(SI*1), Z11
 	VFMADD231PS  Z11, Z10, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX)(SI*2), Z11
 	VFMADD231PS  Z11, Z10, Z7
-	VPMADDWD     (R8), Z13, Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX)(DI*1), Z11
 	VFMADD231PS  Z11, Z10, Z8
-	VPSRAD       $0x03, (R8), Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (R8), Z11
 	VFMADD231PS  Z11, Z10, Z9
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
+	VBROADCASTSS (CX), Z10
+	VCVTPH2PS    (BX), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VCVTPH2PS    (BX)(SI*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VCVTPH2PS    (BX)(SI*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VCVTPH2PS    (BX)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VCVTPH2PS    (R8), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	ADDQ         DX, CX
+	ADDQ         R9, BX
+	ADDQ         R9, R8
+	VBROADCASTSS (CX), Z10
+	VCVTPH2PS    (BX), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VCVTPH2PS    (BX)(SI*1), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VCVTPH2PS    (BX)(SI*2), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VCVTPH2PS    (BX)(DI*1), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VCVTPH2PS    (R8), Z11
+	VFMADD231PS  Z11, Z10, Z9
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
 
 rest:
-	ADDQ $0x02, R10
-	JLT  last
+	ADDQ $0x04, R10
+	JZ   sums
 
-pair:
+one:
 	VBROADCASTSS (CX), Z10
-	VBROADCASTSS (CX)(DX*1), K1, Z10
-	VMULPS       Z14, Z10, Z10
-	VPMADDWD     (BX), Z13, Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX), Z11
 	VFMADD231PS  Z11, Z10, Z0
-	VPSRAD       $0x03, (BX), Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX)(SI*1), Z11
 	VFMADD231PS  Z11, Z10, Z1
-	VPMADDWD     (BX)(SI*1), Z13, Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX)(SI*2), Z11
 	VFMADD231PS  Z11, Z10, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (BX)(DI*1), Z11
 	VFMADD231PS  Z11, Z10, Z3
-	VPMADDWD     (BX)(SI*2), Z13, Z11
-	VPANDD       Z12, Z11, Z11
+	VCVTPH2PS    (R8), Z11
 	VFMADD231PS  Z11, Z10, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z5
-	VPMADDWD     (BX)(DI*1), Z13, Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z7
-	VPMADDWD     (R8), Z13, Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z8
-	VPSRAD       $0x03, (R8), Z11
-	VPANDD       Z12, Z11, Z11
-	VFMADD231PS  Z11, Z10, Z9
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
-	ADDQ         R9, BX
-	ADDQ         R9, R8
-	SUBQ         $0x02, R10
-	JGE          pair
-
-last:
-	CMPQ           R10, $-1
-	JNE            sums
-	KNOTW          K1, K1
-	VBROADCASTSS.Z (CX), K1, Z10
-	VMULPS         Z14, Z10, Z10
-	VMOVUPS        (BX), Y15
-	VPMADDWD       Z15, Z13, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z0
-	VPSRAD         $0x03, Z15, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z1
-	VMOVUPS        (BX)(SI*1), Y15
-	VPMADDWD       Z15, Z13, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z2
-	VPSRAD         $0x03, Z15, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z3
-	VMOVUPS        (BX)(SI*2), Y15
-	VPMADDWD       Z15, Z13, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z4
-	VPSRAD         $0x03, Z15, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z5
-	VMOVUPS        (BX)(DI*1), Y15
-	VPMADDWD       Z15, Z13, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z6
-	VPSRAD         $0x03, Z15, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z7
-	VMOVUPS        (R8), Y15
-	VPMADDWD       Z15, Z13, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z8
-	VPSRAD         $0x03, Z15, Z11
-	VPANDD         Z12, Z11, Z11
-	VFMADD231PS    Z11, Z10, Z9
+	DECQ         R10
+	JNZ          one
 
 sums:
-	VMOVUPS       interleaved<>+0(SB), Z15
-	VBROADCASTSS  c4f800000<>+0(SB), Z14
-	VEXTRACTF64X4 $0x01, Z0, Y10
-	VADDPS        Y10, Y0, Y0
-	VEXTRACTF64X4 $0x01, Z1, Y10
-	VADDPS        Y10, Y1, Y1
-	VINSERTF64X4  $0x01, Y1, Z0, Z11
-	VPERMPS       Z11, Z15, Z11
-	VMULPS        Z14, Z11, Z0
-	VEXTRACTF64X4 $0x01, Z2, Y10
-	VADDPS        Y10, Y2, Y2
-	VEXTRACTF64X4 $0x01, Z3, Y10
-	VADDPS        Y10, Y3, Y3
-	VINSERTF64X4  $0x01, Y3, Z2, Z11
-	VPERMPS       Z11, Z15, Z11
-	VMULPS        Z14, Z11, Z1
-	VEXTRACTF64X4 $0x01, Z4, Y10
-	VADDPS        Y10, Y4, Y4
-	VEXTRACTF64X4 $0x01, Z5, Y10
-	VADDPS        Y10, Y5, Y5
-	VINSERTF64X4  $0x01, Y5, Z4, Z11
-	VPERMPS       Z11, Z15, Z11
-	VMULPS        Z14, Z11, Z2
-	VEXTRACTF64X4 $0x01, Z6, Y10
-	VADDPS        Y10, Y6, Y6
-	VEXTRACTF64X4 $0x01, Z7, Y10
-	VADDPS        Y10, Y7, Y7
-	VINSERTF64X4  $0x01, Y7, Z6, Z11
-	VPERMPS       Z11, Z15, Z11
-	VMULPS        Z14, Z11, Z3
-	VEXTRACTF64X4 $0x01, Z8, Y10
-	VADDPS        Y10, Y8, Y8
-	VEXTRACTF64X4 $0x01, Z9, Y10
-	VADDPS        Y10, Y9, Y9
-	VINSERTF64X4  $0x01, Y9, Z8, Z11
-	VPERMPS       Z11, Z15, Z11
-	VMULPS        Z14, Z11, Z4
-	MOVQ          72(AX), CX
-	MOVQ          136(AX), DX
-	SHLQ          $0x02, DX
-	MOVQ          168(AX), DX
-	MOVB          176(AX), AL
-	MOVL          $0x0000ffff, BX
-	BZHIL         DX, BX, BX
-	KMOVW         BX, K1
-	TESTB         AL, AL
-	JZ            store
-	VADDPS        (CX), Z0, Z0
-	VADDPS        64(CX), Z1, Z1
-	VADDPS        128(CX), Z2, Z2
-	VADDPS        192(CX), Z3, Z3
-	VADDPS.Z      256(CX), Z4, K1, Z4
+	VADDPS   Z5, Z0, Z0
+	VADDPS   Z6, Z1, Z1
+	VADDPS   Z7, Z2, Z2
+	VADDPS   Z8, Z3, Z3
+	VADDPS   Z9, Z4, Z4
+	MOVQ     72(AX), CX
+	MOVQ     136(AX), DX
+	SHLQ     $0x02, DX
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
+	MOVL     $0x0000ffff, BX
+	BZHIL    DX, BX, BX
+	KMOVW    BX, K1
+	TESTB    AL, AL
+	JZ       store
+	VADDPS   (CX), Z0, Z0
+	VADDPS   64(CX), Z1, Z1
+	VADDPS   128(CX), Z2, Z2
+	VADDPS   192(CX), Z3, Z3
+	VADDPS.Z 256(CX), Z4, K1, Z4
 
 store:
 	VMOVUPS Z0, (CX)
@@ -1020,294 +567,152 @@ store:
 	RET
 
 // func tile1x6F16AVX512(t *Tile)
-// Requires: AVX, AVX512BW, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·tile1x6F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         t+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         104(AX), DX
-	SHLQ         $0x02, DX
-	MOVQ         24(AX), BX
-	MOVQ         112(AX), SI
-	SHLQ         $0x02, SI
-	LEAQ         (SI)(SI*2), DI
-	LEAQ         (BX)(SI*4), R8
-	MOVQ         120(AX), R9
-	SHLQ         $0x02, R9
-	MOVQ         144(AX), R10
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VPXORD       Z8, Z8, Z8
-	VPXORD       Z9, Z9, Z9
-	VPXORD       Z10, Z10, Z10
-	VPXORD       Z11, Z11, Z11
-	VBROADCASTSS c8fffe000<>+0(SB), Z14
-	VBROADCASTSS c00002000<>+0(SB), Z15
-	VBROADCASTSS c67800000<>+0(SB), Z16
-	MOVL         $0x0000ff00, R11
-	KMOVW        R11, K1
-	SUBQ         $0x04, R10
-	JLT          rest
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   96(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   104(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   24(AX), BX
+	MOVQ   112(AX), SI
+	SHLQ   $0x02, SI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (BX)(SI*4), R8
+	MOVQ   120(AX), R9
+	SHLQ   $0x02, R9
+	MOVQ   144(AX), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	SUBQ   $0x04, R10
+	JLT    rest
 
 loop:
 	VBROADCASTSS (CX), Z12
-	VBROADCASTSS (CX)(DX*1), K1, Z12
-	VMULPS       Z16, Z12, Z12
-	VPMADDWD     (BX), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX), Z13
 	VFMADD231PS  Z13, Z12, Z0
-	VPSRAD       $0x03, (BX), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z1
-	VPMADDWD     (BX)(SI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*2), Z13
 	VFMADD231PS  Z13, Z12, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(DI*1), Z13
 	VFMADD231PS  Z13, Z12, Z3
-	VPMADDWD     (BX)(SI*2), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (R8), Z13
 	VFMADD231PS  Z13, Z12, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (R8)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z5
-	VPMADDWD     (BX)(DI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z7
-	VPMADDWD     (R8), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z8
-	VPSRAD       $0x03, (R8), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z9
-	VPMADDWD     (R8)(SI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z10
-	VPSRAD       $0x03, (R8)(SI*1), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z11
-	LEAQ         (CX)(DX*2), CX
-	ADDQ         R9, BX
-	ADDQ         R9, R8
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
 	VBROADCASTSS (CX), Z12
-	VBROADCASTSS (CX)(DX*1), K1, Z12
-	VMULPS       Z16, Z12, Z12
-	VPMADDWD     (BX), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z0
-	VPSRAD       $0x03, (BX), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z1
-	VPMADDWD     (BX)(SI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VPMADDWD     (BX)(SI*2), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z5
-	VPMADDWD     (BX)(DI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX), Z13
 	VFMADD231PS  Z13, Z12, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z7
-	VPMADDWD     (R8), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*2), Z13
 	VFMADD231PS  Z13, Z12, Z8
-	VPSRAD       $0x03, (R8), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(DI*1), Z13
 	VFMADD231PS  Z13, Z12, Z9
-	VPMADDWD     (R8)(SI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (R8), Z13
 	VFMADD231PS  Z13, Z12, Z10
-	VPSRAD       $0x03, (R8)(SI*1), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (R8)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z11
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
+	VBROADCASTSS (CX), Z12
+	VCVTPH2PS    (BX), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VCVTPH2PS    (BX)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VCVTPH2PS    (BX)(SI*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VCVTPH2PS    (BX)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VCVTPH2PS    (R8), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VCVTPH2PS    (R8)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	ADDQ         DX, CX
+	ADDQ         R9, BX
+	ADDQ         R9, R8
+	VBROADCASTSS (CX), Z12
+	VCVTPH2PS    (BX), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VCVTPH2PS    (BX)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VCVTPH2PS    (BX)(SI*2), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VCVTPH2PS    (BX)(DI*1), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VCVTPH2PS    (R8), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VCVTPH2PS    (R8)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
 
 rest:
-	ADDQ $0x02, R10
-	JLT  last
+	ADDQ $0x04, R10
+	JZ   sums
 
-pair:
+one:
 	VBROADCASTSS (CX), Z12
-	VBROADCASTSS (CX)(DX*1), K1, Z12
-	VMULPS       Z16, Z12, Z12
-	VPMADDWD     (BX), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX), Z13
 	VFMADD231PS  Z13, Z12, Z0
-	VPSRAD       $0x03, (BX), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z1
-	VPMADDWD     (BX)(SI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(SI*2), Z13
 	VFMADD231PS  Z13, Z12, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (BX)(DI*1), Z13
 	VFMADD231PS  Z13, Z12, Z3
-	VPMADDWD     (BX)(SI*2), Z15, Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (R8), Z13
 	VFMADD231PS  Z13, Z12, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z13
-	VPANDD       Z14, Z13, Z13
+	VCVTPH2PS    (R8)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z5
-	VPMADDWD     (BX)(DI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z7
-	VPMADDWD     (R8), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z8
-	VPSRAD       $0x03, (R8), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z9
-	VPMADDWD     (R8)(SI*1), Z15, Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z10
-	VPSRAD       $0x03, (R8)(SI*1), Z13
-	VPANDD       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z12, Z11
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
-	ADDQ         R9, BX
-	ADDQ         R9, R8
-	SUBQ         $0x02, R10
-	JGE          pair
-
-last:
-	CMPQ           R10, $-1
-	JNE            sums
-	KNOTW          K1, K1
-	VBROADCASTSS.Z (CX), K1, Z12
-	VMULPS         Z16, Z12, Z12
-	VMOVUPS        (BX), Y17
-	VPMADDWD       Z17, Z15, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z0
-	VPSRAD         $0x03, Z17, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z1
-	VMOVUPS        (BX)(SI*1), Y17
-	VPMADDWD       Z17, Z15, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z2
-	VPSRAD         $0x03, Z17, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z3
-	VMOVUPS        (BX)(SI*2), Y17
-	VPMADDWD       Z17, Z15, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z4
-	VPSRAD         $0x03, Z17, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z5
-	VMOVUPS        (BX)(DI*1), Y17
-	VPMADDWD       Z17, Z15, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z6
-	VPSRAD         $0x03, Z17, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z7
-	VMOVUPS        (R8), Y17
-	VPMADDWD       Z17, Z15, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z8
-	VPSRAD         $0x03, Z17, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z9
-	VMOVUPS        (R8)(SI*1), Y17
-	VPMADDWD       Z17, Z15, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z10
-	VPSRAD         $0x03, Z17, Z13
-	VPANDD         Z14, Z13, Z13
-	VFMADD231PS    Z13, Z12, Z11
+	DECQ         R10
+	JNZ          one
 
 sums:
-	VMOVUPS       interleaved<>+0(SB), Z17
-	VBROADCASTSS  c4f800000<>+0(SB), Z16
-	VEXTRACTF64X4 $0x01, Z0, Y12
-	VADDPS        Y12, Y0, Y0
-	VEXTRACTF64X4 $0x01, Z1, Y12
-	VADDPS        Y12, Y1, Y1
-	VINSERTF64X4  $0x01, Y1, Z0, Z13
-	VPERMPS       Z13, Z17, Z13
-	VMULPS        Z16, Z13, Z0
-	VEXTRACTF64X4 $0x01, Z2, Y12
-	VADDPS        Y12, Y2, Y2
-	VEXTRACTF64X4 $0x01, Z3, Y12
-	VADDPS        Y12, Y3, Y3
-	VINSERTF64X4  $0x01, Y3, Z2, Z13
-	VPERMPS       Z13, Z17, Z13
-	VMULPS        Z16, Z13, Z1
-	VEXTRACTF64X4 $0x01, Z4, Y12
-	VADDPS        Y12, Y4, Y4
-	VEXTRACTF64X4 $0x01, Z5, Y12
-	VADDPS        Y12, Y5, Y5
-	VINSERTF64X4  $0x01, Y5, Z4, Z13
-	VPERMPS       Z13, Z17, Z13
-	VMULPS        Z16, Z13, Z2
-	VEXTRACTF64X4 $0x01, Z6, Y12
-	VADDPS        Y12, Y6, Y6
-	VEXTRACTF64X4 $0x01, Z7, Y12
-	VADDPS        Y12, Y7, Y7
-	VINSERTF64X4  $0x01, Y7, Z6, Z13
-	VPERMPS       Z13, Z17, Z13
-	VMULPS        Z16, Z13, Z3
-	VEXTRACTF64X4 $0x01, Z8, Y12
-	VADDPS        Y12, Y8, Y8
-	VEXTRACTF64X4 $0x01, Z9, Y12
-	VADDPS        Y12, Y9, Y9
-	VINSERTF64X4  $0x01, Y9, Z8, Z13
-	VPERMPS       Z13, Z17, Z13
-	VMULPS        Z16, Z13, Z4
-	VEXTRACTF64X4 $0x01, Z10, Y12
-	VADDPS        Y12, Y10, Y10
-	VEXTRACTF64X4 $0x01, Z11, Y12
-	VADDPS        Y12, Y11, Y11
-	VINSERTF64X4  $0x01, Y11, Z10, Z13
-	VPERMPS       Z13, Z17, Z13
-	VMULPS        Z16, Z13, Z5
-	MOVQ          72(AX), CX
-	MOVQ          136(AX), DX
-	SHLQ          $0x02, DX
-	MOVQ          168(AX), DX
-	MOVB          176(AX), AL
-	MOVL          $0x0000ffff, BX
-	BZHIL         DX, BX, BX
-	KMOVW         BX, K1
-	TESTB         AL, AL
-	JZ            store
-	VADDPS        (CX), Z0, Z0
-	VADDPS        64(CX), Z1, Z1
-	VADDPS        128(CX), Z2, Z2
-	VADDPS        192(CX), Z3, Z3
-	VADDPS        256(CX), Z4, Z4
-	VADDPS.Z      320(CX), Z5, K1, Z5
+	VADDPS   Z6, Z0, Z0
+	VADDPS   Z7, Z1, Z1
+	VADDPS   Z8, Z2, Z2
+	VADDPS   Z9, Z3, Z3
+	VADDPS   Z10, Z4, Z4
+	VADDPS   Z11, Z5, Z5
+	MOVQ     72(AX), CX
+	MOVQ     136(AX), DX
+	SHLQ     $0x02, DX
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
+	MOVL     $0x0000ffff, BX
+	BZHIL    DX, BX, BX
+	KMOVW    BX, K1
+	TESTB    AL, AL
+	JZ       store
+	VADDPS   (CX), Z0, Z0
+	VADDPS   64(CX), Z1, Z1
+	VADDPS   128(CX), Z2, Z2
+	VADDPS   192(CX), Z3, Z3
+	VADDPS   256(CX), Z4, Z4
+	VADDPS.Z 320(CX), Z5, K1, Z5
 
 store:
 	VMOVUPS Z0, (CX)
@@ -1320,329 +725,166 @@ store:
 	RET
 
 // func tile1x7F16AVX512(t *Tile)
-// Requires: AVX, AVX512BW, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·tile1x7F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         t+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         104(AX), DX
-	SHLQ         $0x02, DX
-	MOVQ         24(AX), BX
-	MOVQ         112(AX), SI
-	SHLQ         $0x02, SI
-	LEAQ         (SI)(SI*2), DI
-	LEAQ         (BX)(SI*4), R8
-	MOVQ         120(AX), R9
-	SHLQ         $0x02, R9
-	MOVQ         144(AX), R10
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VPXORD       Z8, Z8, Z8
-	VPXORD       Z9, Z9, Z9
-	VPXORD       Z10, Z10, Z10
-	VPXORD       Z11, Z11, Z11
-	VPXORD       Z12, Z12, Z12
-	VPXORD       Z13, Z13, Z13
-	VBROADCASTSS c8fffe000<>+0(SB), Z16
-	VBROADCASTSS c00002000<>+0(SB), Z17
-	VBROADCASTSS c67800000<>+0(SB), Z18
-	MOVL         $0x0000ff00, R11
-	KMOVW        R11, K1
-	SUBQ         $0x04, R10
-	JLT          rest
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   96(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   104(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   24(AX), BX
+	MOVQ   112(AX), SI
+	SHLQ   $0x02, SI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (BX)(SI*4), R8
+	MOVQ   120(AX), R9
+	SHLQ   $0x02, R9
+	MOVQ   144(AX), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	SUBQ   $0x04, R10
+	JLT    rest
 
 loop:
 	VBROADCASTSS (CX), Z14
-	VBROADCASTSS (CX)(DX*1), K1, Z14
-	VMULPS       Z18, Z14, Z14
-	VPMADDWD     (BX), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX), Z15
 	VFMADD231PS  Z15, Z14, Z0
-	VPSRAD       $0x03, (BX), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX)(SI*1), Z15
 	VFMADD231PS  Z15, Z14, Z1
-	VPMADDWD     (BX)(SI*1), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX)(SI*2), Z15
 	VFMADD231PS  Z15, Z14, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX)(DI*1), Z15
 	VFMADD231PS  Z15, Z14, Z3
-	VPMADDWD     (BX)(SI*2), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (R8), Z15
 	VFMADD231PS  Z15, Z14, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (R8)(SI*1), Z15
 	VFMADD231PS  Z15, Z14, Z5
-	VPMADDWD     (BX)(DI*1), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (R8)(SI*2), Z15
 	VFMADD231PS  Z15, Z14, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z7
-	VPMADDWD     (R8), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z8
-	VPSRAD       $0x03, (R8), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z9
-	VPMADDWD     (R8)(SI*1), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z10
-	VPSRAD       $0x03, (R8)(SI*1), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z11
-	VPMADDWD     (R8)(SI*2), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z12
-	VPSRAD       $0x03, (R8)(SI*2), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z13
-	LEAQ         (CX)(DX*2), CX
-	ADDQ         R9, BX
-	ADDQ         R9, R8
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
 	VBROADCASTSS (CX), Z14
-	VBROADCASTSS (CX)(DX*1), K1, Z14
-	VMULPS       Z18, Z14, Z14
-	VPMADDWD     (BX), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z0
-	VPSRAD       $0x03, (BX), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z1
-	VPMADDWD     (BX)(SI*1), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z3
-	VPMADDWD     (BX)(SI*2), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z5
-	VPMADDWD     (BX)(DI*1), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX), Z15
 	VFMADD231PS  Z15, Z14, Z7
-	VPMADDWD     (R8), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX)(SI*1), Z15
 	VFMADD231PS  Z15, Z14, Z8
-	VPSRAD       $0x03, (R8), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX)(SI*2), Z15
 	VFMADD231PS  Z15, Z14, Z9
-	VPMADDWD     (R8)(SI*1), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX)(DI*1), Z15
 	VFMADD231PS  Z15, Z14, Z10
-	VPSRAD       $0x03, (R8)(SI*1), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (R8), Z15
 	VFMADD231PS  Z15, Z14, Z11
-	VPMADDWD     (R8)(SI*2), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (R8)(SI*1), Z15
 	VFMADD231PS  Z15, Z14, Z12
-	VPSRAD       $0x03, (R8)(SI*2), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (R8)(SI*2), Z15
 	VFMADD231PS  Z15, Z14, Z13
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
+	VBROADCASTSS (CX), Z14
+	VCVTPH2PS    (BX), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VCVTPH2PS    (BX)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VCVTPH2PS    (BX)(SI*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VCVTPH2PS    (BX)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VCVTPH2PS    (R8), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VCVTPH2PS    (R8)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VCVTPH2PS    (R8)(SI*2), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	ADDQ         DX, CX
+	ADDQ         R9, BX
+	ADDQ         R9, R8
+	VBROADCASTSS (CX), Z14
+	VCVTPH2PS    (BX), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VCVTPH2PS    (BX)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VCVTPH2PS    (BX)(SI*2), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VCVTPH2PS    (BX)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VCVTPH2PS    (R8), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VCVTPH2PS    (R8)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	VCVTPH2PS    (R8)(SI*2), Z15
+	VFMADD231PS  Z15, Z14, Z13
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
 
 rest:
-	ADDQ $0x02, R10
-	JLT  last
+	ADDQ $0x04, R10
+	JZ   sums
 
-pair:
+one:
 	VBROADCASTSS (CX), Z14
-	VBROADCASTSS (CX)(DX*1), K1, Z14
-	VMULPS       Z18, Z14, Z14
-	VPMADDWD     (BX), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX), Z15
 	VFMADD231PS  Z15, Z14, Z0
-	VPSRAD       $0x03, (BX), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX)(SI*1), Z15
 	VFMADD231PS  Z15, Z14, Z1
-	VPMADDWD     (BX)(SI*1), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX)(SI*2), Z15
 	VFMADD231PS  Z15, Z14, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (BX)(DI*1), Z15
 	VFMADD231PS  Z15, Z14, Z3
-	VPMADDWD     (BX)(SI*2), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (R8), Z15
 	VFMADD231PS  Z15, Z14, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (R8)(SI*1), Z15
 	VFMADD231PS  Z15, Z14, Z5
-	VPMADDWD     (BX)(DI*1), Z17, Z15
-	VPANDD       Z16, Z15, Z15
+	VCVTPH2PS    (R8)(SI*2), Z15
 	VFMADD231PS  Z15, Z14, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z7
-	VPMADDWD     (R8), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z8
-	VPSRAD       $0x03, (R8), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z9
-	VPMADDWD     (R8)(SI*1), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z10
-	VPSRAD       $0x03, (R8)(SI*1), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z11
-	VPMADDWD     (R8)(SI*2), Z17, Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z12
-	VPSRAD       $0x03, (R8)(SI*2), Z15
-	VPANDD       Z16, Z15, Z15
-	VFMADD231PS  Z15, Z14, Z13
-	LEAQ         (CX)(DX*2), CX
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
-	ADDQ         R9, BX
-	ADDQ         R9, R8
-	SUBQ         $0x02, R10
-	JGE          pair
-
-last:
-	CMPQ           R10, $-1
-	JNE            sums
-	KNOTW          K1, K1
-	VBROADCASTSS.Z (CX), K1, Z14
-	VMULPS         Z18, Z14, Z14
-	VMOVUPS        (BX), Y19
-	VPMADDWD       Z19, Z17, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z0
-	VPSRAD         $0x03, Z19, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z1
-	VMOVUPS        (BX)(SI*1), Y19
-	VPMADDWD       Z19, Z17, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z2
-	VPSRAD         $0x03, Z19, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z3
-	VMOVUPS        (BX)(SI*2), Y19
-	VPMADDWD       Z19, Z17, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z4
-	VPSRAD         $0x03, Z19, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z5
-	VMOVUPS        (BX)(DI*1), Y19
-	VPMADDWD       Z19, Z17, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z6
-	VPSRAD         $0x03, Z19, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z7
-	VMOVUPS        (R8), Y19
-	VPMADDWD       Z19, Z17, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z8
-	VPSRAD         $0x03, Z19, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z9
-	VMOVUPS        (R8)(SI*1), Y19
-	VPMADDWD       Z19, Z17, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z10
-	VPSRAD         $0x03, Z19, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z11
-	VMOVUPS        (R8)(SI*2), Y19
-	VPMADDWD       Z19, Z17, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z12
-	VPSRAD         $0x03, Z19, Z15
-	VPANDD         Z16, Z15, Z15
-	VFMADD231PS    Z15, Z14, Z13
+	DECQ         R10
+	JNZ          one
 
 sums:
-	VMOVUPS       interleaved<>+0(SB), Z19
-	VBROADCASTSS  c4f800000<>+0(SB), Z18
-	VEXTRACTF64X4 $0x01, Z0, Y14
-	VADDPS        Y14, Y0, Y0
-	VEXTRACTF64X4 $0x01, Z1, Y14
-	VADDPS        Y14, Y1, Y1
-	VINSERTF64X4  $0x01, Y1, Z0, Z15
-	VPERMPS       Z15, Z19, Z15
-	VMULPS        Z18, Z15, Z0
-	VEXTRACTF64X4 $0x01, Z2, Y14
-	VADDPS        Y14, Y2, Y2
-	VEXTRACTF64X4 $0x01, Z3, Y14
-	VADDPS        Y14, Y3, Y3
-	VINSERTF64X4  $0x01, Y3, Z2, Z15
-	VPERMPS       Z15, Z19, Z15
-	VMULPS        Z18, Z15, Z1
-	VEXTRACTF64X4 $0x01, Z4, Y14
-	VADDPS        Y14, Y4, Y4
-	VEXTRACTF64X4 $0x01, Z5, Y14
-	VADDPS        Y14, Y5, Y5
-	VINSERTF64X4  $0x01, Y5, Z4, Z15
-	VPERMPS       Z15, Z19, Z15
-	VMULPS        Z18, Z15, Z2
-	VEXTRACTF64X4 $0x01, Z6, Y14
-	VADDPS        Y14, Y6, Y6
-	VEXTRACTF64X4 $0x01, Z7, Y14
-	VADDPS        Y14, Y7, Y7
-	VINSERTF64X4  $0x01, Y7, Z6, Z15
-	VPERMPS       Z15, Z19, Z15
-	VMULPS        Z18, Z15, Z3
-	VEXTRACTF64X4 $0x01, Z8, Y14
-	VADDPS        Y14, Y8, Y8
-	VEXTRACTF64X4 $0x01, Z9, Y14
-	VADDPS        Y14, Y9, Y9
-	VINSERTF64X4  $0x01, Y9, Z8, Z15
-	VPERMPS       Z15, Z19, Z15
-	VMULPS        Z18, Z15, Z4
-	VEXTRACTF64X4 $0x01, Z10, Y14
-	VADDPS        Y14, Y10, Y10
-	VEXTRACTF64X4 $0x01, Z11, Y14
-	VADDPS        Y14, Y11, Y11
-	VINSERTF64X4  $0x01, Y11, Z10, Z15
-	VPERMPS       Z15, Z19, Z15
-	VMULPS        Z18, Z15, Z5
-	VEXTRACTF64X4 $0x01, Z12, Y14
-	VADDPS        Y14, Y12, Y12
-	VEXTRACTF64X4 $0x01, Z13, Y14
-	VADDPS        Y14, Y13, Y13
-	VINSERTF64X4  $0x01, Y13, Z12, Z15
-	VPERMPS       Z15, Z19, Z15
-	VMULPS        Z18, Z15, Z6
-	MOVQ          72(AX), CX
-	MOVQ          136(AX), DX
-	SHLQ          $0x02, DX
-	MOVQ          168(AX), DX
-	MOVB          176(AX), AL
-	MOVL          $0x0000ffff, BX
-	BZHIL         DX, BX, BX
-	KMOVW         BX, K1
-	TESTB         AL, AL
-	JZ            store
-	VADDPS        (CX), Z0, Z0
-	VADDPS        64(CX), Z1, Z1
-	VADDPS        128(CX), Z2, Z2
-	VADDPS        192(CX), Z3, Z3
-	VADDPS        256(CX), Z4, Z4
-	VADDPS        320(CX), Z5, Z5
-	VADDPS.Z      384(CX), Z6, K1, Z6
+	VADDPS   Z7, Z0, Z0
+	VADDPS   Z8, Z1, Z1
+	VADDPS   Z9, Z2, Z2
+	VADDPS   Z10, Z3, Z3
+	VADDPS   Z11, Z4, Z4
+	VADDPS   Z12, Z5, Z5
+	VADDPS   Z13, Z6, Z6
+	MOVQ     72(AX), CX
+	MOVQ     136(AX), DX
+	SHLQ     $0x02, DX
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
+	MOVL     $0x0000ffff, BX
+	BZHIL    DX, BX, BX
+	KMOVW    BX, K1
+	TESTB    AL, AL
+	JZ       store
+	VADDPS   (CX), Z0, Z0
+	VADDPS   64(CX), Z1, Z1
+	VADDPS   128(CX), Z2, Z2
+	VADDPS   192(CX), Z3, Z3
+	VADDPS   256(CX), Z4, Z4
+	VADDPS   320(CX), Z5, Z5
+	VADDPS.Z 384(CX), Z6, K1, Z6
 
 store:
 	VMOVUPS Z0, (CX)
@@ -1656,364 +898,164 @@ store:
 	RET
 
 // func tile1x8F16AVX512(t *Tile)
-// Requires: AVX, AVX512BW, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·tile1x8F16AVX512(SB), NOSPLIT, $0-8
-	MOVQ         t+0(FP), AX
-	MOVQ         (AX), CX
-	MOVQ         104(AX), DX
-	SHLQ         $0x02, DX
-	MOVQ         24(AX), BX
-	MOVQ         112(AX), SI
-	SHLQ         $0x02, SI
-	LEAQ         (SI)(SI*2), DI
-	LEAQ         (BX)(SI*4), R8
-	MOVQ         120(AX), R9
-	SHLQ         $0x02, R9
-	MOVQ         144(AX), R10
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VPXORD       Z8, Z8, Z8
-	VPXORD       Z9, Z9, Z9
-	VPXORD       Z10, Z10, Z10
-	VPXORD       Z11, Z11, Z11
-	VPXORD       Z12, Z12, Z12
-	VPXORD       Z13, Z13, Z13
-	VPXORD       Z14, Z14, Z14
-	VPXORD       Z15, Z15, Z15
-	VBROADCASTSS c8fffe000<>+0(SB), Z18
-	VBROADCASTSS c00002000<>+0(SB), Z19
-	VBROADCASTSS c67800000<>+0(SB), Z20
-	MOVL         $0x0000ff00, R11
-	KMOVW        R11, K1
-	SUBQ         $0x04, R10
-	JLT          rest
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   96(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   104(AX), DX
+	SHLQ   $0x02, DX
+	MOVQ   24(AX), BX
+	MOVQ   112(AX), SI
+	SHLQ   $0x02, SI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (BX)(SI*4), R8
+	MOVQ   120(AX), R9
+	SHLQ   $0x02, R9
+	MOVQ   144(AX), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	SUBQ   $0x04, R10
+	JLT    rest
 
 loop:
-	VBROADCASTSS (CX), Z16
-	VBROADCASTSS (CX)(DX*1), K1, Z16
-	VMULPS       Z20, Z16, Z16
-	VPMADDWD     (BX), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z0
-	VPSRAD       $0x03, (BX), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z1
-	VPMADDWD     (BX)(SI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z3
-	VPMADDWD     (BX)(SI*2), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z5
-	VPMADDWD     (BX)(DI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z7
-	VPMADDWD     (R8), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z8
-	VPSRAD       $0x03, (R8), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z9
-	VPMADDWD     (R8)(SI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z10
-	VPSRAD       $0x03, (R8)(SI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z11
-	VPMADDWD     (R8)(SI*2), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z12
-	VPSRAD       $0x03, (R8)(SI*2), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z13
-	VPMADDWD     (R8)(DI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z14
-	VPSRAD       $0x03, (R8)(DI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z15
-	LEAQ         (CX)(DX*2), CX
+	VBROADCASTSS (CX), Z8
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VCVTPH2PS    (BX)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VCVTPH2PS    (BX)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VCVTPH2PS    (R8), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VCVTPH2PS    (R8)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VCVTPH2PS    (R8)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VCVTPH2PS    (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
+	VBROADCASTSS (CX), Z8
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VCVTPH2PS    (BX)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VCVTPH2PS    (BX)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VCVTPH2PS    (R8), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VCVTPH2PS    (R8)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VCVTPH2PS    (R8)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VCVTPH2PS    (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
-	VBROADCASTSS (CX), Z16
-	VBROADCASTSS (CX)(DX*1), K1, Z16
-	VMULPS       Z20, Z16, Z16
-	VPMADDWD     (BX), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z0
-	VPSRAD       $0x03, (BX), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z1
-	VPMADDWD     (BX)(SI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z3
-	VPMADDWD     (BX)(SI*2), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z5
-	VPMADDWD     (BX)(DI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z7
-	VPMADDWD     (R8), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z8
-	VPSRAD       $0x03, (R8), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z9
-	VPMADDWD     (R8)(SI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z10
-	VPSRAD       $0x03, (R8)(SI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z11
-	VPMADDWD     (R8)(SI*2), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z12
-	VPSRAD       $0x03, (R8)(SI*2), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z13
-	VPMADDWD     (R8)(DI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z14
-	VPSRAD       $0x03, (R8)(DI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z15
-	LEAQ         (CX)(DX*2), CX
+	VBROADCASTSS (CX), Z8
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VCVTPH2PS    (BX)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VCVTPH2PS    (BX)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VCVTPH2PS    (R8), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VCVTPH2PS    (R8)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VCVTPH2PS    (R8)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VCVTPH2PS    (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
+	VBROADCASTSS (CX), Z8
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VCVTPH2PS    (BX)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VCVTPH2PS    (BX)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VCVTPH2PS    (R8), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VCVTPH2PS    (R8)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VCVTPH2PS    (R8)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VCVTPH2PS    (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
 
 rest:
-	ADDQ $0x02, R10
-	JLT  last
+	ADDQ $0x04, R10
+	JZ   sums
 
-pair:
-	VBROADCASTSS (CX), Z16
-	VBROADCASTSS (CX)(DX*1), K1, Z16
-	VMULPS       Z20, Z16, Z16
-	VPMADDWD     (BX), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z0
-	VPSRAD       $0x03, (BX), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z1
-	VPMADDWD     (BX)(SI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z2
-	VPSRAD       $0x03, (BX)(SI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z3
-	VPMADDWD     (BX)(SI*2), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z4
-	VPSRAD       $0x03, (BX)(SI*2), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z5
-	VPMADDWD     (BX)(DI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z6
-	VPSRAD       $0x03, (BX)(DI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z7
-	VPMADDWD     (R8), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z8
-	VPSRAD       $0x03, (R8), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z9
-	VPMADDWD     (R8)(SI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z10
-	VPSRAD       $0x03, (R8)(SI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z11
-	VPMADDWD     (R8)(SI*2), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z12
-	VPSRAD       $0x03, (R8)(SI*2), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z13
-	VPMADDWD     (R8)(DI*1), Z19, Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z14
-	VPSRAD       $0x03, (R8)(DI*1), Z17
-	VPANDD       Z18, Z17, Z17
-	VFMADD231PS  Z17, Z16, Z15
-	LEAQ         (CX)(DX*2), CX
+one:
+	VBROADCASTSS (CX), Z8
+	VCVTPH2PS    (BX), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VCVTPH2PS    (BX)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VCVTPH2PS    (BX)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VCVTPH2PS    (BX)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VCVTPH2PS    (R8), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VCVTPH2PS    (R8)(SI*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VCVTPH2PS    (R8)(SI*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VCVTPH2PS    (R8)(DI*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         DX, CX
 	ADDQ         R9, BX
 	ADDQ         R9, R8
-	ADDQ         R9, BX
-	ADDQ         R9, R8
-	SUBQ         $0x02, R10
-	JGE          pair
-
-last:
-	CMPQ           R10, $-1
-	JNE            sums
-	KNOTW          K1, K1
-	VBROADCASTSS.Z (CX), K1, Z16
-	VMULPS         Z20, Z16, Z16
-	VMOVUPS        (BX), Y21
-	VPMADDWD       Z21, Z19, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z0
-	VPSRAD         $0x03, Z21, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z1
-	VMOVUPS        (BX)(SI*1), Y21
-	VPMADDWD       Z21, Z19, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z2
-	VPSRAD         $0x03, Z21, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z3
-	VMOVUPS        (BX)(SI*2), Y21
-	VPMADDWD       Z21, Z19, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z4
-	VPSRAD         $0x03, Z21, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z5
-	VMOVUPS        (BX)(DI*1), Y21
-	VPMADDWD       Z21, Z19, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z6
-	VPSRAD         $0x03, Z21, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z7
-	VMOVUPS        (R8), Y21
-	VPMADDWD       Z21, Z19, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z8
-	VPSRAD         $0x03, Z21, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z9
-	VMOVUPS        (R8)(SI*1), Y21
-	VPMADDWD       Z21, Z19, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z10
-	VPSRAD         $0x03, Z21, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z11
-	VMOVUPS        (R8)(SI*2), Y21
-	VPMADDWD       Z21, Z19, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z12
-	VPSRAD         $0x03, Z21, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z13
-	VMOVUPS        (R8)(DI*1), Y21
-	VPMADDWD       Z21, Z19, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z14
-	VPSRAD         $0x03, Z21, Z17
-	VPANDD         Z18, Z17, Z17
-	VFMADD231PS    Z17, Z16, Z15
+	DECQ         R10
+	JNZ          one
 
 sums:
-	VMOVUPS       interleaved<>+0(SB), Z21
-	VBROADCASTSS  c4f800000<>+0(SB), Z20
-	VEXTRACTF64X4 $0x01, Z0, Y16
-	VADDPS        Y16, Y0, Y0
-	VEXTRACTF64X4 $0x01, Z1, Y16
-	VADDPS        Y16, Y1, Y1
-	VINSERTF64X4  $0x01, Y1, Z0, Z17
-	VPERMPS       Z17, Z21, Z17
-	VMULPS        Z20, Z17, Z0
-	VEXTRACTF64X4 $0x01, Z2, Y16
-	VADDPS        Y16, Y2, Y2
-	VEXTRACTF64X4 $0x01, Z3, Y16
-	VADDPS        Y16, Y3, Y3
-	VINSERTF64X4  $0x01, Y3, Z2, Z17
-	VPERMPS       Z17, Z21, Z17
-	VMULPS        Z20, Z17, Z1
-	VEXTRACTF64X4 $0x01, Z4, Y16
-	VADDPS        Y16, Y4, Y4
-	VEXTRACTF64X4 $0x01, Z5, Y16
-	VADDPS        Y16, Y5, Y5
-	VINSERTF64X4  $0x01, Y5, Z4, Z17
-	VPERMPS       Z17, Z21, Z17
-	VMULPS        Z20, Z17, Z2
-	VEXTRACTF64X4 $0x01, Z6, Y16
-	VADDPS        Y16, Y6, Y6
-	VEXTRACTF64X4 $0x01, Z7, Y16
-	VADDPS        Y16, Y7, Y7
-	VINSERTF64X4  $0x01, Y7, Z6, Z17
-	VPERMPS       Z17, Z21, Z17
-	VMULPS        Z20, Z17, Z3
-	VEXTRACTF64X4 $0x01, Z8, Y16
-	VADDPS        Y16, Y8, Y8
-	VEXTRACTF64X4 $0x01, Z9, Y16
-	VADDPS        Y16, Y9, Y9
-	VINSERTF64X4  $0x01, Y9, Z8, Z17
-	VPERMPS       Z17, Z21, Z17
-	VMULPS        Z20, Z17, Z4
-	VEXTRACTF64X4 $0x01, Z10, Y16
-	VADDPS        Y16, Y10, Y10
-	VEXTRACTF64X4 $0x01, Z11, Y16
-	VADDPS        Y16, Y11, Y11
-	VINSERTF64X4  $0x01, Y11, Z10, Z17
-	VPERMPS       Z17, Z21, Z17
-	VMULPS        Z20, Z17, Z5
-	VEXTRACTF64X4 $0x01, Z12, Y16
-	VADDPS        Y16, Y12, Y12
-	VEXTRACTF64X4 $0x01, Z13, Y16
-	VADDPS        Y16, Y13, Y13
-	VINSERTF64X4  $0x01, Y13, Z12, Z17
-	VPERMPS       Z17, Z21, Z17
-	VMULPS        Z20, Z17, Z6
-	VEXTRACTF64X4 $0x01, Z14, Y16
-	VADDPS        Y16, Y14, Y14
-	VEXTRACTF64X4 $0x01, Z15, Y16
-	VADDPS        Y16, Y15, Y15
-	VINSERTF64X4  $0x01, Y15, Z14, Z17
-	VPERMPS       Z17, Z21, Z17
-	VMULPS        Z20, Z17, Z7
-	MOVQ          72(AX), CX
-	MOVQ          136(AX), DX
-	SHLQ          $0x02, DX
-	MOVQ          168(AX), DX
-	MOVB          176(AX), AL
-	MOVL          $0x0000ffff, BX
-	BZHIL         DX, BX, BX
-	KMOVW         BX, K1
-	TESTB         AL, AL
-	JZ            store
-	VADDPS        (CX), Z0, Z0
-	VADDPS        64(CX), Z1, Z1
-	VADDPS        128(CX), Z2, Z2
-	VADDPS        192(CX), Z3, Z3
-	VADDPS        256(CX), Z4, Z4
-	VADDPS        320(CX), Z5, Z5
-	VADDPS        384(CX), Z6, Z6
-	VADDPS.Z      448(CX), Z7, K1, Z7
+	MOVQ     72(AX), CX
+	MOVQ     136(AX), DX
+	SHLQ     $0x02, DX
+	MOVQ     168(AX), DX
+	MOVB     176(AX), AL
+	MOVL     $0x0000ffff, BX
+	BZHIL    DX, BX, BX
+	KMOVW    BX, K1
+	TESTB    AL, AL
+	JZ       store
+	VADDPS   (CX), Z0, Z0
+	VADDPS   64(CX), Z1, Z1
+	VADDPS   128(CX), Z2, Z2
+	VADDPS   192(CX), Z3, Z3
+	VADDPS   256(CX), Z4, Z4
+	VADDPS   320(CX), Z5, Z5
+	VADDPS   384(CX), Z6, Z6
+	VADDPS.Z 448(CX), Z7, K1, Z7
 
 store:
 	VMOVUPS Z0, (CX)

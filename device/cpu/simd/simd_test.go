@@ -439,7 +439,7 @@ func TestHalvesAreExact(t *testing.T) {
 			}
 			k.Narrow(b, src, F16)
 			for row := range rows {
-				for _, x := range []float32{1, -0x1p-80, 0x1p47} {
+				for _, x := range []float32{1, -0x1p-80, 0x1p47, 0x1p100} {
 					tile.A = make([]float32, rows)
 					tile.A[row] = x
 					k.Tile(tile)

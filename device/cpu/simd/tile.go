@@ -17,8 +17,7 @@ type Format int
 // a row. In BF16 they are in one column of two rows, the first of which is even: then a shift or a
 // mask widens a vector. The last of an odd number of rows holds neighbours.
 //
-// Products in F16 need finite weights, and values below 2⁴⁸. Kernels may treat the largest exponent
-// like any other, and lose values below 2⁻¹¹⁷.
+// Subnormal F16 are widened exactly, also where a thread takes subnormal floats for zeros.
 //
 // Pairs is BF16 as seen by kernels that multiply two terms at once. A word, in A as well, is one
 // element of the matrix with two k. K counts words.

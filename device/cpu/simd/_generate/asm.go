@@ -53,7 +53,6 @@ type asm struct {
 	consts map[string]operand.Mem
 	held   map[uint32]reg.VecVirtual // constants in registers, in the current function
 	masks  *operand.Mem
-	turns  *operand.Mem
 	shared reg.OpmaskVirtual // the register that opmask returns in the current routine; nil: a new one each time
 }
 
@@ -200,19 +199,6 @@ func (a *asm) maskTable() operand.Mem {
 		a.masks = &m
 	}
 	return *a.masks
-}
-
-// interleaved returns the address of the permutation that interleaves a vector's halves.
-func (a *asm) interleaved() operand.Mem {
-	if a.turns == nil {
-		m := a.StaticGlobal("interleaved")
-		a.DataAttributes(attr.RODATA | attr.NOPTR)
-		for i := range a.width {
-			a.AddDatum(4*i, operand.U32(uint32(i/2+i%2*a.width/2)))
-		}
-		a.turns = &m
-	}
-	return *a.turns
 }
 
 // checkRegisters reports a 256-bit function that uses registers of AVX-512.

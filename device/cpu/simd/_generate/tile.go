@@ -21,11 +21,7 @@ func tiles(a *asm) { tiler{halves{a}}.allTiles("") }
 func (a tiler) allTiles(format string) {
 	for m, most := range a.tiles {
 		for s := 1; s <= most; s++ {
-			if m == 1 && format == "F16" && a.wide() {
-				a.rowOfHalves(s)
-			} else {
-				a.tile(m, s, format)
-			}
+			a.tile(m, s, format)
 		}
 	}
 }
