@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"slices"
 
 	"rnnbench/plots"
@@ -18,7 +19,15 @@ const (
 	Irreproducible Outcome = "cannot be reproduced" // data or machines cannot be had
 	Yardstick      Outcome = "yardstick"            // no paper makes a claim
 	Unmeasured     Outcome = "not measured"         // these records do not have it
+	CannotTell     Outcome = "cannot tell"          // the measurement's interval covers the threshold
+
+	// Nothing was measured: arithmetic or a model gives the paper's value, or another one.
+	ComputedAgrees  Outcome = "computed: agrees"
+	ComputedDiffers Outcome = "computed: differs"
 )
+
+// differs reports whether something, measured or computed, is not as the paper found.
+func (o Outcome) differs() bool { return o == Differs || o == ComputedDiffers }
 
 // A Claim is what a paper found, with what was measured of it.
 type Claim struct {
@@ -36,34 +45,65 @@ func (c Claim) Verdict() string {
 	switch {
 	case c.Why == "":
 		return string(c.Outcome)
-	case c.Outcome == Differs && c.Why == unknownCause:
+	case c.Outcome.differs() && c.Why == unknownCause:
 		return string(c.Outcome) + "; " + c.Why
-	case c.Outcome == Differs:
+	case c.Outcome.differs():
 		return string(c.Outcome) + " because " + c.Why
 	}
 	return string(c.Outcome) + ": " + c.Why
 }
 
-// claim adds a paper's claim and what was measured here. why is the reason if they differ. On
-// reduced sizes they neither agree nor differ.
+// claim adds a paper's claim and what was found here, for a finding without error, such as a count.
+// why is the reason if they differ. On reduced sizes they neither agree nor differ.
 func (r *Report) claim(on Target, paper, here string, agrees bool, why string) {
+	r.answer(on, paper, here, answerOf(agrees), why, "")
+}
+
+// claimOf adds a paper's claim with a measured value, which agrees if it is within b. here says what
+// was measured and spells e with its interval.
+func (r *Report) claimOf(on Target, paper, here string, e estimate, b band, why string) {
+	r.answer(on, paper, here, b.holds(e), why, b.openness(e))
+}
+
+// claimAt adds a claim of what holds at enough points, as a says. here spells v.
+func (r *Report) claimAt(on Target, paper, here string, v votes, a answer, why string) {
+	r.answer(on, paper, here, a, why, v.openness())
+}
+
+// answer adds a claim with the answer to whether it holds, and the reasons if it does not and if that
+// is open.
+func (r *Report) answer(on Target, paper, here string, a answer, why, openness string) {
 	c := Claim{Paper: paper, Here: here, Outcome: Agrees}
 	switch {
 	case on.Reduced:
 		c.Outcome = Reduced
-	case !agrees:
-		c.Outcome, c.Why = Differs, why
-		if why == "" {
-			c.Why = unknownCause
-		}
+	case a == open:
+		c.Outcome, c.Why = CannotTell, openness
+	case a == no:
+		c.Outcome, c.Why = Differs, cmp.Or(why, unknownCause)
+	}
+	r.Claims = append(r.Claims, c)
+}
+
+// computed adds a claim that arithmetic or a model answers, at the paper's own sizes.
+func (r *Report) computed(paper, here string, agrees bool, why string) {
+	c := Claim{Paper: paper, Here: here, Outcome: ComputedAgrees}
+	if !agrees {
+		c.Outcome, c.Why = ComputedDiffers, cmp.Or(why, unknownCause)
 	}
 	r.Claims = append(r.Claims, c)
 }
 
 // compare adds a claim, and a finding that ends with whether it agrees, with the same cause.
 func compare(r *Report, on Target, finding, paper, here string, agrees bool, why string) {
-	r.Findings = append(r.Findings, finding+on.agree(agrees, why))
+	r.Findings = append(r.Findings, finding+on.agree(answerOf(agrees), why, ""))
 	r.claim(on, paper, here, agrees, why)
+}
+
+// compareOf is compare for a measured value, which agrees if it is within b.
+func compareOf(r *Report, on Target, finding, paper, here string, e estimate, b band, why string) {
+	r.Findings = append(r.Findings, finding+on.agree(b.holds(e), why, b.openness(e)))
+	r.claimOf(on, paper, here, e, b, why)
 }
 
 // unmeasured adds a claim that the records cannot answer, with what they lack.
@@ -77,13 +117,15 @@ func (r *Report) yardstick(here string) {
 }
 
 // agree returns a sentence that says whether a measurement agrees with the paper, and if not, why;
-// cause "": unknown. On reduced sizes it says that neither can be told.
-func (t Target) agree(yes bool, cause string) string {
+// cause "": unknown. openness is why that is open. On reduced sizes it says that neither can be told.
+func (t Target) agree(a answer, cause, openness string) string {
 	switch {
 	case t.Reduced:
 		return " The sizes here are smaller than the paper's, so this neither confirms nor contradicts it."
-	case yes:
+	case a == yes:
 		return " They agree."
+	case a == open:
+		return " Whether they agree cannot be told: " + openness + "."
 	case cause == "":
 		return " They disagree; " + unknownCause + "."
 	}

@@ -92,7 +92,7 @@ var hwangFig3 = Experiment{
 					limit = "launches limit it here"
 					why = fmt.Sprintf("%s: replayed as a graph, it is %.1f times as fast as the baseline and %.1f times as fast as the baseline as a graph", limit, over, overGraph)
 				}
-				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism across steps makes training %.1f× as fast. The paper says over 10 times.%s", c.name, one, on.agree(one > 10, limit)))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism across steps makes training %.1f× as fast. The paper says over 10 times.%s", c.name, one, on.agree(answerOf(one > 10), limit, "")))
 				rep.claim(on, c.name+": one stream trains over 10 times as fast with parallel steps", fmt.Sprintf("%.1f×", one), one > 10, why)
 			}
 			if over, overGraph := replayed(some); over > 0 {

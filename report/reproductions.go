@@ -36,7 +36,7 @@ func Verdicts(list []Reproduction) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "Experiment", Key: "experiment"}, {Name: "The paper found", Key: "paper"}, {Name: "Measured here", Key: "here"}, {Name: "Verdict", Key: "verdict"},
 	}}
-	count := map[experiments.Outcome]int{}
+	var claims []experiments.Claim
 	for _, x := range list {
 		name := table.Text(x.Experiment.ID)
 		row := func(paper, here, verdict string) {
@@ -51,25 +51,16 @@ func Verdicts(list []Reproduction) *table.Table {
 			row("", "", "not measured: "+missing)
 			continue
 		}
+		claims = append(claims, x.Report.Claims...)
 		for _, c := range x.Report.Claims {
-			count[c.Outcome]++
 			row(c.Paper, c.Here, c.Verdict())
 		}
 		if x.Missing != "" {
 			row("", "", "partly measured: "+x.Missing)
 		}
 	}
-	var words []string
-	for _, o := range []struct {
-		experiments.Outcome
-		words string
-	}{{experiments.Agrees, "agree"}, {experiments.Differs, "differ"}, {experiments.Reduced, "at reduced size"}, {experiments.Irreproducible, "cannot be reproduced"}, {experiments.Unmeasured, "not measured"}} {
-		if n := count[o.Outcome]; n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, o.words))
-		}
-	}
-	if words != nil {
-		t.Notes = []string{"papers' claims: " + strings.Join(words, ", ")}
+	if words := experiments.CountClaims(claims); words != "" {
+		t.Notes = []string{"papers' claims, each counted once: " + words}
 	}
 	return t
 }
