@@ -91,17 +91,20 @@ var diamosFig4 = Experiment{
 		}
 		half, nine := 0, 0
 		var runs []*results.Record // of the persistent layer, by steps
-		at32 := math.NaN()
+		var best, at32 *results.Record
 		for _, p := range points(recs) {
 			here := func(q results.Point) bool { return q == p }
 			r := find(recs, "persistent", here)
 			if r != nil {
 				runs = append(runs, r)
+				if r.FLOPS() == most {
+					best = r
+				}
 			}
 			a, fast := rate(r)
 			b, slow := rate(find(recs, "cudnnstyle", here))
 			if p.Steps == 32 {
-				at32 = fast / most
+				at32 = r
 			}
 			t.Title = fmt.Sprintf("Diamos Figure 4: forward, one gate, %d units, minibatch %d", p.Hidden, p.Batch)
 			t.Rows = append(t.Rows, []table.Cell{table.Int(p.Steps), a, number(100*fast/most, "%.0f %%"), b, number(fast/slow, "%.2f")})
@@ -114,11 +117,18 @@ var diamosFig4 = Experiment{
 		}
 		rep.Tables = append(rep.Tables, t)
 		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Machine: on.Name, Title: "Diamos Figure 4: forward over time steps, weights packed in each pass"})
+		if err == nil {
+			fig.Panels[0].Guides = append(fig.Panels[0].Guides, plots.Guide{Label: "paper: 2.8 TFLOP/s, most of it after about 30 steps", Y0: paperPersistent, Y1: paperPersistent})
+		}
 		rep.add("diamos-fig4", fig, err)
 		rep.Findings = append(rep.Findings, fmt.Sprintf("Throughput reaches half of its maximum at %d steps and 90 %% at %d. The paper reaches most of it after about 30 steps.", half, nine)+startUp(runs))
-		if !math.IsNaN(at32) {
-			rep.claim(on, "most of the throughput is reached after about 30 steps", fmt.Sprintf("%.0f %% of the maximum at 32 steps, 90 %% at %d", 100*at32, nine), at32 > 0.5, "")
+		const most30 = "most of the throughput is reached after about 30 steps"
+		if at32 == nil {
+			unmeasured(rep, most30, "a run of 32 steps")
+			return rep, nil
 		}
+		share := throughput(best, at32)
+		claimOf(rep, on, most30, fmt.Sprintf("%s of the maximum at 32 steps, 90 %% at %d", share.by(100).text("%.0f", " %"), nine), share, atLeast(0.5), "")
 		return rep, nil
 	},
 }

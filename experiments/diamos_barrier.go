@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -17,10 +16,28 @@ import (
 
 // Labels of the barrier experiment. Recorded runs have the first; see relabelled.
 const (
-	barrierStep   = "meeting per step"
-	operationStep = "operation per step"
-	productStep   = "product and cell per step"
+	barrierStep    = "meeting per step"
+	operationStep  = "operation per step"
+	operationGraph = "operation per step, as a graph"
+	productStep    = "product and cell per step"
+	productGraph   = "product and cell, as a graph"
 )
+
+// exchangeOver labels a layer that n groups of blocks run, each with its own copy of the weights.
+func exchangeOver(n int) string {
+	return fmt.Sprintf("exchange, %s of blocks", quantity.Plural(n, "group"))
+}
+
+// exchangeGroups lists the numbers of groups, from all multiprocessors of a GPU in one to an eighth in each.
+func exchangeGroups() []int { return []int{1, 2, 4, 8} }
+
+// exchangeSpecs are the layers whose blocks exchange states over all or a part of the GPU.
+func exchangeSpecs() (all []grid.Spec) {
+	for _, n := range exchangeGroups() {
+		all = append(all, spec(exchangeOver(n), "persistent", knob.Params{"transposed": 2, "resident": 2, "groups": n}))
+	}
+	return all
+}
 
 // relabelled returns recs with the barrier's label as readers see it. Records keep the label under
 // which they were measured.
@@ -36,11 +53,12 @@ func relabelled(recs []results.Record) []results.Record {
 
 var diamosBarrier = Experiment{
 	ID: "diamos-barrier", Title: "Per-step barrier versus per-step dispatch",
-	Source: "Diamos et al. 2016, sections 2.2 and 4.3",
+	Source: "Diamos et al. 2016, sections 1 and 4.3; the authors' blog post, 2.2",
+	Unlike: "layers of other sizes with one sequence beside the paper's of 1152 units; a launch is measured with its product and cell",
 	Parts: func(s Size, on Target) []Part {
 		p := diamosLayer(Full)
 		hidden := []int{32, 64, 128, 256, 512, 1024}
-		p.Batch, p.Steps, p.Input = 1, 256, 16 // hardly any input product
+		p.Batch, p.Steps, p.Input = 1, 256, narrowInput // hardly any input product
 		if s == Quick {
 			hidden, p.Steps = hidden[:5], 128
 		}
@@ -50,68 +68,106 @@ var diamosBarrier = Experiment{
 			q.Hidden = h
 			pts = append(pts, q)
 		}
-		return []Part{{pts, on.beside([]grid.Spec{
-			persistentSpec(barrierStep, 2),
-			spec(operationStep, "persistent", knob.Params{"transposed": 2, "inputbatch": 1}),
-			gemmSpec(productStep, 2),
-		}, graphed("product and cell, as a graph", gemmSpec("", 2)))}}
+		operation := spec(operationStep, "persistent", knob.Params{"transposed": 2, "inputbatch": 1})
+		specs := on.beside([]grid.Spec{persistentSpec(barrierStep, 2), operation, gemmSpec(productStep, 2)},
+			graphed(operationGraph, operation), graphed(productGraph, gemmSpec("", 2)))
+		parts := []Part{{pts, specs}}
+		if s == Full {
+			paper := p
+			paper.Batch = 4
+			parts = append(parts, Part{[]results.Point{paper}, specs})
+			if on.GPU {
+				parts = append(parts, Part{[]results.Point{p}, exchangeSpecs()})
+			}
+		}
+		return parts
 	},
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
-		labels := []string{barrierStep, operationStep, productStep}
-		t := &table.Table{Title: "Time of one step, one sequence, one gate: per-step barrier versus per-step dispatch", Columns: []table.Column{
-			{Name: "H", Key: "hidden", Right: true}, {Name: "barrier", Key: "meeting_s", Right: true},
-			{Name: "operation", Key: "operation_s", Right: true}, {Name: "product and cell", Key: "products_s", Right: true},
-			{Name: "operation ×", Key: "operation_ratio", Right: true}, {Name: "product and cell ×", Key: "products_ratio", Right: true},
-		}}
-		var ratios []string
-		var jumps []string       // sizes at which more units take less time
-		var dispatched []float64 // what an operation takes, over a barrier
-		last, lastHidden, at := math.NaN(), 0, 0
-		for _, p := range points(recs) {
-			row := []table.Cell{table.Int(p.Hidden)}
-			sec := [3]float64{}
-			for i, label := range labels {
-				sec[i] = math.NaN()
-				r := find(recs, label, func(q results.Point) bool { return q == p })
-				if r == nil {
-					row = append(row, missing())
-					continue
-				}
-				sec[i] = r.Seconds() / float64(p.Steps)
-				row = append(row, table.Number(sec[i], quantity.SI(sec[i], "s")))
-			}
-			t.Rows = append(t.Rows, append(row, number(sec[1]/sec[0], "%.2f"), number(sec[2]/sec[0], "%.2f")))
-			if up := sec[2] / sec[0]; !math.IsNaN(up) {
-				ratios = append(ratios, fmt.Sprintf("%.2f× at %d units (difference %s)", up, p.Hidden, quantity.SI(sec[2]-sec[0], "s")))
-			}
-			if up := sec[1] / sec[0]; !math.IsNaN(up) {
-				dispatched, at = append(dispatched, up), p.Hidden
-			}
-			if p.Hidden > lastHidden && sec[2] < last/1.15 {
-				jumps = append(jumps, fmt.Sprintf("From %d to %d units, the step time of product and cell falls from %s to %s.%s",
-					lastHidden, p.Hidden, quantity.SI(last, "s"), quantity.SI(sec[2], "s"), otherKernels(recs, lastHidden, p.Hidden)))
-			}
-			last, lastHidden = sec[2], p.Hidden
+		sweep := where(recs, func(p results.Point) bool { return p.Batch == 1 && p.Hidden != diamosLayer(Full).Hidden })
+		if err := barrierSweep(rep, sweep, on); err != nil {
+			return nil, err
 		}
-		if len(ratios) == 0 {
-			return nil, fmt.Errorf("experiments: no point has records of both a barrier and a product and cell per step")
-		}
-		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(relabelled(recs), plots.Spec{X: "hidden", Y: "time", Machine: on.Name, Title: "Diamos 4.3: per-step barrier versus per-step dispatch, one sequence, one gate"})
-		rep.add("diamos-barrier", fig, err)
-		rep.Findings = append(rep.Findings, "Time of a step with a dispatched product and cell, relative to a step with a barrier: "+strings.Join(ratios, ", ")+". In the paper, a global barrier has about a tenth of the latency of a kernel launch. Launches there cost 6 to 10 times the arithmetic of a step.")
-		rep.Findings = append(rep.Findings, jumps...)
+		exchanges(rep, recs)
 		barrierAsSuch(rep, on)
-		if n := len(dispatched); n > 0 {
-			times := dispatched[n-1] // the largest layer is nearest to the paper's 1152 units
-			rep.claim(on, "a step with a launch takes about 10 times as long as one with a barrier",
-				fmt.Sprintf("a step with a launched operation takes %.2f× the time of a step with a barrier at %d units, %.2f× to %.2f× over all sizes", times, at, slices.Min(dispatched), slices.Max(dispatched)),
-				!differ(times, 10), on.say("dispatching an operation to CPU workers is not a kernel launch", ""))
-		}
+		launchClaim(rep, recs, on)
 		return rep, nil
 	},
 	Model: func(rep *Report, _ []results.Record, here *model.Machine) { measuredBarrier(rep, here) },
+}
+
+// barrierSweep adds the table and figure of steps over layer sizes, one sequence.
+func barrierSweep(r *Report, recs []results.Record, on Target) error {
+	columns := []struct{ label, name, key string }{
+		{barrierStep, "barrier", "meeting"}, {operationStep, "operation", "operation"}, {operationGraph, "operation, graph", "operation_graph"},
+		{productStep, "product and cell", "products"}, {productGraph, "product and cell, graph", "products_graph"},
+	}
+	if !on.GPU {
+		columns = slices.DeleteFunc(columns, func(c struct{ label, name, key string }) bool { return strings.HasSuffix(c.key, "graph") })
+	}
+	t := &table.Table{Title: "Time of one step, one sequence, one gate: per-step barrier versus per-step dispatch", Columns: []table.Column{column("H", "hidden")}}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, column(c.name, c.key+"_s"))
+	}
+	for _, c := range columns[1:] {
+		t.Columns = append(t.Columns, column(c.name+" ×", c.key+"_ratio"))
+	}
+	var ratios, jumps []string // jumps: sizes at which more units take less time
+	var last *results.Record
+	for _, p := range points(recs) {
+		at := func(label string) *results.Record {
+			return find(recs, label, func(q results.Point) bool { return q == p })
+		}
+		row := []table.Cell{table.Int(p.Hidden)}
+		for _, c := range columns {
+			x := at(c.label)
+			if x == nil {
+				row = append(row, missing())
+				continue
+			}
+			row = append(row, table.Number(step(x), quantity.SI(step(x), "s")))
+		}
+		barrier := at(barrierStep)
+		for _, c := range columns[1:] {
+			row = append(row, number(timesAsFast(at(c.label), barrier).at, "%.2f"))
+		}
+		t.Rows = append(t.Rows, row)
+		x := at(productStep)
+		if e := timesAsFast(x, barrier); e.known() {
+			ratios = append(ratios, fmt.Sprintf("%.2f× at %d units (difference %s)", e.at, p.Hidden, quantity.SI(step(x)-step(barrier), "s")))
+		}
+		if x != nil && last != nil && p.Hidden > last.Point.Hidden && clearly(step(last)/step(x)) {
+			jumps = append(jumps, fmt.Sprintf("From %d to %d units, the step time of product and cell falls from %s to %s.%s",
+				last.Point.Hidden, p.Hidden, quantity.SI(step(last), "s"), quantity.SI(step(x), "s"), otherKernels(recs, last.Point.Hidden, p.Hidden)))
+		}
+		if x != nil {
+			last = x
+		}
+	}
+	if len(ratios) == 0 {
+		return fmt.Errorf("experiments: no point has records of both a barrier and a product and cell per step")
+	}
+	r.Tables = append(r.Tables, t)
+	fig, err := plots.Lines(relabelled(recs), plots.Spec{X: "hidden", Y: "step", Machine: on.Name, Title: "Diamos 4.3: a step with a barrier or with dispatch, one sequence, one gate"})
+	r.add("diamos-barrier", fig, err)
+	r.Findings = append(r.Findings, "Time of a step with a dispatched product and cell, relative to a step with a barrier: "+strings.Join(ratios, ", ")+". The paper prints no such ratio.")
+	if n := launchesOf(recs, operationStep); n > 1 {
+		r.Findings = append(r.Findings, fmt.Sprintf("A dispatched operation is %d launches at each step.", n))
+	}
+	r.Findings = append(r.Findings, jumps...)
+	return nil
+}
+
+// launchesOf counts the launches of a step of a technique; 0: not known.
+func launchesOf(recs []results.Record, label string) (n int) {
+	r := find(recs, label, func(results.Point) bool { return true })
+	if r == nil {
+		return 0
+	}
+	for _, k := range r.Kernels {
+		n += k.Launches / r.Point.Steps
+	}
+	return n
 }
 
 // otherKernels says which kernels each step of product and cell launches at two sizes.
@@ -131,36 +187,4 @@ func otherKernels(recs []results.Record, small, large int) string {
 		return " The records do not show other kernels, so the cause is not known."
 	}
 	return fmt.Sprintf(" A step launches %s at %d units, and %s at %d.", a, small, b, large)
-}
-
-// aTenth is the paper's claim of the barrier alone, section 4.3.
-const aTenth = "a barrier has about a tenth of the latency of a kernel launch"
-
-// barrierAsSuch compares a GPU's barrier with its launches, as measured by kernels that do nothing
-// else: doctor and each run measure them.
-func barrierAsSuch(r *Report, on Target) {
-	if !on.GPU {
-		return // a CPU has no launches
-	}
-	if on.Barrier == 0 || on.Launch == 0 {
-		unmeasured(r, aTenth, "the latency of a barrier or of a launch alone")
-		return
-	}
-	times := on.Launch / on.Barrier
-	here := fmt.Sprintf("a barrier of all blocks takes %s and a launch %s, %.2f×", quantity.SI(on.Barrier, "s"), quantity.SI(on.Launch, "s"), times)
-	if v := on.InGraph; v > 0 {
-		here += fmt.Sprintf("; in a graph a launch takes %s, %.2f×", quantity.SI(v, "s"), v/on.Barrier)
-	}
-	r.claim(Target{}, aTenth, here, !differ(times, 10), "") // it depends on no size
-	r.Findings = append(r.Findings, "Alone, "+here+". Kernels that do nothing else gave these times. Most persistent kernels here need no barrier of all blocks: their blocks exchange states in groups.")
-}
-
-// measuredBarrier adds the time of a barrier of a CPU's workers, as measured on the machine.
-func measuredBarrier(r *Report, here *model.Machine) {
-	if here.GPU != nil || here.Barrier() == 0 { // barrierAsSuch has a GPU's
-		return
-	}
-	words := fmt.Sprintf("a barrier of %d workers takes %s", here.Parts(), quantity.SI(here.Barrier(), "s"))
-	r.yardstick(words + " alone; a CPU launches no kernels")
-	r.Findings = append(r.Findings, upper(words)+" alone, as doctor measures it.")
 }

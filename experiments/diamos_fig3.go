@@ -3,10 +3,12 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"rnnbench/plots"
 	"rnnbench/plots/table"
 	"rnnbench/results"
+	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
 
@@ -23,8 +25,22 @@ func narrowed(points []results.Point) []results.Point {
 	return points
 }
 
-// largeLayer labels products in a layer of the size at which the paper finds them efficient.
-const largeLayer = "cudnnstyle, large layer"
+// Labels of the forms of Figure 3.
+const (
+	onTensorCores = "persistent, tensor cores"
+	largeLayer    = "cudnnstyle, large layer" // of the size at which the paper finds products efficient
+)
+
+// The forms of a persistent layer, of rnnbench's products and of the library's. The fastest counts.
+func persistentForms() []string { return []string{"persistent", onTensorCores} }
+func productForms() []string    { return []string{"cudnnstyle", "cudnnstyle, graph"} }
+func libraryForms() []string    { return []string{"cudnnstyle, cuBLAS", "cudnnstyle, cuBLAS, graph"} }
+
+// tensorSpec is a persistent layer on tensor cores, whatever the cell. Halves hold states up to 65504,
+// and those of rnn-relu may grow, so by default its layers in fp32 do without tensor cores.
+func tensorSpec(packed int) grid.Spec {
+	return spec(onTensorCores, "persistent", knob.Params{"transposed": packed, "tensor": 1})
+}
 
 var diamosFig3 = Experiment{
 	ID: "diamos-fig3", Title: "Persistent layer versus matrix products over minibatch, forward pass",
@@ -34,7 +50,8 @@ var diamosFig3 = Experiment{
 		p := diamosLayer(s)
 		batch := []int{1, 2, 4, 8, 16, 32, 64}
 		specs := []grid.Spec{persistentSpec("persistent", 2), gemmSpec("cudnnstyle", 2)}
-		gpu := append([]grid.Spec{byLibrary("cudnnstyle, cuBLAS", gemmSpec("", 2)), graphed("cudnnstyle, graph", gemmSpec("", 2))}, yardsticks(s)...)
+		library := byLibrary("cudnnstyle, cuBLAS", gemmSpec("", 2))
+		gpu := append([]grid.Spec{tensorSpec(2), library, graphed("cudnnstyle, cuBLAS, graph", library), graphed("cudnnstyle, graph", gemmSpec("", 2))}, yardsticks(s)...)
 		wide := []grid.Spec{gemmSpec(largeLayer, 2)}
 		return []Part{
 			{product(p, []int{p.Hidden}, batch), on.beside(specs, gpu...)},
@@ -58,56 +75,65 @@ var diamosFig3 = Experiment{
 		}
 		first.findings(rep, on)
 		fig3Claims(rep, on, first)
-		if whole.hidden > 0 && alone.hidden > 0 && whole.at[4].over() > 0 && alone.at[4].over() > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("At minibatch 4, the persistent layer is %.2f× as fast as products with the input product, and %.2f× without it. Without it, the input has %d features; their product is %.1f %% of the work.",
-				whole.at[4].over(), alone.at[4].over(), narrowInput, 100*narrowInput/float64(narrowInput+alone.hidden)))
+		if a, b := whole.at[4].over(), alone.at[4].over(); a.known() && b.known() {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("At minibatch 4, the persistent layer is %s as fast as rnnbench's products with the input product, and %s without it. Without it, the input has %d features; their product is %.1f %% of the work.",
+				a.times(), b.times(), narrowInput, 100*narrowInput/float64(narrowInput+alone.hidden)))
 		}
 		return rep, nil
 	},
 }
 
-// paperOver is the paper's speed-up of the persistent layer over products, by minibatch. The TFLOP/s
-// are from the text of sections 4, with Nervana's library, and 5.1.1.
-var paperOver = map[int]float64{4: 2.8 / 0.099, 64: 2.8 / 1.5}
+// What the text of sections 4 and 5.1.1 prints of a layer of 1152 units, in FLOP/s. The peak is the
+// TitanX's.
+const (
+	paperPersistent = 2.8e12   // from minibatch 4 on
+	paperProducts4  = 0.099e12 // Nervana's library, minibatch 4
+	paperProducts64 = 1.5e12   // minibatch 64
+	paperPeak       = 6.144e12
+)
 
-// A fig3Row is a minibatch with its records; nil: missing.
-type fig3Row struct{ persistent, products, large, library, graph, vendor *results.Record }
+// paperOver is the paper's speed-up of the persistent layer over products, by minibatch.
+var paperOver = map[int]float64{4: paperPersistent / paperProducts4, 64: paperPersistent / paperProducts64}
 
-// times returns the speed-up of the persistent layer over r; 0: unknown.
-func (f fig3Row) times(r *results.Record) float64 {
-	if f.persistent == nil || r == nil {
-		return 0
+// A fig3Row is a minibatch with its records; nil: missing. Each is of the fastest form.
+type fig3Row struct{ persistent, products, large, library, vendor *results.Record }
+
+// over is how many times as fast the persistent layer is as rnnbench's products.
+func (f fig3Row) over() estimate { return timesAsFast(f.products, f.persistent) }
+
+// rival returns the products that the paper's are like: a library's. Where none were measured, they
+// are rnnbench's own.
+func (f fig3Row) rival() (r *results.Record, name string) {
+	if f.library != nil {
+		return f.library, "cuBLAS"
 	}
-	return r.Seconds() / f.persistent.Seconds()
+	return f.products, "products"
 }
-
-// over is the speed-up over products.
-func (f fig3Row) over() float64 { return f.times(f.products) }
 
 // A fig3 is the figure with the input product, or with hardly any.
 type fig3 struct {
 	recs   []results.Record
 	hidden int // units of the persistent layer; 0: there is none
 	at     map[int]fig3Row
-	order  []int   // minibatches with a persistent layer
-	most   float64 // throughput of the persistent layer
-	top    int     // minibatch with that throughput
+	order  []int // minibatches with a persistent layer
+	top    int   // minibatch with the persistent layer's highest throughput
 }
 
 func fig3Of(recs []results.Record) fig3 {
 	f := fig3{recs: recs, at: map[int]fig3Row{}}
+	most := 0.0
 	for _, p := range points(recs) {
 		here := func(q results.Point) bool { return q == p }
-		r := find(recs, "persistent", here)
+		r := fastest(recs, persistentForms(), here)
 		if r == nil {
 			continue
 		}
 		f.hidden = p.Hidden
 		f.order = append(f.order, p.Batch)
-		f.at[p.Batch] = fig3Row{r, find(recs, "cudnnstyle", here), find(recs, largeLayer, func(q results.Point) bool { return q.Batch == p.Batch }),
-			find(recs, "cudnnstyle, cuBLAS", here), find(recs, "cudnnstyle, graph", here), fastest(recs, vendorLabels(), here)}
-		if v := r.FLOPS(); v > f.most {
-			f.most, f.top = v, p.Batch
+		f.at[p.Batch] = fig3Row{r, fastest(recs, productForms(), here), find(recs, largeLayer, func(q results.Point) bool { return q.Batch == p.Batch }),
+			fastest(recs, libraryForms(), here), fastest(recs, vendorLabels(), here)}
+		if v := r.FLOPS(); v > most {
+			most, f.top = v, p.Batch
 		}
 	}
 	return f
@@ -125,15 +151,11 @@ func (f fig3) show(rep *Report, on Target, name, what string) {
 	}}
 	if on.GPU {
 		t.Columns = append(t.Columns, column("products by cuBLAS", "cublas_flops_per_s"), column("×", "cublas_speedup"), column("cuDNN", "cudnn_flops_per_s"), column("×", "cudnn_speedup"))
-	}
-	times := func(v float64) table.Cell {
-		if v == 0 {
-			return missing()
-		}
-		return number(v, "%.2f")
+		t.Notes = []string{"each column has the fastest measured form: persistent with and without tensor cores, products launched and as a graph"}
 	}
 	for _, b := range f.order {
 		r := f.at[b]
+		times := func(rival *results.Record) table.Cell { return number(timesAsFast(rival, r.persistent).at, "%.2f") }
 		persistent, _ := rate(r.persistent)
 		products, _ := rate(r.products)
 		wide, _ := rate(r.large)
@@ -141,30 +163,35 @@ func (f fig3) show(rep *Report, on Target, name, what string) {
 		if v, ok := paperOver[b]; ok {
 			want = v
 		}
-		row := []table.Cell{table.Int(b), persistent, products, wide, times(r.over()), number(want, "%.1f")}
+		row := []table.Cell{table.Int(b), persistent, products, wide, times(r.products), number(want, "%.1f")}
 		if on.GPU {
 			library, _ := rate(r.library)
 			vendor, _ := rate(r.vendor)
-			row = append(row, library, times(r.times(r.library)), vendor, times(r.times(r.vendor)))
+			row = append(row, library, times(r.library), vendor, times(r.vendor))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	rep.Tables = append(rep.Tables, t)
 	fig, err := plots.Lines(fastestForms(f.recs), plots.Spec{X: "batch", Machine: on.Name, Title: "Diamos Figure 3: forward, persistent versus products" + what})
+	if err == nil {
+		fig.Panels[0].Series = append(fig.Panels[0].Series,
+			plots.Series{Label: "paper: persistent", Reference: true, Scatter: true, Points: []plots.Point{{X: 4, Y: paperPersistent}}},
+			plots.Series{Label: "paper: products", Reference: true, Scatter: true, Points: []plots.Point{{X: 4, Y: paperProducts4}, {X: 64, Y: paperProducts64}}})
+		plots.Note(fig, "The paper's marks are rates that its text prints, on a TitanX of 6.144 TFLOP/s.")
+	}
 	rep.add(name, fig, err)
 }
 
 func (f fig3) findings(rep *Report, on Target) {
 	four := f.at[4]
-	if at4 := four.over(); at4 > 0 {
-		graph := math.NaN()
-		if v := four.times(four.graph); v > 0 {
-			graph = v
-		}
-		rep.Findings = append(rep.Findings, fmt.Sprintf("At minibatch 4, the persistent layer is %.2f× as fast as matrix products; the paper reports 28×.%s", at4, losses(at4, graph, paperOver[4], on)))
+	if e := four.over(); e.known() {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("At minibatch 4, the persistent layer is %s as fast as rnnbench's own matrix products; the paper reports 28× over products of Nervana's library.%s", e.times(), losses(e, paperOver[4], on)))
 	}
-	if v := four.times(four.library); v > 0 {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("The paper's 28× is over products of Nervana's library; the paper also compares with NVIDIA's. At minibatch 4, the persistent layer here is %.2f× as fast as cuBLAS products. rnnbench's own skinny products run the cell in the same launch.", v))
+	if e := timesAsFast(four.library, four.persistent); e.known() {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("The paper also compares with NVIDIA's library. At minibatch 4, the persistent layer here is %s as fast as products by cuBLAS.", e.times()))
+	}
+	if s := f.tensorFinding(); s != "" {
+		rep.Findings = append(rep.Findings, s)
 	}
 	if on.GPU {
 		rep.Findings = append(rep.Findings, vendorFinding(f.recs, "persistent"))
@@ -176,59 +203,34 @@ func (f fig3) findings(rep *Report, on Target) {
 	rep.Findings = append(rep.Findings, s)
 }
 
-// fig3Claims compares what the paper says of Figure 3 with f.
-func fig3Claims(r *Report, on Target, f fig3) {
-	const (
-		times  = "persistent is about 30 times as fast as products at minibatch 4 (2.8 over 0.099 TFLOP/s)"
-		stays  = "throughput reaches 2.8 TFLOP/s at minibatch 4 and stays there"
-		half   = "products reach about half of the persistent layer's throughput at minibatch 64 (1.5 of 2.8 TFLOP/s)"
-		better = "products are much faster in a layer of 2560 units"
-	)
-	if four := f.at[4]; four.over() > 0 {
-		here, why := fmt.Sprintf("%.2f×", four.over()), on.say("launches cost little here: an operation starts in a fraction of a microsecond", "")
-		if v := four.times(four.library); v > 0 {
-			here += fmt.Sprintf(", %.2f× over cuBLAS", v)
-			why = "the paper's products use Nervana's library; the cause of the remaining difference over cuBLAS is not known"
-		}
-		if v := four.times(four.vendor); v > 0 {
-			here += fmt.Sprintf(", %.2f× over cuDNN", v)
-		}
-		if f.recs[0].Point.Input == f.hidden {
-			here += "; input product included"
-		}
-		r.claim(on, times, here, !differ(four.over(), paperOver[4]), why)
-		share := four.persistent.FLOPS() / f.most
-		r.claim(on, stays, fmt.Sprintf("minibatch 4 reaches %.0f %% of the highest throughput", 100*share), share > 0.9, "")
-	} else {
-		unmeasured(r, times, "both at minibatch 4")
-	}
+// tensorFinding compares the fastest forms at minibatch 64, and says if the persistent layer had no
+// tensor cores; "" without records.
+func (f fig3) tensorFinding() string {
 	row := f.at[64]
-	if row.over() == 0 {
-		unmeasured(r, half, "both at minibatch 64")
-	} else {
-		r.claim(on, half, fmt.Sprintf("%.0f %%", 100/row.over()), !differ(row.over(), paperOver[64]), on.say("products of a CPU start in a fraction of a microsecond and keep weights in caches", ""))
+	e := row.over()
+	if !e.known() {
+		return ""
 	}
-	if row.large == nil || row.products == nil {
-		unmeasured(r, better, "products of both sizes at minibatch 64")
-		return
+	s := fmt.Sprintf("At minibatch 64, the fastest form of the persistent layer is %s as fast as that of rnnbench's products.", e.times())
+	simt := slices.ContainsFunc(row.persistent.Kernels, func(k results.Kernel) bool { return k.Variant != nil && *k.Variant == "simt" })
+	switch tried := find(f.recs, onTensorCores, func(p results.Point) bool { return p == row.persistent.Point }); {
+	case !simt || tried != nil:
+	case slices.ContainsFunc(f.recs, func(r results.Record) bool { return r.Impl.Label == onTensorCores }):
+		s += " The form on tensor cores has no result there."
+	default:
+		s += " It ran without tensor cores, since states of rnn-relu may outgrow halves. These records lack the form that asks for tensor cores, so this is not the technique at its best."
 	}
-	up := row.large.FLOPS() / row.products.FLOPS()
-	r.claim(on, better, fmt.Sprintf("%.2f× at minibatch 64, of %d units over %d", up, row.large.Point.Hidden, row.products.Point.Hidden), up > 1.15, "")
+	return s
 }
 
 // losses returns sentences on why products are slower than the persistent layer, and why the factor
-// is below the paper's. times is the factor, and graph that over products replayed as a graph; NaN
-// if unknown.
-func losses(times, graph, paper float64, on Target) (why string) {
-	if clearly(times) {
+// is below the paper's.
+func losses(times estimate, paper float64, on Target) (why string) {
+	if clearly(times.at) {
 		why = " Products lose time to start-up and to rereading the weights at each step; the shares were not measured."
 	}
-	switch {
-	case times >= paper:
-	case !on.GPU:
+	if times.at < paper && !on.GPU {
 		why += " On a CPU, an operation starts in a fraction of a microsecond. Each core computes the same share of a product at every step, so its private cache can also hold the weights for products."
-	case clearly(times) && graph < times:
-		why += fmt.Sprintf(" With products replayed as a graph, which avoids launches by the host, the factor is %.2f×.", graph)
 	}
 	return why
 }

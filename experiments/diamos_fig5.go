@@ -41,14 +41,14 @@ func fig5Point(size Size, batch int) results.Point {
 	return p
 }
 
-// fig5Batches lists the measured parts in sequences: those of 128 to 8 devices. The paper's GPUs had
-// memory for 64 sequences at most.
-func fig5Batches() []int { return []int{4, 8, 16, 32, 64} }
+// fig5Batches lists the numbers of sequences that a device runs at once: the parts of 128 to 4
+// devices. Those of more than 32 say what a device reaches that shares with fewer than 16.
+func fig5Batches() []int { return []int{4, 8, 16, 32, 64, 128} }
 
 var diamosFig5 = Experiment{
 	ID: "diamos-fig5", Title: "Data-parallel training of 48 layers over 1 to 128 devices, minibatch 512",
 	Source: "Diamos et al. 2016, Figure 5 and section 5.1.3",
-	Unlike: "one device's part is measured, and sums over devices are computed",
+	Unlike: "one device's part is measured, and sums over devices are computed; the 48 recurrent layers without the other 13",
 	Parts: func(size Size, on Target) []Part {
 		var list []results.Point
 		for _, b := range fig5Batches() {
@@ -65,30 +65,41 @@ var diamosFig5 = Experiment{
 		if len(all) == 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("Scaling over devices was not measured: it needs times of parts of %d and of %d sequences.", fig5Minibatch/fig5Devices, fig5Minibatch/fig5Knee))
 		} else {
-			rep.fig5Parts(all, on)
-			rep.fig5Scaling(all, on)
+			fig5Parts(rep, all, on)
+			fig5Scaling(rep, all, on)
 		}
 		if on.Reduced {
 			markReduced(rep, 1, 0) // the first table is of the paper's sizes
 		}
-		rep.fig5Measured(recs, on)
+		fig5Measured(rep, recs, on)
 		rep.exact.tables, rep.exact.figures = len(rep.Tables), len(rep.Figures) // they are marked already
 		return rep, nil
 	},
 	Model: reportFig5Model,
 }
 
-// A scaling holds one technique's times for parts of the minibatch on one device.
+// A scaling holds one technique's runs of parts of the minibatch on one device.
 type scaling struct {
 	label string
-	point results.Point   // of the parts, except for the batch
-	took  map[int]float64 // seconds, by sequences
+	point results.Point           // of the parts, except for the batch
+	runs  map[int]*results.Record // by sequences
 }
 
 // tells reports whether enough parts were measured to say how the technique scales: those of 128
 // devices, and those of 16. Otherwise parts of few sequences would stand for all.
 func (s scaling) tells() bool {
-	return s.took[fig5Minibatch/fig5Devices] > 0 && s.took[fig5Minibatch/fig5Knee] > 0
+	return s.runs[fig5Minibatch/fig5Devices] != nil && s.runs[fig5Minibatch/fig5Knee] != nil
+}
+
+// beyond reports whether a device ran more sequences at once than each of 16 devices has. Otherwise
+// what one device reaches, over which others are said to scale, would be that part itself.
+func (s scaling) beyond() bool {
+	for b := range s.runs {
+		if b > fig5Minibatch/fig5Knee {
+			return true
+		}
+	}
+	return false
 }
 
 // scalings returns the techniques of recs whose parts tell how they scale, in order of appearance:
@@ -96,10 +107,10 @@ func (s scaling) tells() bool {
 func scalings(recs []results.Record) (all []scaling) {
 	for _, size := range []Size{Full, Quick} {
 		for _, label := range labels(recs) {
-			s := scaling{label, fig5Point(size, fig5Minibatch), map[int]float64{}}
+			s := scaling{label, fig5Point(size, fig5Minibatch), map[int]*results.Record{}}
 			for _, b := range fig5Batches() {
 				if r := find(recs, label, func(p results.Point) bool { return p == fig5Point(size, b) }); r != nil {
-					s.took[b] = r.Seconds()
+					s.runs[b] = r
 				}
 			}
 			if s.tells() {
@@ -125,9 +136,9 @@ type partRun struct {
 // measured.
 func (s scaling) part(n int) (best partRun, ok bool) {
 	for _, b := range fig5Batches() {
-		t, measured := s.took[b]
-		if of := fig5Minibatch / n; measured && of%b == 0 {
-			if sec := t * float64(of/b); !ok || sec < best.seconds {
+		r := s.runs[b]
+		if of := fig5Minibatch / n; r != nil && of%b == 0 {
+			if sec := r.Seconds() * float64(of/b); !ok || sec < best.seconds {
 				best, ok = partRun{b, of / b, sec}, true
 			}
 		}
@@ -153,43 +164,48 @@ func (s scaling) rate(n int) float64 {
 	return s.flops() / float64(n) / t.seconds
 }
 
-// keptShare returns the throughput of one of n devices, over that of a device with a minibatch to
-// itself.
-func (s scaling) keptShare(n int) float64 { return s.rate(n) / s.rate(1) }
+// best is the run with the highest throughput.
+func (s scaling) best() (r *results.Record) {
+	for _, b := range fig5Batches() {
+		if x := s.runs[b]; x != nil && (r == nil || x.FLOPS() > r.FLOPS()) {
+			r = x
+		}
+	}
+	return r
+}
 
-// fig5Parts adds the table and figure of one device's throughput on its part.
-func (r *Report) fig5Parts(all []scaling, on Target) {
+// keptShare estimates the throughput of one of n devices on its part, run at once, over the highest
+// that a device reaches.
+func (s scaling) keptShare(n int) estimate { return throughput(s.best(), s.runs[fig5Minibatch/n]) }
+
+// fig5Parts adds the table and figure of one device's throughput by sequences.
+func fig5Parts(r *Report, all []scaling, on Target) {
 	p := all[0].point
 	t := &table.Table{
-		Title: fmt.Sprintf("Training %d layers of %d units: one device's part of minibatch %d", p.Layers, p.Hidden, fig5Minibatch),
+		Title: fmt.Sprintf("Training %d layers of %d units on one device, by sequences", p.Layers, p.Hidden),
 		Columns: []table.Column{
-			{Name: "Devices", Key: "devices", Right: true}, {Name: "Part", Key: "sequences", Right: true}, {Name: "Technique", Key: "technique"},
-			{Name: "At a time", Key: "at_a_time", Right: true}, {Name: "time", Key: "time_s", Right: true},
-			{Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "of 1 device, %", Key: "kept_percent", Right: true},
+			{Name: "Sequences", Key: "sequences", Right: true}, {Name: "Devices that share 512 so", Key: "devices", Right: true}, {Name: "Technique", Key: "technique"},
+			{Name: "time", Key: "time_s", Right: true}, {Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "of the best, %", Key: "kept_percent", Right: true},
 		},
-		Notes: []string{
-			"measured on one device, without sums over devices",
-			"at a time: a device runs its part in turns of so many sequences and adds the gradients up; the fastest measured number counts",
-		},
+		Notes: []string{"measured on one device, without sums over devices"},
 	}
-	ch := &plots.Chart{Title: "Diamos Figure 5: one device's throughput on its part", Subtitle: fmt.Sprintf("%s · %s · %s · H=%d · L=%d · T=%d", on.Name, p.Cell, p.Pass, p.Hidden, p.Layers, p.Steps),
-		X: plots.Axis{Title: "Devices that share a minibatch of 512", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput of one device (FLOP/s)", Zero: true},
-		Notes: []string{"Measured on one device, without sums over devices. With few devices, a part is run in turns."}}
-	var panel plots.Panel
-	for _, s := range all {
-		panel.Series = append(panel.Series, plots.Series{Label: s.label})
-	}
-	for _, n := range fig5Counts() {
-		ch.X.Places = append(ch.X.Places, float64(n))
+	ch := &plots.Chart{Title: "Diamos Figure 5: one device's throughput by sequences", Subtitle: fmt.Sprintf("%s · %s · %s · H=%d · L=%d · T=%d", on.Name, p.Cell, p.Pass, p.Hidden, p.Layers, p.Steps),
+		X: plots.Axis{Title: "Sequences on the device", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput of one device (FLOP/s)", Zero: true},
+		Notes: []string{"Measured on one device, without sums over devices. With 4 sequences each, 128 devices share a minibatch of 512; with 64 each, 8 do."}}
+	panel := plots.Panel{Series: make([]plots.Series, len(all))}
+	for _, b := range fig5Batches() {
+		ch.X.Places = append(ch.X.Places, float64(b))
 		for i, s := range all {
-			best, ok := s.part(n)
-			if !ok {
-				panel.Series[i].Points = append(panel.Series[i].Points, plots.Point{X: float64(n), Missing: true})
+			panel.Series[i].Label = s.label
+			x := s.runs[b]
+			if x == nil {
+				panel.Series[i].Points = append(panel.Series[i].Points, plots.Point{X: float64(b), Missing: true})
 				continue
 			}
-			panel.Series[i].Points = append(panel.Series[i].Points, plots.Point{X: float64(n), Y: s.rate(n)})
-			t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Int(fig5Minibatch / n), table.Text(s.label), table.Int(best.sequences),
-				table.Number(best.seconds, quantity.SI(best.seconds, "s")), table.Number(s.rate(n), quantity.SI(s.rate(n), "FLOP/s")), number(100*s.keptShare(n), "%.0f")})
+			panel.Series[i].Points = append(panel.Series[i].Points, ratePoint(float64(b), x))
+			flops, _ := rate(x)
+			t.Rows = append(t.Rows, []table.Cell{table.Int(b), table.Int(fig5Minibatch / b), table.Text(s.label),
+				table.Number(x.Seconds(), quantity.SI(x.Seconds(), "s")), flops, number(100*s.keptShare(fig5Minibatch/b).at, "%.0f")})
 		}
 	}
 	ch.Panels = []plots.Panel{panel}
@@ -205,26 +221,60 @@ const (
 )
 
 // fig5Scaling compares what small parts cost each technique with the paper's finding.
-func (r *Report) fig5Scaling(all []scaling, on Target) {
-	for _, s := range all {
-		knee, end := s.keptShare(fig5Knee), s.keptShare(fig5Devices)
-		here := fmt.Sprintf("%s keeps %.0f %% of one device's throughput with %d devices and %.0f %% with %d, without sums", s.label, 100*knee, fig5Knee, 100*end, fig5Devices)
-		if s.label == "persistent" {
-			agrees := end >= scalesWell
-			compare(r, on, here+". The paper's persistent kernels scale nearly linearly.", "persistent kernels scale nearly linearly to 128 GPUs", here, agrees,
-				on.say("with 4 sequences, each weight that a device packs and reads serves fewer products", "with 4 sequences, the latency of steps outweighs the products"))
-			continue
-		}
-		agrees := knee >= scalesWell && end <= scalesWorse
-		compare(r, on, here+". The paper's products scale well up to 16 GPUs, and substantially worse beyond.", "products scale well up to 16 GPUs and do substantially worse with more", here, agrees, "")
-	}
+func fig5Scaling(r *Report, all []scaling, on Target) {
 	first := slices.IndexFunc(all, func(s scaling) bool { return s.label == "persistent" })
-	if first < 0 || len(all) < 2 {
+	for _, s := range all {
+		r.Findings = append(r.Findings, fmt.Sprintf("With 4 sequences, %s keeps %s of the highest throughput that one device reaches.", s.label, s.keptShare(fig5Devices).by(100).text("%.0f", " %")))
+		if first >= 0 && s.label != "persistent" {
+			up := timesAsFast(s.runs[fig5Minibatch/fig5Devices], all[first].runs[fig5Minibatch/fig5Devices])
+			r.Findings = append(r.Findings, fmt.Sprintf("With 4 sequences, the part of each of 128 devices, persistent trains %s as fast as %s.", up.times(), s.label))
+		}
+	}
+	if first >= 0 {
+		fig5Persistent(r, all[first], on)
+	}
+	// The paper's products are libraries'.
+	if i := slices.IndexFunc(all, func(s scaling) bool { return s.label == "cudnnstyle, cuBLAS" }); i >= 0 {
+		fig5Products(r, all[i], on)
+	} else if i := slices.IndexFunc(all, func(s scaling) bool { return s.label == "cudnnstyle" }); i >= 0 {
+		fig5Products(r, all[i], on)
+	}
+}
+
+// lacksMore is what records lack that cannot say how devices scale.
+func lacksMore() string {
+	return fmt.Sprintf("passes of more than %d sequences, so the part of each of %d devices would be compared with itself", fig5Minibatch/fig5Knee, fig5Knee)
+}
+
+// fig5Persistent compares how the persistent kernels scale. Without sums, the shares are at most what
+// devices reach together. Without passes of many sequences, a share is at most too high.
+func fig5Persistent(r *Report, s scaling, on Target) {
+	const paper = "persistent kernels scale nearly linearly to 128 GPUs"
+	kept, well := s.keptShare(fig5Devices), atLeast(scalesWell)
+	if !s.beyond() && well.holds(kept) != no {
+		unmeasured(r, paper, lacksMore())
 		return
 	}
-	for _, s := range all {
-		if up := all[first].rate(fig5Devices) / s.rate(fig5Devices); s.label != "persistent" && !math.IsNaN(up) {
-			r.Findings = append(r.Findings, fmt.Sprintf("With 4 sequences, the part of each of 128 devices, persistent trains at %.2f× the throughput of %s.", up, s.label))
-		}
+	few, many := s.runs[fig5Minibatch/fig5Devices], s.runs[fig5Minibatch/fig5Knee]
+	n, m := float64(few.Point.Batch), float64(many.Point.Batch)
+	fixed := few.Seconds() - n*(many.Seconds()-few.Seconds())/(m-n)
+	why := fmt.Sprintf("by a line through the times of %.0f and %.0f sequences, %.0f %% of the time with %.0f does not depend on their number", n, m, 100*fixed/few.Seconds(), n)
+	claimOf(r, on, paper, fmt.Sprintf("with its part of 4 sequences, a device keeps %s of its highest throughput, without sums", kept.by(100).text("%.0f", " %")), kept, well, why)
+}
+
+// fig5Products compares how products scale.
+func fig5Products(r *Report, s scaling, on Target) {
+	const paper = "products scale well up to 16 GPUs and do substantially worse with more"
+	if !s.beyond() {
+		unmeasured(r, paper, lacksMore())
+		return
 	}
+	knee, end := s.keptShare(fig5Knee), s.keptShare(fig5Devices)
+	well, worse := atLeast(scalesWell), atMost(scalesWorse)
+	open := well.openness(knee)
+	if well.holds(knee) != no && worse.holds(end) != yes {
+		open = worse.openness(end)
+	}
+	settle(r, on, paper, fmt.Sprintf("by %s, a device keeps %s of its highest throughput with the part of each of %d devices, and %s with that of %d, without sums", s.label, knee.by(100).text("%.0f", " %"), fig5Knee, end.by(100).text("%.0f", " %"), fig5Devices),
+		both(well.holds(knee), worse.holds(end)), "", open)
 }

@@ -68,7 +68,7 @@ func fig5Paper(r *Report) {
 	}
 	r.Tables = append(r.Tables, t)
 	here := fmt.Sprintf("by the model of a ring over its links, %d GPUs wait for sums for %.1f %% of an iteration", fig5Devices, 100*share)
-	r.claim(Target{}, "the sums overlap completely with the backward pass", here, share < 0.02, "")
+	computed(r, "the sums overlap completely with the backward pass", here, share < 0.02, "")
 	r.Findings = append(r.Findings,
 		"The paper says that its system is fast enough to overlap the sums completely with the backward pass. "+upper(here)+", since no backward pass is left to hide the sums of the lowest layer.",
 		"The paper says that each of 16 GPUs has a minibatch of 64. But 512 sequences give each of 16 GPUs 32, or each of 8 GPUs 64. Its text prints one throughput, 250 TFLOP/s on 128 GPUs, for 61 layers. The 48 recurrent layers are measured here.")
@@ -84,17 +84,17 @@ func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("The machine file of %s has no links, so nothing is modelled for several devices.", here.Name))
 		return
 	}
-	on := Target{Reduced: rep.Reduced}
 	p := all[0].point
 	t := &table.Table{
 		Title: fmt.Sprintf("Training by several devices, modelled: %d layers of %d units, minibatch %d", p.Layers, p.Hidden, fig5Minibatch),
 		Columns: []table.Column{
-			{Name: "Devices", Key: "devices", Right: true}, {Name: "Technique", Key: "technique"}, {Name: "Link", Key: "link"},
+			{Name: "Devices", Key: "devices", Right: true}, {Name: "Technique", Key: "technique"}, {Name: "At a time", Key: "at_a_time", Right: true}, {Name: "Link", Key: "link"},
 			{Name: "Sums", Key: "sums_s", Right: true}, {Name: "Iteration", Key: "iteration_s", Right: true}, {Name: "waiting, %", Key: "waiting_percent", Right: true},
 			{Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "of linear, %", Key: "linear_percent", Right: true}, {Name: "Paper, FLOP/s", Key: "paper_flops_per_s", Right: true},
 		},
 		Notes: []string{
-			"one device: the measured time of a turn, times the number of turns; several: modelled from one device's time on its part and a ring over the links, 2(n−1)/n·bytes/bandwidth + 2(n−1)·latency for each layer",
+			"modelled from one device's time on its part and a ring over the links, 2(n−1)/n·bytes/bandwidth + 2(n−1)·latency for each layer",
+			"at a time: a device runs its part in turns of so many sequences and adds the gradients up; the fastest measured number counts",
 			"waiting: for sums that the backward pass does not hide",
 		},
 	}
@@ -104,74 +104,90 @@ func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
 	}
 	ch := &plots.Chart{Title: "Diamos Figure 5: throughput over devices, modelled from one", Subtitle: fmt.Sprintf("%s · %s · H=%d · L=%d · T=%d · minibatch %d", here.Name, p.Cell, p.Hidden, p.Layers, p.Steps, fig5Minibatch),
 		X: plots.Axis{Title: "Devices", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput of all devices (FLOP/s)", Scale: plots.Log},
-		Notes: []string{"One device was measured. All else on the lines is modelled: its time on a smaller part, and sums over links that overlap with the backward pass."}}
+		Notes: []string{"Lines are modelled: one device's time on its part, in turns if it is large, and sums over links that overlap with the backward pass."}}
 	var panel plots.Panel
 	for _, n := range fig5Counts() {
 		ch.X.Places = append(ch.X.Places, float64(n))
 	}
 	for _, s := range all {
-		panel.Series = append(panel.Series, rep.fig5Curve(t, here, s)...)
+		panel.Series = append(panel.Series, fig5Curve(rep, t, here, s))
 	}
-	panel.Series = append(panel.Series, plots.Series{Label: "paper: 128 TitanX", Reference: true, Scatter: true,
-		Points: []plots.Point{{X: fig5Devices, Y: fig5FLOPS}}})
-	if base := all[0].rate(1); !math.IsNaN(base) {
-		panel.Guides = []plots.Guide{{Label: "linear", X0: 1, Y0: base, X1: fig5Devices, Y1: base * fig5Devices}}
+	if replicas := replicaSeries(recs); len(replicas.Points) > 0 {
+		panel.Series = append(panel.Series, replicas)
+		ch.Notes = append(ch.Notes, fmt.Sprintf("Replicas are measured, with a minibatch of %d in all.", fig5Shared))
+	}
+	panel.Guides = []plots.Guide{{Label: "paper: 250 TFLOP/s on 128 TitanX", Y0: fig5FLOPS, Y1: fig5FLOPS}}
+	if base := all[0].alone(); !math.IsNaN(base) {
+		panel.Guides = append(panel.Guides, plots.Guide{Label: "linear", X0: 1, Y0: base, X1: fig5Devices, Y1: base * fig5Devices})
 	}
 	ch.Panels = []plots.Panel{panel}
 	rep.Tables = append(rep.Tables, t)
 	rep.add("diamos-fig5", ch, nil)
-	rep.fig5Claims(here, all, on)
+	fig5Modelled(rep, here, all)
 }
 
-// fig5Curve adds the rows of a technique, and returns its modelled and its measured series.
-func (r *Report) fig5Curve(t *table.Table, here *model.Machine, s scaling) []plots.Series {
+// alone is the throughput of one device with the whole minibatch, in turns; NaN if no part was
+// measured that is larger than each of 16 devices has.
+func (s scaling) alone() float64 {
+	if !s.beyond() {
+		return math.NaN()
+	}
+	return s.rate(1)
+}
+
+// fig5Curve adds the rows of a technique, and returns its modelled series.
+func fig5Curve(r *Report, t *table.Table, here *model.Machine, s scaling) plots.Series {
 	curve := plots.Series{Label: s.label + ", modelled", Like: s.label}
-	one := plots.Series{Label: s.label + ", measured", Like: s.label, Scatter: true}
 	for _, n := range fig5Counts() {
 		it, ok := s.iteration(n)
 		l, joined := here.Links.Across(n)
-		if !ok || !joined {
+		part, _ := s.part(n)
+		if !ok || !joined || part.times > 1 && !s.beyond() {
 			continue
 		}
 		seconds, waiting := it.Over(l, n)
-		rate, base := s.flops()/seconds, s.rate(1)
-		pt := plots.Point{X: float64(n), Y: rate}
-		name, sums := l.Name, table.Number(float64(it.Layers)*l.AllReduce(it.Bytes, n), quantity.SI(float64(it.Layers)*l.AllReduce(it.Bytes, n), "s"))
+		rate := s.flops() / seconds
+		all := float64(it.Layers) * l.AllReduce(it.Bytes, n)
+		name, sums := l.Name, table.Number(all, quantity.SI(all, "s"))
 		if n == 1 {
-			one.Points = append(one.Points, pt)
-			name, sums = "none: measured", missing()
+			name, sums = "none", missing()
 		}
-		curve.Points = append(curve.Points, pt)
+		curve.Points = append(curve.Points, plots.Point{X: float64(n), Y: rate})
 		paper := missing()
 		if n == fig5Devices && s.label == "persistent" {
 			paper = table.Number(fig5FLOPS, quantity.SI(fig5FLOPS, "FLOP/s"))
 		}
-		t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Text(s.label), table.Text(name), sums, table.Number(seconds, quantity.SI(seconds, "s")),
-			number(100*waiting/seconds, "%.1f"), table.Number(rate, quantity.SI(rate, "FLOP/s")), number(100*rate/base/float64(n), "%.0f"), paper})
+		t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Text(s.label), table.Int(part.sequences), table.Text(name), sums, table.Number(seconds, quantity.SI(seconds, "s")),
+			number(100*waiting/seconds, "%.1f"), table.Number(rate, quantity.SI(rate, "FLOP/s")), number(100*rate/s.alone()/float64(n), "%.0f"), paper})
 	}
-	return []plots.Series{curve, one}
+	return curve
 }
 
-// fig5Claims compares the modelled curve with the paper's words.
-func (r *Report) fig5Claims(here *model.Machine, all []scaling, on Target) {
+// replicaSeries are the measured replicas of this machine.
+func replicaSeries(recs []results.Record) plots.Series {
+	s := plots.Series{Label: "persistent, replicas measured", Like: "persistent", Scatter: true}
+	for _, n := range replicaCounts(Target{GPU: true}) {
+		if rec := find(recs, replicasLabel(n), func(p results.Point) bool { return p.Batch == fig5Shared }); rec != nil {
+			s.Points = append(s.Points, ratePoint(float64(n), rec))
+		}
+	}
+	return s
+}
+
+// fig5Modelled says what the model gives for the most devices.
+func fig5Modelled(r *Report, here *model.Machine, all []scaling) {
 	for _, s := range all {
 		l, joined := here.Links.Across(fig5Devices)
 		it, ok := s.iteration(fig5Devices)
-		base := s.rate(1)
-		if !ok || !joined || math.IsNaN(base) {
+		if !ok || !joined {
 			continue
 		}
 		seconds, waiting := it.Over(l, fig5Devices)
-		of := s.flops() / seconds / base / fig5Devices
-		said := fmt.Sprintf("modelled over %s, %d devices reach %s by %s, %.0f %% of linear, and wait for sums for %.0f %% of the time", l.Name, fig5Devices, quantity.SI(s.flops()/seconds, "FLOP/s"), s.label, 100*of, 100*waiting/seconds)
-		r.Findings = append(r.Findings, upper(said)+".")
-		if s.label == "persistent" {
-			why := fmt.Sprintf("here a device trains faster than the paper's, so that sums over %s take longer than the backward pass", l.Name)
-			if hidden := waiting/seconds < 0.25; hidden {
-				why = "small parts keep less of a device's throughput"
-			}
-			r.claim(on, "250 TFLOP/s on 128 GPUs, nearly linear from 1", said, of >= scalesWell, why)
+		said := fmt.Sprintf("Modelled over %s, %d devices reach %s by %s", l.Name, fig5Devices, quantity.SI(s.flops()/seconds, "FLOP/s"), s.label)
+		if base := s.alone(); !math.IsNaN(base) {
+			said += fmt.Sprintf(", %.0f %% of linear", 100*s.flops()/seconds/base/fig5Devices)
 		}
+		r.Findings = append(r.Findings, fmt.Sprintf("%s, and wait for sums for %.0f %% of the time.", said, 100*waiting/seconds))
 	}
 }
 

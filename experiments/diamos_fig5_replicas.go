@@ -41,7 +41,7 @@ func fig5Replicas(size Size, on Target) (all []Training) {
 }
 
 // fig5Measured compares training by replicas of this machine with training by one.
-func (r *Report) fig5Measured(recs []results.Record, on Target) {
+func fig5Measured(r *Report, recs []results.Record, on Target) {
 	each := on.say("its part of the cores", "a GPU")
 	t := &table.Table{
 		Title: fmt.Sprintf("Training by replicas of this machine, minibatch %d", fig5Shared),
@@ -82,7 +82,7 @@ func (r *Report) fig5Measured(recs []results.Record, on Target) {
 	if one == nil || count < 2 {
 		return
 	}
-	said := fmt.Sprintf("%d replicas train at %.2f× the speed of one, measured with minibatch %d, each with %s", count, one.Seconds()/most.Seconds(), fig5Shared, each)
+	said := fmt.Sprintf("%d replicas train %s as fast as one, measured with minibatch %d, each with %s", count, timesAsFast(one, most).times(), fig5Shared, each)
 	r.Findings = append(r.Findings, said+on.say(". They share the cores that one has alone, so 1.00× means that smaller parts cost nothing.", "."))
 	r.yardstick(said)
 }

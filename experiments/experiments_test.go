@@ -473,7 +473,7 @@ func TestLadderReasons(t *testing.T) {
 // does not say which products its rates count.
 func TestRivals(t *testing.T) {
 	rep := report(t, "diamos-fig3", planned(t, "diamos-fig3", gpu), gpu)
-	if s := about(rep, "cuBLAS"); !strings.Contains(s, "28× is over products of Nervana's library") {
+	if s := about(rep, "28×"); !strings.Contains(s, "over products of Nervana's library") {
 		t.Errorf("the library: %q", s)
 	}
 	if s := about(rep, "rates"); !strings.Contains(s, "probably count") {
@@ -533,8 +533,6 @@ func TestReasonsOfGains(t *testing.T) {
 		{"diamos-fig3", planned(t, "diamos-fig3", gpu), gpu, "At minibatch 4", "lose", false},
 		{"diamos-fig3", faster(planned(t, "diamos-fig3", cpu), "persistent", 3), cpu, "At minibatch 4", "lose", true},
 		{"diamos-fig3", faster(planned(t, "diamos-fig3", gpu), "persistent", 3), gpu, "At minibatch 4", "Products lose time to", true},
-		{"diamos-fig3", faster(planned(t, "diamos-fig3", gpu), "persistent", 3), gpu, "At minibatch 4", "the factor is 2.31×", true},
-		{"diamos-fig3", without(faster(planned(t, "diamos-fig3", gpu), "persistent", 3), "cudnnstyle, graph"), gpu, "At minibatch 4", "a graph", false},
 		{"diamos-fig3", planned(t, "diamos-fig3", cpu), cpu, "At minibatch 4", "On a CPU", true},
 		{"diamos-fig3", faster(planned(t, "diamos-fig3", cpu), "persistent", 40), cpu, "At minibatch 4", "On a CPU", false},
 	} {

@@ -40,13 +40,13 @@ func outcomes(rep *experiments.Report, words string) (found []experiments.Outcom
 func TestScalingNeedsParts(t *testing.T) {
 	for words, leave := range map[string]func(results.Record) bool{
 		"Scaling over devices was not measured": func(r results.Record) bool { return r.Point.Batch > 4 },
-		"persistent keeps":                      func(r results.Record) bool { return r.Point.Batch == 8 || r.Point.Batch == 64 },
+		"With 4 sequences, persistent keeps":    func(r results.Record) bool { return r.Point.Batch == 8 || r.Point.Batch == 64 },
 	} {
 		rep := reportWithout(t, "diamos-fig5", leave)
 		if !slices.ContainsFunc(rep.Findings, func(s string) bool { return strings.HasPrefix(s, words) }) {
 			t.Errorf("no finding begins with %q: %q", words, rep.Findings)
 		}
-		if scales := len(outcomes(rep, "persistent kernels scale")) > 0; scales != (words == "persistent keeps") {
+		if scales := len(outcomes(rep, "persistent kernels scale")) > 0; scales != (words == "With 4 sequences, persistent keeps") {
 			t.Errorf("%q: claims are %+v", words, rep.Claims)
 		}
 	}

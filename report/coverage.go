@@ -111,9 +111,8 @@ func (r *Recorded) state() string {
 	if m.Merged != nil {
 		words += fmt.Sprintf(", in %d shards", m.Merged.Count)
 	}
-	n := r.made()
-	if n < m.Plan.Records {
-		words += fmt.Sprintf(", %d of %d records", n, m.Plan.Records)
+	if n := r.made(); n < m.Plan.Records {
+		words += fmt.Sprintf(", %d of %d planned", n, m.Plan.Records)
 	}
 	wrong, failed := 0, 0
 	for _, one := range quantity.Latest(r.Set.Records) {
@@ -133,16 +132,18 @@ func (r *Recorded) state() string {
 	return words
 }
 
-// made is the number of records. The manifest counts them only when a run ends, not when it is killed.
+// made counts the points and techniques that have a record. Some have several, such as each training,
+// which must not stand for others that have none.
 func (r *Recorded) made() int {
-	if r.Set.Manifest.Finished == nil {
-		return len(r.Set.Records)
+	type part struct {
+		point results.Point
+		label string
 	}
-	n := 0
-	for _, c := range r.Set.Manifest.Counts {
-		n += c
+	made := map[part]bool{}
+	for _, one := range r.Set.Records {
+		made[part{one.Point, one.Impl.Label}] = true
 	}
-	return n
+	return len(made)
 }
 
 func (r *Recorded) quality() experiments.Quality { return experiments.QualityOf(r.Set.Records) }

@@ -8,7 +8,7 @@ import (
 	"rnnbench/results"
 )
 
-// TestCoverage checks the rows of experiments with records, without any, and with those of a killed run.
+// TestCoverage checks the rows of experiments with records, without any, and with a part of them.
 func TestCoverage(t *testing.T) {
 	ladder, err := experiments.Lookup("appleyard-table1")
 	if err != nil {
@@ -22,10 +22,15 @@ func TestCoverage(t *testing.T) {
 		return results.Record{Status: results.OK, Point: results.Point{Cell: "lstm"}, Impl: results.Impl{Label: "a"}, Stats: &results.Stats{N: 12, Median: seconds}, Warnings: []string{results.WarnThrottled}}
 	}
 	dirty := true
-	run := func(key, revision string, counted int, recs ...results.Record) Reproduction {
-		m := results.Manifest{Started: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Devices: []results.Device{{Key: key}}, Plan: results.Plan{Records: 3}, Counts: map[results.Status]int{results.OK: counted}}
-		m.Environment.Tool, m.Finished = results.Tool{Revision: revision, Dirty: &dirty}, &m.Started
-		return Reproduction{Set: results.Set{Manifest: m, Records: recs}, Report: &experiments.Report{Reduced: counted < 3}}
+	run := func(key, revision string, made int, recs ...results.Record) Reproduction {
+		m := results.Manifest{Started: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Devices: []results.Device{{Key: key}}, Plan: results.Plan{Records: 3}}
+		m.Environment.Tool = results.Tool{Revision: revision, Dirty: &dirty}
+		for i := len(recs); i < made; i++ {
+			more := record(1)
+			more.Point.Hidden = i
+			recs = append(recs, more)
+		}
+		return Reproduction{Set: results.Set{Manifest: m, Records: recs}, Report: &experiments.Report{Reduced: made < 3}}
 	}
 	cpu := &Recorded{Reproduction: run("cpu-x-2t", "", 3, record(1)), Again: []results.Record{record(1.1)}}
 	old := &Recorded{Reproduction: run("cuda-nvidia-h200", "", 3, record(1))}
@@ -47,15 +52,16 @@ func TestCoverage(t *testing.T) {
 			t.Error("of two runs of one commit, the less complete counts")
 		}
 	}
-	killed := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, record(1), record(1))}
-	killed.Set.Manifest.Finished, killed.Set.Manifest.Started = nil, old.Set.Manifest.Started
+	// Three records of a training are of one part of the plan.
+	training := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, record(1), record(1), record(1))}
+	training.Set.Manifest.Started = old.Set.Manifest.Started
 	wrong := &Recorded{Reproduction: run("cuda-nvidia-h100", "0123456789abcdef", 3, record(1), results.Record{Status: results.Incorrect}, results.Record{Status: results.Failed, Point: results.Point{Cell: "lstm"}}, results.Record{Status: results.Timeout, Point: results.Point{Cell: "gru"}})}
-	got := Coverage([]Recording{x, {stacks, nil, nil}, {stacks, nil, earlier}, {stacks, nil, killed}, {stacks, nil, wrong}})
+	got := Coverage([]Recording{x, {stacks, nil, nil}, {stacks, nil, earlier}, {stacks, nil, training}, {stacks, nil, wrong}})
 	for i, want := range [][]string{
-		{"appleyard-table1", "yes", "medians of runs, where the paper does not say how it averages", "2026-12-01 on cpu-x-2t", "2026-12-01 on nvidia-h100, reduced size, in 4 shards, 2 of 3 records", "12; 12", "100 %; 100 %", "two runs differ by 10.0 % (median of 1), 10.0 % at most", "earlier program; 0123456789 and changes"},
+		{"appleyard-table1", "yes", "medians of runs, where the paper does not say how it averages", "2026-12-01 on cpu-x-2t", "2026-12-01 on nvidia-h100, reduced size, in 4 shards, 2 of 3 planned", "12; 12", "100 %; 100 %", "two runs differ by 10.0 % (median of 1), 10.0 % at most", "earlier program; 0123456789 and changes"},
 		{"cudnn-stacks", "no", "no paper", "–", "–", "", "", "", ""},
 		{"cudnn-stacks", "yes", "no paper", "–", "2026-11-30 on nvidia-h100", "12", "100 %", "", "earlier program fedcba9876 and changes"},
-		{"cudnn-stacks", "yes", "no paper", "–", "2026-11-30 on nvidia-h100, 2 of 3 records", "12", "100 %", "", "earlier program fedcba9876 and changes"},
+		{"cudnn-stacks", "yes", "no paper", "–", "2026-11-30 on nvidia-h100, 1 of 3 planned", "12", "100 %", "", "earlier program fedcba9876 and changes"},
 		{"cudnn-stacks", "yes", "no paper", "–", "2026-12-01 on nvidia-h100, 1 wrong answer, 2 failed", "12", "100 %", "", "0123456789 and changes"},
 	} {
 		for j, c := range got.Rows[i] {

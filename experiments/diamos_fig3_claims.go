@@ -1,0 +1,112 @@
+package experiments
+
+import (
+	"fmt"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+)
+
+// fig3Claims compares what the paper says of Figure 3 with f.
+func fig3Claims(r *Report, on Target, f fig3) {
+	const (
+		times  = "persistent is about 30 times as fast as products at minibatch 4 (2.8 over 0.099 TFLOP/s)"
+		stays  = "throughput reaches 2.8 TFLOP/s at minibatch 4 and stays there"
+		half   = "products reach about half of the persistent layer's throughput at minibatch 64 (1.5 of 2.8 TFLOP/s)"
+		better = "products are much faster in a layer of 2560 units"
+	)
+	four, included := f.at[4], ""
+	if f.recs[0].Point.Input == f.hidden {
+		included = "; input product included"
+	}
+	rival, name := four.rival()
+	if e := timesAsFast(rival, four.persistent); e.known() {
+		here := fmt.Sprintf("%s over %s", e.times(), name)
+		if rival != four.products && four.products != nil {
+			here += fmt.Sprintf(", %s over rnnbench's products", four.over().times())
+		}
+		if v := timesAsFast(four.vendor, four.persistent); v.known() {
+			here += fmt.Sprintf(", %s over cuDNN", v.times())
+		}
+		claimOf(r, on, times, here+included, e, near(paperOver[4]), f.fewerTimes(rival, name, on))
+		share := throughput(f.at[f.top].persistent, four.persistent)
+		claimOf(r, on, stays, fmt.Sprintf("minibatch 4 reaches %s of the highest throughput", share.by(100).text("%.0f", " %")), share, atLeast(0.9), latencyCause(four.persistent))
+	} else {
+		unmeasured(r, times, "both at minibatch 4")
+	}
+	row := f.at[64]
+	rival, name = row.rival()
+	if e := timesAsFast(rival, row.persistent); e.known() {
+		share := throughput(row.persistent, rival)
+		why := on.say("products of a CPU start in a fraction of a microsecond and keep weights in caches", shares(row.persistent, rival, name))
+		claimOf(r, on, half, fmt.Sprintf("%s: %s of the persistent layer's", name, share.by(100).text("%.0f", " %")), share, near(1/paperOver[64]), why)
+	} else {
+		unmeasured(r, half, "both at minibatch 64")
+	}
+	if row.large == nil || row.products == nil {
+		unmeasured(r, better, "products of both sizes at minibatch 64")
+		return
+	}
+	up := throughput(row.products, row.large)
+	claimOf(r, on, better, fmt.Sprintf("%s at minibatch 64, of %d units over %d", up.times(), row.large.Point.Hidden, row.products.Point.Hidden), up, atLeast(closeness), "")
+}
+
+// step is the time of a step of r in seconds, start-up included.
+func step(r *results.Record) float64 { return r.Seconds() / float64(r.Point.Steps) }
+
+// mathOf is what the arithmetic of a step of r would take at the peak, in seconds; 0: unknown.
+func mathOf(r *results.Record) float64 {
+	peak := r.PeakFLOPS()
+	if peak == 0 {
+		return 0
+	}
+	return float64(r.Work.Flops) / float64(r.Point.Steps) / peak
+}
+
+// latencyCause says how little of a step of r is arithmetic; "" if that is most of it.
+func latencyCause(r *results.Record) string {
+	math := mathOf(r)
+	if math == 0 || math > step(r)/2 {
+		return ""
+	}
+	return fmt.Sprintf("a step at minibatch %d takes %s, of which arithmetic at the peak takes %s: latency limits it", r.Point.Batch, quantity.SI(step(r), "s"), quantity.SI(math, "s"))
+}
+
+// fewerTimes says why the factor at minibatch 4 is not the paper's: how much faster than in the paper
+// the steps of both are, and what the steps of products take at more sequences.
+func (f fig3) fewerTimes(rival *results.Record, name string, on Target) string {
+	if !on.GPU {
+		return "launches cost little here: an operation starts in a fraction of a microsecond"
+	}
+	four := f.at[4]
+	flops := 2 * 4 * float64(f.hidden) * float64(f.hidden)
+	why := fmt.Sprintf("a step of %s takes %s, %.1f× as fast as the paper's, and a persistent step %s, %.1f×", name, quantity.SI(step(rival), "s"), flops/paperProducts4/step(rival),
+		quantity.SI(step(four.persistent), "s"), flops/paperPersistent/step(four.persistent))
+	if math := mathOf(four.persistent); math > 0 {
+		why += fmt.Sprintf(", of which arithmetic at the peak takes %s", quantity.SI(math, "s"))
+	}
+	if more, _ := f.at[32].rival(); more != nil && more.Impl.Label == rival.Impl.Label && !differ(step(more)/step(rival), 1) {
+		why += fmt.Sprintf("; a step of %s takes %s at minibatch 32 as well, so the number of sequences does not limit it", name, quantity.SI(step(more), "s"))
+	}
+	launched, graph := formAt(f, libraryForms()[0], 4), formAt(f, libraryForms()[1], 4)
+	if launched != nil && graph != nil {
+		why += fmt.Sprintf("; launched it takes %s, as a graph %s", quantity.SI(step(launched), "s"), quantity.SI(step(graph), "s"))
+	}
+	return why
+}
+
+// formAt returns the record of one form of the layer at a minibatch; nil: there is none.
+func formAt(f fig3, label string, batch int) *results.Record {
+	return find(f.recs, label, func(p results.Point) bool { return p.Batch == batch && p.Hidden == f.hidden })
+}
+
+// shares says which part of the peak both reach at minibatch 64, beside the paper's; "" if the peak is
+// not known.
+func shares(persistent, rival *results.Record, name string) string {
+	peak := persistent.PeakFLOPS()
+	if peak == 0 {
+		return ""
+	}
+	return fmt.Sprintf("products of %s reach %.0f %% of the peak (paper: %.0f %%), and the persistent layer %.0f %% (paper: %.0f %%)",
+		name, 100*rival.FLOPS()/peak, 100*paperProducts64/paperPeak, 100*persistent.FLOPS()/peak, 100*paperPersistent/paperPeak)
+}

@@ -1,0 +1,93 @@
+package experiments_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/experiments"
+	"rnnbench/results"
+)
+
+// TestBaseIsNotThePart: without passes of more than 32 sequences, the part of each of 16 devices would
+// be compared with itself. With them, one claim a technique is answered, of the library's products.
+func TestBaseIsNotThePart(t *testing.T) {
+	for _, c := range []struct {
+		leave func(results.Record) bool
+		none  bool
+	}{
+		{func(r results.Record) bool { return r.Point.Batch > 32 && !strings.Contains(r.Impl.Label, "replica") }, true},
+		{func(results.Record) bool { return false }, false},
+	} {
+		rep := reportWithout(t, "diamos-fig5", c.leave)
+		for _, words := range []string{"products scale well", "persistent kernels scale"} {
+			got := outcomes(rep, words)
+			if len(got) != 1 || (got[0] == experiments.Unmeasured) != c.none {
+				t.Errorf("%s: %v, not measured must be %t", words, got, c.none)
+			}
+		}
+	}
+}
+
+// TestFormsOfFigure3: the fastest form of each technique counts, and the report says which form is
+// missing.
+func TestFormsOfFigure3(t *testing.T) {
+	const form = "persistent, tensor cores"
+	recs := planned(t, "diamos-fig3", gpu)
+	simt := "simt"
+	for i, r := range recs {
+		if r.Impl.Label == "persistent" {
+			recs[i].Kernels = []results.Kernel{{Name: "k", Variant: &simt, Launches: 1}}
+		}
+	}
+	at64 := func(recs []results.Record) string {
+		return about(report(t, "diamos-fig3", recs, gpu), "At minibatch 64")
+	}
+	if s := at64(faster(without(recs, form), "persistent", 9)); !strings.Contains(s, "not the technique at its best") {
+		t.Errorf("without the form: %q", s)
+	}
+	if s := at64(faster(recs, form, 8)); !strings.HasPrefix(s, "At minibatch 64, the fastest form of the persistent layer is ") || strings.Contains(s, "tensor cores") {
+		t.Errorf("with the form: %q", s)
+	}
+	slow, fast := at64(without(recs, form)), at64(faster(recs, form, 8))
+	if slow == fast {
+		t.Errorf("the form on tensor cores does not count: %q", slow)
+	}
+}
+
+// TestTrainedIsMeasured: stacks that trained answer how deep they can be. Without them, the answer is
+// computed, and says so.
+func TestTrainedIsMeasured(t *testing.T) {
+	const hundred = "over 100 layers"
+	if got := outcomes(report(t, "diamos-memory", nil, gpu), hundred); !slices.Equal(got, []experiments.Outcome{experiments.ComputedDiffers}) {
+		t.Errorf("without records: %v", got)
+	}
+	p := results.Point{Cell: "rnn-relu", Pass: "train", Hidden: 1152, Input: 1152, Layers: 42, Batch: 4, Steps: 3000, Precision: "fp32"}
+	for memory, want := range map[int64]experiments.Outcome{12_390_000_000: experiments.Differs, 4_900_000_000: experiments.Agrees} {
+		r := results.Record{Status: results.OK, Device: "cuda-synthetic", Impl: results.Impl{Name: "persistent", Label: "persistent"}, Point: p,
+			Stats: &results.Stats{N: 6, Median: 1}, Work: results.Work{Memory: memory}}
+		if got := outcomes(report(t, "diamos-memory", []results.Record{r}, gpu), hundred); !slices.Equal(got, []experiments.Outcome{want}) {
+			t.Errorf("42 layers in %d bytes: %v, want %s", memory, got, want)
+		}
+	}
+}
+
+// TestSameStacks: means are of the stacks that all techniques trained.
+func TestSameStacks(t *testing.T) {
+	recs := planned(t, "diamos-speech", gpu)
+	one := recs[0].Point
+	recs = slices.DeleteFunc(recs, func(r results.Record) bool { return r.Impl.Label == "persistent" && r.Point == one })
+	rep := report(t, "diamos-speech", recs, gpu)
+	n := 0
+	for _, s := range rep.Findings {
+		if strings.Contains(s, "as fast as naive") {
+			n++
+			if !strings.Contains(s, "over the 11 stacks") {
+				t.Error(s)
+			}
+		}
+	}
+	if n < 3 {
+		t.Errorf("%d means: %q", n, rep.Findings)
+	}
+}
