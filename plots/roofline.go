@@ -26,7 +26,7 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 	}
 	groups := quantity.Split(v.recs, precision)
 	if v.Copy <= 0 || !slices.ContainsFunc(groups, func(g []*results.Record) bool { peak, _ := v.roof(g); return peak > 0 }) {
-		return nil, fmt.Errorf("plots: a roofline needs the machine's peak in FLOP/s and its copy rate in B/s")
+		return nil, fmt.Errorf("plots: a roofline needs the machine's peak in FLOP/s and its copy rate in B/s, neither of them unsure")
 	}
 	ch := &Chart{
 		Title:    v.title("Throughput against arithmetic intensity"),

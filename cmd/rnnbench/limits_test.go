@@ -79,22 +79,27 @@ func TestLimitsOfAnotherPlace(t *testing.T) {
 	}
 }
 
-// TestUnsureMachineIsNotSaved: floors never rest on rates that were disturbed.
-func TestUnsureMachineIsNotSaved(t *testing.T) {
+// TestNoFloorOfAnUnsureMachine: floors never rest on rates that were disturbed, and a disturbed
+// measurement never replaces another.
+func TestNoFloorOfAnUnsureMachine(t *testing.T) {
 	make := benches(t)
-	for _, unsure := range [][]string{{"L1"}, nil} {
+	for _, c := range []struct {
+		unsure []string
+		floor  bool
+	}{{[]string{"L1"}, false}, {nil, true}, {[]string{"L1"}, true}} {
 		b := make(device.Limits{}, results.Environment{})
 		var err error
 		if b.machine, err = model.Load("xeon"); err != nil {
 			t.Fatal(err)
 		}
-		b.machine.Unsure = unsure
+		b.machine.Unsure = c.unsure
 		b.saveMachine()
-		if _, err := os.Stat(b.savedPath(".toml")); (err == nil) != (unsure == nil) {
-			t.Errorf("unsure %v: %v", unsure, err)
+		if warns := disturbed(b); (len(warns) == 1) != (c.unsure != nil) {
+			t.Errorf("unsure %v: %v", c.unsure, warns)
 		}
-		if warns := disturbed(b); (len(warns) == 1) != (unsure != nil) {
-			t.Errorf("unsure %v: %v", unsure, warns)
+		later := make(device.Limits{}, results.Environment{})
+		if got := later.floorMachine() != nil; got != c.floor {
+			t.Errorf("after one that is unsure in %v, there are floors: %v", c.unsure, got)
 		}
 	}
 }

@@ -46,16 +46,20 @@ func (b *bench) floorMachine() *model.Machine {
 		return nil
 	}
 	m, err := model.Load(path)
-	if err != nil { // it was never saved, or another version of the program saved it
+	if err != nil || len(m.Unsure) > 0 { // it was never saved, or another version of the program saved it
 		return nil
 	}
 	return m
 }
 
-// saveMachine saves the machine's description for later sweeps, unless it is unsure.
+// saveMachine saves the machine's description for later sweeps. One that is unsure never replaces
+// one that is not.
 func (b *bench) saveMachine() {
 	path := b.savedPath(".toml")
-	if path == "" || b.machine == nil || len(b.machine.Unsure) > 0 {
+	if path == "" || b.machine == nil {
+		return
+	}
+	if before, err := model.Load(path); err == nil && len(before.Unsure) < len(b.machine.Unsure) {
 		return
 	}
 	if text, err := b.machine.Format(); err == nil {

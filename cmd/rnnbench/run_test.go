@@ -49,6 +49,7 @@ func TestMain(m *testing.M) {
 			return l, nil
 		}
 		l, err := measure(m, i)
+		l.Unsure = nil // tests do not depend on what else the machine does
 		known[key] = l
 		return l, err
 	}

@@ -149,7 +149,7 @@ func (s *settings) device(cmd *cobra.Command) {
 }
 
 func (s *settings) simdFlag(f *pflag.FlagSet) {
-	f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default: the best supported one that $"+simd.Variable+" allows)")
+	f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default: the best supported one that $"+simd.Variable+" allows); in bf16, avx512bf16 and amx round both factors of a product, the others weights alone")
 }
 
 // levels lists the instruction sets that there are kernels for.
