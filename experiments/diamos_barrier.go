@@ -151,15 +151,15 @@ func barrierSweep(r *Report, recs []results.Record, on Target) error {
 	fig, err := plots.Lines(relabelled(recs), plots.Spec{X: "hidden", Y: "step", Machine: on.Name, Title: "Diamos 4.3: a step with a barrier or with dispatch, one sequence, one gate"})
 	r.add("diamos-barrier", fig, err)
 	r.Findings = append(r.Findings, "Time of a step with a dispatched product and cell, relative to a step with a barrier: "+strings.Join(ratios, ", ")+". The paper prints no such ratio.")
-	if n := launchesOf(recs, operationStep); n > 1 {
+	if n := launchesPerStep(recs, operationStep); n > 1 {
 		r.Findings = append(r.Findings, fmt.Sprintf("A dispatched operation is %d launches at each step.", n))
 	}
 	r.Findings = append(r.Findings, jumps...)
 	return nil
 }
 
-// launchesOf counts the launches of a step of a technique; 0: not known.
-func launchesOf(recs []results.Record, label string) (n int) {
+// launchesPerStep counts the launches of a step of a technique; 0: not known.
+func launchesPerStep(recs []results.Record, label string) (n int) {
 	r := find(recs, label, func(results.Point) bool { return true })
 	if r == nil {
 		return 0
