@@ -2,7 +2,9 @@ package impl_test
 
 import (
 	"errors"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"rnnbench/device"
@@ -10,6 +12,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
 )
 
 // runOnce lays p out and runs it once on random data.
@@ -96,7 +99,77 @@ func findsFaults(t *testing.T, d device.Device, p rnn.Problem) {
 			t.Errorf("%s may be off by 1", got[i].Name)
 		}
 		got[i].Values[at] = right
+		for k, v := range []float64{math.NaN(), math.Inf(1), 1e30, -1e30} {
+			at := (at + 7*k) % len(got[i].Values)
+			right := got[i].Values[at]
+			got[i].Values[at] = v
+			if dev, _ := check(3e4); dev.OK() {
+				t.Errorf("in part: %s may be %v", got[i].Name, v)
+			}
+			got[i].Values[at] = right
+		}
 	}
+	spoiltCopies(t, plan, prog, data)
+}
+
+// A spoiling memory has a wrong value in the last of the values that it reads of one matrix.
+type spoiling struct {
+	rnn.Memory
+	matrix *schedule.Matrix
+	value  float32
+}
+
+func (m spoiling) Read(of *schedule.Matrix, to []float32) error {
+	err := m.Memory.Read(of, to)
+	if of == m.matrix {
+		to[len(to)-1] = m.value
+	}
+	return err
+}
+
+// spoiltCopies plants wrong values in the last sequence, a copy of the first, and in the gradients of each step.
+func spoiltCopies(t *testing.T, plan *rnn.Plan, prog rnn.Memory, data *rnn.Data) {
+	p := plan.Problem
+	for name, m := range plan.Results() {
+		if !strings.HasPrefix(name, "h_") && !strings.HasPrefix(name, "c_") && name != "dx" {
+			continue
+		}
+		for _, v := range []float32{float32(math.NaN()), float32(math.Inf(-1)), 1e30} {
+			if _, apart, err := plan.ReadDistinct(spoiling{prog, m, v}, data); err != nil || apart.OK() {
+				t.Errorf("a copy's %s may be %v: %v, %v", name, v, apart, err)
+			}
+		}
+	}
+	got, _, err := plan.ReadDistinct(prog, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range p.Reads() {
+		for _, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), 1e30} {
+			b := plan.Layer[l].Back
+			dev, _, err := rnn.Stepwise{FLOPs: 3e4}.Check(plan, everywhere{prog, b.DX, v}, data, got)
+			if err != nil || dev.OK() {
+				t.Errorf("gradients of layer %d may be %v: %v, %v", l, v, dev, err)
+			}
+		}
+	}
+}
+
+// An everywhere memory has a wrong value in one unit of all sequences, at the middle step.
+type everywhere struct {
+	rnn.Memory
+	matrix *schedule.Matrix
+	value  float32
+}
+
+func (m everywhere) Read(of *schedule.Matrix, to []float32) error {
+	err := m.Memory.Read(of, to)
+	if of == m.matrix {
+		for b := range 3 {
+			to[(of.Rows/2/3*3+b)*of.Cols] = m.value
+		}
+	}
+	return err
 }
 
 // TestDirectionsStepwiseRows: states with their steps in the opposite order are found wrong.

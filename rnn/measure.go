@@ -61,21 +61,37 @@ func measureCost(p Problem, distinct int) float64 {
 // measuredSteps is the least number of steps that a measure evaluates. Cells forget errors within a few.
 const measuredSteps = 4
 
-// shortened returns the part of d that a measure evaluates: all of a small problem.
-func (d *Data) shortened() *Data {
-	p := d.Problem
-	if measureCost(p, d.Distinct) <= measureFLOPs {
-		return d
+// shorten returns the part of p, of so many distinct sequences, that a measure evaluates: p itself if
+// it is small.
+func shorten(p Problem, distinct int) (q Problem, sequences int) {
+	if measureCost(p, distinct) <= measureFLOPs {
+		return p, distinct
 	}
 	one := p
 	one.Steps, one.History = min(p.Steps, 1), min(p.History, 1)
 	affords := max(1, int(measureFLOPs/measureCost(one, 1))) // steps of a sequence
 	const some = 32                                          // steps, if more sequences would leave fewer
-	sequences := min(d.Distinct, max(1, affords/some))
+	sequences = min(distinct, max(1, affords/some))
 	steps := min(p.Steps, max(measuredSteps, affords/sequences))
-	q := Resized(p, p.Steps)
+	q = p
 	q.Batch, q.Lengths, q.Weighted, q.Calls = sequences, "", false, 0
 	q.Steps, q.History = steps, min(p.History, steps)
+	return q, sequences
+}
+
+// MeasureBytes estimates the memory that a measure of p takes, besides what parameters take.
+func MeasureBytes(p Problem, distinct int) int64 {
+	q, sequences := shorten(p, distinctOf(p, distinct))
+	return 2 * ReferenceBytes(q, sequences) // exact and honest
+}
+
+// shortened returns the part of d that a measure evaluates: all of a small problem.
+func (d *Data) shortened() *Data {
+	p := d.Problem
+	q, sequences := shorten(p, d.Distinct)
+	if q == p {
+		return d
+	}
 	out := dataOf(q, sequences)
 	for _, t := range d.tensors {
 		switch {

@@ -160,6 +160,9 @@ func (s Stepwise) run(c *stepper) (Deviation, Covered, error) {
 	if gradients {
 		share /= 2
 	}
+	for _, t := range c.got {
+		plausible(c, t)
+	}
 	for i := range p.Reads() {
 		c.forward(i, share)
 	}
@@ -368,10 +371,32 @@ func (c *stepper) judge(name string, values []float64, cols int, d difference) {
 	if e.size > 0 {
 		d.scale = e.size
 	}
+	d.merge(beyond(values, farthest*d.scale))
+	c.worse(name, cols, e, d)
+}
+
+// plausible judges the size of the values of a part of the answer, also of those that are compared
+// nowhere. A sum over all rows may be as many times as large as there are rows.
+func plausible(c *stepper, t Tensor) {
+	e, _ := c.data.expect(t.Name, c.UnitError)
+	limit := farthest * e.size
+	switch {
+	case e.size == 0: // as where nothing reads the states before the first step
+		limit = farthest
+	case !t.PerSequence:
+		limit *= 1 + float64(c.Frames()*c.Batch)
+	}
+	d := beyond(t.Values, limit)
+	d.scale = e.size
+	c.worse(t.Name, t.Cols, e, d)
+}
+
+// beyond is the largest of values, if it is beyond a limit or not finite.
+func beyond(values []float64, limit float64) (d difference) {
 	far := make([]difference, (len(values)+part-1)/part)
 	parallel(len(far), func(i int) {
 		for k, v := range values[i*part : min((i+1)*part, len(values))] {
-			if !(math.Abs(v) <= farthest*d.scale) {
+			if !(math.Abs(v) <= limit) {
 				far[i].add(v, 0, i*part+k)
 			}
 		}
@@ -379,7 +404,7 @@ func (c *stepper) judge(name string, values []float64, cols int, d difference) {
 	for _, f := range far {
 		d.merge(f)
 	}
-	c.worse(name, cols, e, d)
+	return d
 }
 
 // worse notes a difference in a tensor.

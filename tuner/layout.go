@@ -372,7 +372,7 @@ func hostMemory(p rnn.Problem) int64 {
 	}
 	check := rnn.ReferenceBytes(checked, distinct)
 	if checked != p {
-		check = max(check, (100+stepwiseGarbage)*rnn.StepwiseBytes(p, distinct)/100)
+		check = max(check, (100+stepwiseGarbage)*rnn.StepwiseBytes(p, distinct)/100+rnn.MeasureBytes(p, distinct))
 	}
 	return 8*int64(weights) + 4*int64(given)*int64(p.Frames())*int64(distinct) + check
 }

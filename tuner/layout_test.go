@@ -58,6 +58,9 @@ func TestStepwiseMemory(t *testing.T) {
 		if _, err := c.prog.Run(1); err != nil {
 			t.Fatal(err)
 		}
+		if err := v.checkStepwise(w, c, true); err != nil { // its measure of errors is rnn.MeasureBytes
+			t.Fatal(err)
+		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if err := v.checkStepwise(w, c, true); err != nil {
