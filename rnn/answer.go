@@ -369,8 +369,9 @@ func (d *difference) merge(e difference) {
 	}
 }
 
-// Tolerance is the error, relative to the largest value of its tensor, that
-// rounding may cause in an answer for p. Each product is a sum of K terms whose
+// Tolerance bounds the error, relative to the largest value of its tensor, that
+// rounding may cause in an answer for p. What is compared with the reference has
+// the tolerance of its measure, where that is less. Each product is a sum of K terms whose
 // rounding errors add like a random walk, ε·√K; the T·L cells that a signal
 // passes add theirs in the same way; gradients pass the network twice and end
 // in sums over T·B terms. The factor 8 covers the activations' errors (a few
