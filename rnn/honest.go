@@ -35,8 +35,8 @@ func (v *rounding) operand(x float64) float64 {
 			return math.RoundToEven(x*0x1p24) * 0x1p-24
 		}
 		return float64(keepBits(f, 13))
-	default:
-		return float64(f)
+	default: // of products of pieces in half precision, which have 22 bits
+		return float64(keepBits(f, 2))
 	}
 }
 

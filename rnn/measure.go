@@ -144,6 +144,14 @@ func (t *tally) relative() float64 {
 	return Deviation{MaxAbs: max(t.worst, 2.5*math.Sqrt((t.early+t.late)/float64(max(1, t.n))))}.relative(t.most)
 }
 
+// sumErrors is the error of a sum in single precision, over ε times the root of its terms. Records
+// of GPUs have up to 6 with copies.
+const sumErrors = 3
+
+// cutOff is how many times as large errors of sums in single precision are on tensor cores, which cut
+// off the bits that others round: they then have one direction.
+const cutOff = 2
+
 // enough is the number of values whose largest error is no matter of chance.
 const enough = 1 << 10
 
@@ -171,11 +179,17 @@ func measure(d *Data, unit float64) map[string]expectation {
 			e.error = max(e.error, usual[t.gradient])
 		}
 		e.error = max(e.error, 2*FP32.Epsilon()) * growth
-		if t.total && rows > had { // sums of more terms
-			e.error += FP32.Epsilon() * (math.Sqrt(rows) - math.Sqrt(had))
+		if t.total && rows > had { // sums of more terms; those of copies err in the same direction
+			e.error += sumErrors * FP32.Epsilon() * (math.Sqrt(rows) - math.Sqrt(had))
+		}
+		if t.gradient && d.Problem.History > part.Problem.History { // it passes more steps
+			e.error *= float64(d.Problem.History) / float64(part.Problem.History)
 		}
 		if t.gradient && d.Problem.Output > 0 && !t.total {
 			e.size *= lossWeight(d) / lossWeight(part)
+		}
+		if d.Problem.Precision == FP32 {
+			e.error *= cutOff
 		}
 		out[name] = e
 	}
@@ -237,7 +251,7 @@ func evaluate(d *Data, unit, times float64, tallies map[string]*tally) {
 	honest.lossy = &rounding{precision: d.Problem.Precision, unit: unit}
 	exact.forward()
 	honest.forward()
-	exact.measured(tallies, honest, "prob", false, exact.prob, honest.prob)
+	tallied(tallies, "prob", false, exact.prob, honest.prob)
 	train := d.Problem.Pass == Train
 	var above []float64
 	flips := 0
@@ -249,7 +263,7 @@ func evaluate(d *Data, unit, times float64, tallies map[string]*tally) {
 	}
 	other := honest.answer()
 	for i, t := range exact.answer() {
-		exact.measured(tallies, honest, t.Name, t.Gradient, t.Values, other[i].Values)
+		tallied(tallies, t.Name, t.Gradient, t.Values, other[i].Values)
 		one := tallies[t.Name]
 		one.total = t.Gradient && !t.PerSequence
 		one.state = !t.Gradient && strings.Contains(t.Name, "_l")
@@ -257,7 +271,7 @@ func evaluate(d *Data, unit, times float64, tallies map[string]*tally) {
 	if !train {
 		return
 	}
-	exact.inner(tallies, honest)
+	inner(tallies, exact, honest)
 	if float64(flips)*times < manySides {
 		return
 	}
@@ -274,8 +288,8 @@ func evaluate(d *Data, unit, times float64, tallies map[string]*tally) {
 	}
 }
 
-// measured adds values, of r and of an honest evaluation, to the tally of that name.
-func (r *reference) measured(tallies map[string]*tally, honest *reference, name string, gradient bool, exact, rounded []float64) {
+// tallied adds values, exact and of an honest evaluation, to the tally of that name.
+func tallied(tallies map[string]*tally, name string, gradient bool, exact, rounded []float64) {
 	t := tallies[name]
 	if t == nil {
 		t = &tally{gradient: gradient}
@@ -285,8 +299,8 @@ func (r *reference) measured(tallies map[string]*tally, honest *reference, name 
 }
 
 // inner adds the gradients that answers do not have, by the names of stepwise checks.
-func (r *reference) inner(tallies map[string]*tally, honest *reference) {
-	add := func(name string, exact, rounded []float64) { r.measured(tallies, honest, name, true, exact, rounded) }
+func inner(tallies map[string]*tally, r, honest *reference) {
+	add := func(name string, exact, rounded []float64) { tallied(tallies, name, true, exact, rounded) }
 	if r.p.Output > 0 {
 		add("gradient of logits", r.prob, honest.prob)
 		add("dy", r.dTop, honest.dTop)
