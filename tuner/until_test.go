@@ -34,19 +34,16 @@ func TestUntilClear(t *testing.T) {
 		{"open, no budget, the most rounds", []*candidate{one, open}, 20, time.Time{}, stopMax},
 		{"a failed one is no rival", []*candidate{one, two, broken}, 6, future, stopClear},
 	} {
-		s := &Sweep{until: c.until}
-		s.Settings.MaxRounds = 20
-		if got := s.clear(c.live, c.done); got != c.want {
+		s := share{until: c.until}
+		if got := s.stop(c.live, c.done, 20); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	s := &Sweep{started: time.Now()}
-	s.Settings.Budget = time.Hour
-	if s.share(4); time.Until(s.until) > 15*time.Minute {
+	s := share{began: time.Now()}
+	if s.next(time.Hour, 4); time.Until(s.until) > 15*time.Minute {
 		t.Errorf("one of four points has %v of an hour", time.Until(s.until))
 	}
-	s.Settings.Budget = 0
-	if s.share(4); !s.until.IsZero() {
+	if s.next(0, 4); !s.until.IsZero() {
 		t.Error("a share of no budget")
 	}
 }
