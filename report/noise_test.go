@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/experiments"
 	"rnnbench/results"
 )
 
@@ -36,5 +37,32 @@ func TestNoise(t *testing.T) {
 	}
 	if !strings.HasSuffix(strings.TrimSpace(head), "<p>0 of 4 winners are clear; 11 of 11 records are noisy: run rnnbench doctor.</p>") {
 		t.Errorf("the last line of the summary: %s", head)
+	}
+}
+
+// TestReproductionsNoise: the page and the table of experiments say how many records are noisy.
+func TestReproductionsNoise(t *testing.T) {
+	recs := grid(1, 2, 2, 1)
+	e, err := experiments.Lookup("appleyard-table1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []Reproduction{{Experiment: e, Report: &experiments.Report{}, Set: set("run", recs)}}
+	write := func() string {
+		var page bytes.Buffer
+		if err := WriteReproductions(&page, "all", list); err != nil {
+			t.Fatal(err)
+		}
+		return page.String()
+	}
+	if strings.Contains(write(), "noisy") {
+		t.Error("records without a warning are called noisy")
+	}
+	recs[0].Warnings = []string{results.WarnNoisy}
+	page := write()
+	for _, want := range []string{"1 of 11 records noisy; 4 of 4 winners clear", "noisy records: appleyard-table1 1 of 11"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
 	}
 }

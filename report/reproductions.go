@@ -62,10 +62,14 @@ func Verdicts(list []Reproduction) *table.Table {
 	if words := experiments.CountClaims(claims); words != "" {
 		t.Notes = []string{"papers' claims, each counted once: " + words}
 	}
+	var noisy []string
 	for _, x := range list {
-		if n := noise(x.Set.Records); x.Report != nil && n != "" {
-			t.Notes = append(t.Notes, x.Experiment.ID+": "+n)
+		if s := quantity.StandingOf(quantity.Latest(x.Set.Records)); x.Report != nil && s.Noisy > 0 {
+			noisy = append(noisy, fmt.Sprintf("%s %d of %d", x.Experiment.ID, s.Noisy, s.Timed))
 		}
+	}
+	if noisy != nil {
+		t.Notes = append(t.Notes, "noisy records: "+strings.Join(noisy, ", "))
 	}
 	return t
 }

@@ -346,6 +346,9 @@ func (b *builder) summary() []string {
 	if words != nil {
 		list = append(list, "Fastest: "+strings.Join(words, ", ")+".")
 	}
+	if s := chose(all); s != "" {
+		list = append(list, s)
+	}
 	if s := b.knownBefore(); s != "" {
 		list = append(list, s)
 	}

@@ -47,6 +47,26 @@ func (b *builder) crown(list []race) []race {
 	return list
 }
 
+// chose names what a tune chose at how many points, ties included; "": there was no tune.
+func chose(list []race) string {
+	points := map[string]int{}
+	var words []string
+	for _, x := range list {
+		if x.winner != nil {
+			if points[x.winner.Label]++; points[x.winner.Label] == 1 {
+				words = append(words, x.winner.Label)
+			}
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	for i, l := range words {
+		words[i] = fmt.Sprintf("%s at %d", l, points[l])
+	}
+	return "Tune chose " + strings.Join(words, ", ") + "."
+}
+
 // knownBefore names what a tune chose at points without records in this run, since earlier runs had
 // measured everything there; "": there are no such points.
 func (b *builder) knownBefore() string {

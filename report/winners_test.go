@@ -38,7 +38,7 @@ func tuned(settings int) results.Set {
 func TestTuneWinner(t *testing.T) {
 	s := tuned(3)
 	text := pageOf(t, []results.Set{s}, s.Records)
-	for _, want := range []string{"Fastest: cudnnstyle:block=0 at 1, a tie or unsure at 1.", "The fastest is the choice of tune"} {
+	for _, want := range []string{"Fastest: cudnnstyle:block=0 at 1, a tie or unsure at 1.", "Tune chose cudnnstyle:block=1 at 1.", "The fastest is the choice of tune"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}

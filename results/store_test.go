@@ -194,6 +194,12 @@ func TestRetries(t *testing.T) {
 	if again.Done(failed.Key()) || !again.Done(first.Key()) {
 		t.Error("what failed is not measured again, or what did not is")
 	}
+	if again.MeasureAgain([]string{first.Key()}); again.Done(first.Key()) {
+		t.Error("a point that is to be measured again is done")
+	}
+	if err := again.Append(&first); err != nil || !again.Done(first.Key()) {
+		t.Error("a point that was measured again is measured without end")
+	}
 	if err := again.Append(&failed); err != nil {
 		t.Fatal(err)
 	}

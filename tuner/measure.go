@@ -282,7 +282,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			return stopTimeout
 		case done < s.Settings.Rounds:
 		case s.Settings.Until == config.UntilClear:
-			if stop := s.clear(live, done); stop != "" {
+			if stop := s.share.stop(live, done, s.Settings.MaxRounds); stop != "" {
 				return stop
 			}
 		case known && (widest <= s.Settings.TargetCI || s.Settings.TargetCI == 0):

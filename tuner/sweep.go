@@ -43,8 +43,7 @@ type Sweep struct {
 	energies energies
 	starts   int              // of the device that failed in a row
 	now      func() time.Time // what samples are charged by; nil: time.Now
-	started  time.Time        // when Run began
-	until    time.Time        // when the current point has to be done if its winner is open; zero: by rounds
+	share    share            // of the budget
 }
 
 // An Event is one step of a sweep, for progress displays.
@@ -86,7 +85,7 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	if err := checkCache(s.Device, s.Settings.Cache); err != nil {
 		return err
 	}
-	s.started = time.Now()
+	s.share.began = time.Now()
 	limited := ctx // ends with the budget, which begins now; the first point may take longer
 	if b := s.Settings.Budget; b > 0 {
 		var cancel context.CancelFunc
@@ -107,7 +106,7 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 			if err := ended(ctx); err != nil {
 				return err
 			}
-			s.share(len(tasks) - i)
+			s.share.next(s.Settings.Budget, len(tasks)-i)
 			if err := s.point(ctx, i, all); err != nil {
 				return err
 			}

@@ -6,18 +6,24 @@ import (
 	"rnnbench/results"
 )
 
-// share sets when a point has to be done that is one of so many left: what is left of the budget is
-// divided evenly. So a point that is settled early leaves its time to the others.
-func (s *Sweep) share(left int) {
-	s.until = time.Time{}
-	if b := s.Settings.Budget; b > 0 {
-		s.until = time.Now().Add(time.Until(s.started.Add(b)) / time.Duration(max(1, left)))
+// A share is the part of a budget that a point may use while its winner is open. What is left of the
+// budget is divided evenly among the points left, so a point that is settled early leaves its time to
+// the others.
+type share struct {
+	began time.Time // when the budget began
+	until time.Time // when the current point has to be done; zero: there is no budget
+}
+
+// next begins a point. left counts the points that are left, with this one.
+func (s *share) next(budget time.Duration, left int) {
+	if s.until = (time.Time{}); budget > 0 {
+		s.until = time.Now().Add(time.Until(s.began.Add(budget)) / time.Duration(max(1, left)))
 	}
 }
 
-// clear says why the rounds of live candidates end if they are to end once the winner is settled; "":
-// they go on.
-func (s *Sweep) clear(live []*candidate, done int) string {
+// stop says why the rounds of live candidates end after so many if they are to end once the winner is
+// settled; "": they go on. most limits them where there is no budget.
+func (s *share) stop(live []*candidate, done, most int) string {
 	var samples [][]float64
 	for _, c := range live {
 		if c.record.Status == results.OK {
@@ -27,7 +33,7 @@ func (s *Sweep) clear(live []*candidate, done int) string {
 	switch {
 	case results.Settled(samples):
 		return stopClear
-	case s.until.IsZero() && done >= s.Settings.MaxRounds, !s.until.IsZero() && time.Now().After(s.until):
+	case s.until.IsZero() && done >= most, !s.until.IsZero() && time.Now().After(s.until):
 		return stopMax
 	}
 	return ""

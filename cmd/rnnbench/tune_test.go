@@ -83,7 +83,7 @@ func TestTuneAside(t *testing.T) {
 	}
 	rnnbench(t, "report -f page.html").want(t, exitDone, nil, nil)
 	page, err := os.ReadFile("page.html")
-	if err != nil || !bytes.Contains(page, []byte("Fastest: "+html.EscapeString(m.Winners[0].Label)+" at 1.")) {
+	if err != nil || !bytes.Contains(page, []byte("Tune chose "+html.EscapeString(m.Winners[0].Label)+" at 1.")) {
 		t.Errorf("the report does not name the winner %q: %v", m.Winners[0].Label, err)
 	}
 	rnnbench(t, tinyTune+" --dry-run -o csv").want(t, exitDone, []string{fmt.Sprintf(",%d,", candidatesOf(t, "out"))}, nil)
