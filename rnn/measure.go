@@ -148,8 +148,8 @@ func (t *tally) relative() float64 {
 // of GPUs have up to 6 with copies.
 const sumErrors = 3
 
-// cutOff is how many times as large errors of sums in single precision are on tensor cores, which cut
-// off the bits that others round: they then have one direction.
+// cutOff is an allowance for products in single precision on GPUs, whose recorded errors were up to 3
+// times those of one honest evaluation. Tensor cores cut off bits of sums, which may be the cause.
 const cutOff = 2
 
 // enough is the number of values whose largest error is no matter of chance.
