@@ -70,7 +70,7 @@ func (o Options) effect() float64 { return math.Log1p(o.MinEffect) }
 // An Interval is an estimate with its confidence interval. NaN: unknown.
 type Interval = results.Interval
 
-func unknown() Interval { return Interval{math.NaN(), math.NaN(), math.NaN()} }
+func unknown() Interval { return Interval{Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN()} }
 
 // A Change is one technique at one point in two runs.
 type Change struct {

@@ -20,7 +20,7 @@ func (c *Comparison) pair(tested []*Change, t tables, o Options) {
 		before, after := logs(ch.Base), logs(ch.New)
 		lg, p := t.shift(before, after, o.Level)
 		ch.P = p
-		ch.Ratio = Interval{math.Exp(lg.Value), math.Exp(lg.Lo), math.Exp(lg.Hi)}
+		ch.Ratio = Interval{Value: math.Exp(lg.Value), Lo: math.Exp(lg.Lo), Hi: math.Exp(lg.Hi)}
 		if !math.IsNaN(lg.Value) {
 			effects = append(effects, lg.Value)
 		}

@@ -28,7 +28,7 @@ func (t tables) shift(a, b []float64, level float64) (Interval, float64) {
 		}
 	}
 	slices.Sort(diffs)
-	v := Interval{(diffs[(n*m-1)/2] + diffs[n*m/2]) / 2, math.NaN(), math.NaN()}
+	v := Interval{Value: (diffs[(n*m-1)/2] + diffs[n*m/2]) / 2, Lo: math.NaN(), Hi: math.NaN()}
 	tails := t.tails(n, m)
 	// With ties, round towards the middle, so that ties never make a difference look rarer.
 	u := int(math.Ceil(math.Min(above, float64(n*m)-above)))

@@ -146,12 +146,12 @@ func TestSteady(t *testing.T) {
 		c    Comparison
 		want bool
 	}{
-		{"no shift", Comparison{Shift: Interval{1, 0.99, 1.01}}, true},
-		{"perhaps slower", Comparison{Shift: Interval{1, 0.99, 1.03}}, false},
-		{"perhaps faster", Comparison{Shift: Interval{1, 0.97, 1.01}}, false},
-		{"single runs", Comparison{Single: true, Shift: Interval{1.01, math.NaN(), math.NaN()}}, true},
-		{"single runs apart", Comparison{Single: true, Shift: Interval{0.97, math.NaN(), math.NaN()}}, false},
-		{"part of every ratio", Comparison{Told: true, Shift: Interval{1.5, 1.4, 1.6}}, true},
+		{"no shift", Comparison{Shift: Interval{Value: 1, Lo: 0.99, Hi: 1.01}}, true},
+		{"perhaps slower", Comparison{Shift: Interval{Value: 1, Lo: 0.99, Hi: 1.03}}, false},
+		{"perhaps faster", Comparison{Shift: Interval{Value: 1, Lo: 0.97, Hi: 1.01}}, false},
+		{"single runs", Comparison{Single: true, Shift: Interval{Value: 1.01, Lo: math.NaN(), Hi: math.NaN()}}, true},
+		{"single runs apart", Comparison{Single: true, Shift: Interval{Value: 0.97, Lo: math.NaN(), Hi: math.NaN()}}, false},
+		{"part of every ratio", Comparison{Told: true, Shift: Interval{Value: 1.5, Lo: 1.4, Hi: 1.6}}, true},
 		{"unknown", Comparison{Shift: unknown()}, true},
 	} {
 		if got := c.c.steady(o); got != c.want {

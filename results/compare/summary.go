@@ -25,7 +25,7 @@ func (c *Comparison) Geomean(level float64, pick func(*Change) bool) (Interval, 
 		return unknown(), 0
 	}
 	mean, sd := stat.MeanStdDev(logs, nil)
-	v := Interval{math.Exp(mean), math.NaN(), math.NaN()}
+	v := Interval{Value: math.Exp(mean), Lo: math.NaN(), Hi: math.NaN()}
 	if n > 1 {
 		half := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile((1+level)/2) * sd / math.Sqrt(float64(n))
 		v.Lo, v.Hi = math.Exp(mean-half), math.Exp(mean+half)
