@@ -86,6 +86,8 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 		return err
 	}
 	s.share.began = time.Now()
+	timeout := s.Settings.PointTimeout
+	defer func() { s.Settings.PointTimeout = timeout }()
 	limited := ctx // ends with the budget, which begins now; the first point may take longer
 	if b := s.Settings.Budget; b > 0 {
 		var cancel context.CancelFunc
@@ -106,7 +108,9 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 			if err := ended(ctx); err != nil {
 				return err
 			}
-			s.share.next(s.Settings.Budget, len(tasks)-i)
+			if part := s.share.next(s.Settings.Budget, len(tasks)-i); timeout > 0 && s.Settings.Until == config.UntilClear {
+				s.Settings.PointTimeout = max(timeout, part) // an open point may use its share
+			}
 			if err := s.point(ctx, i, all); err != nil {
 				return err
 			}

@@ -14,11 +14,15 @@ type share struct {
 	until time.Time // when the current point has to be done; zero: there is no budget
 }
 
-// next begins a point. left counts the points that are left, with this one.
-func (s *share) next(budget time.Duration, left int) {
-	if s.until = (time.Time{}); budget > 0 {
-		s.until = time.Now().Add(time.Until(s.began.Add(budget)) / time.Duration(max(1, left)))
+// next begins a point and returns its share; 0: there is no budget. left counts the points that are
+// left, with this one.
+func (s *share) next(budget time.Duration, left int) time.Duration {
+	if s.until = (time.Time{}); budget == 0 {
+		return 0
 	}
+	part := time.Until(s.began.Add(budget)) / time.Duration(max(1, left))
+	s.until = time.Now().Add(part)
+	return part
 }
 
 // stop says why the rounds of live candidates end after so many if they are to end once the winner is

@@ -284,15 +284,16 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 	if f.retryFailed {
 		run.RetryFailed()
 	}
-	if err := measureOpen(run, j.measure); err != nil {
+	open, err := measureOpen(run, j.measure)
+	if err != nil {
 		return nil, err
 	}
-	show := p.newProgress(look, total-min(len(run.Measured()), total))
+	show := p.newProgress(look, total-min(len(run.Measured())-open, total))
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
 	start := time.Now()
 	j.show, j.skip, j.emit = show, run.Done, run.Append
-	err := j.sweepAndTrain(ctx, p, networks, run)
+	err = j.sweepAndTrain(ctx, p, networks, run)
 	show.Close()
 	took := time.Since(start)
 
@@ -319,14 +320,15 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 }
 
 // measureOpen lets a run that is resumed with --until clear measure the points again whose winner is
-// open. All techniques of a point take turns once more.
-func measureOpen(run *results.Run, m config.Measure) error {
+// open. All techniques of a point take turns once more. It returns the number of records that will be
+// replaced.
+func measureOpen(run *results.Run, m config.Measure) (int, error) {
 	if m.Until != config.UntilClear {
-		return nil
+		return 0, nil
 	}
 	_, recs, _, err := results.Read(run.Dir())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var keys []string
 	for _, x := range quantity.Races(quantity.Latest(recs)) {
@@ -339,7 +341,7 @@ func measureOpen(run *results.Run, m config.Measure) error {
 		}
 	}
 	run.MeasureAgain(keys)
-	return nil
+	return len(keys), nil
 }
 
 // swept counts the records of sweeps, which are not of training.

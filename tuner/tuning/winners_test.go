@@ -86,3 +86,26 @@ func TestDropped(t *testing.T) {
 		}
 	}
 }
+
+// TestUnsure: a winner of too few samples is called unsure in the table, and a lead of many times is a
+// factor.
+func TestUnsure(t *testing.T) {
+	for _, clear := range []bool{false, true} {
+		w := &Winners{}
+		rec := &results.Record{Point: results.Point{Hidden: 8}, Status: results.OK, Stats: &results.Stats{Median: 1}}
+		v := &tuner.Verdict{Records: []*results.Record{rec, rec},
+			Result: &search.Result{Winner: 0, Second: 1, Lead: 130.43, Clear: clear, Medians: []float64{1, 131.43}, Left: make([]search.Reason, 2), Complete: clear}}
+		w.Add(v)
+		var b bytes.Buffer
+		if err := w.Table().Write(&b, "table", table.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		if strings.Contains(text, "unsure: too few samples") == clear || strings.Contains(text, "0 of 1 winners are clear") == clear || !strings.Contains(text, " 131× ") {
+			t.Errorf("clear %t: %s", clear, text)
+		}
+		if e := v.Entry("hot", "", nil); e.Unsure == clear {
+			t.Errorf("clear %t: the wisdom is unsure: %t", clear, e.Unsure)
+		}
+	}
+}
