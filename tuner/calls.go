@@ -198,7 +198,7 @@ func (v *verification) serveAgain(c *candidate) error {
 	if _, err := device.Call(c.prog, device.Calls{In: c.Plan.Given, Inputs: c.inputs, Each: each, Out: out, Read: read, N: n}); err != nil {
 		return err
 	}
-	got, apart, err := c.Plan.ReadDistinct(c.prog, v.short)
+	got, apart, err := c.Plan.ReadDistinct(c.prog, v.data.Distinct)
 	if err != nil {
 		return err
 	}
@@ -206,6 +206,6 @@ func (v *verification) serveAgain(c *candidate) error {
 	if err != nil {
 		return err
 	}
-	v.note(c, dev.OrWorse(apart), got, results.Verify{Method: results.VerifyWhole, Steps: n * steps, Share: 1})
+	v.note(c, worse(dev, apart), got, results.Verify{Method: results.VerifyWhole, Steps: n * steps, Share: 1})
 	return nil
 }

@@ -37,7 +37,7 @@ func (c *candidate) watchOver(check *verification, samples int) error {
 		return nil
 	}
 	var err error
-	c.again.own, _, err = c.Plan.ReadDistinct(c.prog, check.data)
+	c.again.own, _, err = c.Plan.ReadDistinct(c.prog, check.data.Distinct)
 	return err
 }
 
@@ -206,7 +206,7 @@ func (v *verification) turnedKinks(s *Sweep, c *candidate) error {
 	var covered rnn.Covered
 	if each {
 		dev, covered, err = check.CheckEach(c.Plan, c.prog, data)
-	} else if got, _, err = c.Plan.ReadDistinct(c.prog, data); err == nil {
+	} else if got, _, err = c.Plan.ReadDistinct(c.prog, data.Distinct); err == nil {
 		dev, covered, err = check.Check(c.Plan, c.prog, data, got)
 	}
 	if err != nil || !dev.OK() {
