@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -40,6 +41,9 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 		}
 	}
 	for _, c := range live {
+		if stop == stopBudget || s.Settings.Energy { // its latest run may have been any
+			s.reviewLast(c)
+		}
 		if c.record.Status == results.OK {
 			if s.summarize(c, stop); stop != stopBudget && c.sated(s.Settings.PointTimeout) {
 				c.record.Stats.Stop = stopTimeout
@@ -102,33 +106,62 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 			c.decline(results.Incorrect, results.ReasonMismatch, mismatch(v))
 			return
 		}
+		if err := c.watchOver(check, s.Settings.Rounds); err != nil {
+			s.fail(c, err)
+			return
+		}
 	} else {
 		c.warn(results.WarnUnverified)
 	}
 	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
+	if err := s.warm(c, start); err != nil {
+		s.fail(c, err)
+		return
+	}
+	if c.Problem.Calls > 0 {
+		c.perSample, c.inputs = CallsPerRound(c.Problem, s.Settings), check.inputs(c.Plan)
+	}
+	lap(&cost.Warmup)
+}
+
+// mostRuns is how many runs a sample has at most. They take longer than any sample should, unless a
+// rival says otherwise.
+const mostRuns = 1 << 20
+
+// warm runs c until the warm-up has lasted long enough since start, and sets how many runs make a
+// sample.
+func (s *Sweep) warm(c *candidate, start time.Time) error {
 	one := math.Inf(1) // the shortest run so far
 	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; n = min(2*n, 1<<20) {
 		b, err := c.prog.Run(n)
 		if err != nil {
-			s.fail(c, err)
-			return
+			return err
 		}
 		one = min(one, b.Wall.Seconds()/float64(n))
 		if time.Since(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) {
 			break
 		}
 	}
-	c.perSample = max(1, int(math.Ceil(s.Settings.MinTime.Seconds()/one)))
+	c.perSample = int(max(1, min(mostRuns, math.Ceil(s.Settings.MinTime.Seconds()/one))))
 	if c.perSample > 1 {
 		c.perSample = max(c.perSample, s.Settings.MinIters)
 	}
 	if s.Settings.Cache == "cold" { // evicting takes longer than most runs
 		c.perSample = min(c.perSample, 3)
 	}
-	if c.last = one; c.Problem.Calls > 0 {
-		c.perSample, c.inputs = CallsPerRound(c.Problem, s.Settings), check.inputs(c.Plan)
+	if c.last = one; s.Settings.Idle() {
+		return c.runAtOnce()
 	}
-	lap(&cost.Warmup)
+	return nil
+}
+
+// runAtOnce sets how many runs follow each other where nothing is timed: a good many if they are
+// short, since an answer may be right for some runs and then no more.
+func (c *candidate) runAtOnce() error {
+	const most, long = 100, 50 * time.Millisecond
+	b, err := c.prog.Run(2)
+	c.perSample = int(max(2, min(most, float64(long)/float64(max(1, b.Wall))*2)))
+	return err
 }
 
 // load compiles c and writes its inputs, once more if the worker was killed meanwhile. It computes
@@ -211,7 +244,9 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 	for i := range order {
 		order[i] = i
 	}
+	last, wanted := false, "" // the round whose samples are the last ones; why rounds end
 	for round := 0; ; round++ {
+		last = wanted != "" || round+1 == s.Settings.Rounds || round+1 >= s.Settings.MaxRounds
 		if runtime.ReadMemStats(&heap); round == 0 || heap.HeapAlloc > kept+much {
 			runtime.GC()
 			runtime.ReadMemStats(&heap)
@@ -226,7 +261,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			}
 			if c := live[i]; c.record.Status == results.OK && !c.sated(s.Settings.PointTimeout) {
 				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
-				s.take(c, len(live) > 1)
+				s.take(c, len(live) > 1, last)
 			}
 		}
 		done := round + 1
@@ -245,11 +280,14 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			return stopTimeout
 		case done < s.Settings.Rounds:
 		case known && (widest <= s.Settings.TargetCI || s.Settings.TargetCI == 0):
-			return stopTarget
+			wanted = stopTarget
 		case done >= s.Settings.MaxRounds:
-			return stopMax
+			wanted = stopMax
 		case known && stable(widths):
-			return stopStable
+			wanted = cmp.Or(wanted, stopStable)
+		}
+		if last && wanted != "" { // else one more round, whose answers are checked
+			return wanted
 		}
 	}
 }
@@ -280,24 +318,34 @@ func stable(widths []float64) bool {
 	return n > 2*stableRounds && widths[n-1] > 0.9*widths[n-1-stableRounds]
 }
 
-// take takes one sample. It tries again if another candidate broke the device or, once, if the
-// worker was killed.
-func (s *Sweep) take(c *candidate, others bool) {
+// take takes one sample and checks it. It tries again if another candidate broke the device or, once,
+// if the worker was killed. others says that other candidates ran since, and last that c takes no
+// more samples.
+func (s *Sweep) take(c *candidate, others, last bool) {
 	now := s.now
 	if now == nil {
 		now = time.Now
 	}
-	start := now()
-	err := s.sample(c, others)
-	if errors.Is(err, device.ErrLost) || c.retry(err) {
-		if err = s.load(c); err == nil {
-			err = s.sample(c, true)
+	fresh := c.due(last, s.Settings.PointTimeout)
+	if fresh && c.Problem.Calls == 0 {
+		renewing := time.Now()
+		if err := s.attempt(c, c.renew); err != nil {
+			s.fail(c, err)
+			return
 		}
+		c.record.Cost.Verify += time.Since(renewing).Seconds()
+		others = true
 	}
+	start := now()
+	err := s.attempt(c, func() error {
+		defer func() { others = true }()
+		return s.sample(c, others)
+	})
 	if err != nil {
 		s.fail(c, err)
 	}
 	c.record.Cost.Measure += now().Sub(start).Seconds()
+	s.review(c, fresh)
 }
 
 // sample times runs back to back. If others ran in between, an untimed run first refills the

@@ -201,6 +201,7 @@ type candidate struct {
 	inputs    []float32     // that timed calls take in turns
 	called    device.Called // all calls so far
 	retried   bool          // after its worker was killed
+	again     recheck
 }
 
 // point measures all candidates of one point.
