@@ -32,7 +32,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 		live = append(live, c)
 	}
 	stop := s.rounds(ctx, live, rng)
-	if stop == stopInterrupted {
+	if stop == stopInterrupted || cancelled(ctx) {
 		return ended(ctx)
 	}
 	if s.Settings.Energy && stop != stopBudget && len(live) > 0 {
@@ -72,7 +72,9 @@ func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verificat
 			if err := ended(ctx); err != nil {
 				return err
 			}
-			s.readyOrRetry(c, check)
+			if s.readyOrRetry(c, check); cancelled(ctx) { // which ended it
+				return ctx.Err()
+			}
 		}
 	}
 	return nil
@@ -128,16 +130,20 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 // rival says otherwise.
 const mostRuns = 1 << 20
 
+// longest is how many times as long as planned a sample may take by this process's clock.
+const longest = 100
+
 // warm runs c until the warm-up has lasted long enough since start, and sets how many runs make a
 // sample.
 func (s *Sweep) warm(c *candidate, start time.Time) error {
-	one := math.Inf(1) // the shortest run so far
+	one, whole := math.Inf(1), math.Inf(1) // the shortest run so far, as stated and by this clock
 	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; n = min(2*n, 1<<20) {
+		began := time.Now()
 		b, err := c.prog.Run(n)
 		if err != nil {
 			return err
 		}
-		one = min(one, b.Wall.Seconds()/float64(n))
+		one, whole = min(one, b.Wall.Seconds()/float64(n)), min(whole, time.Since(began).Seconds()/float64(n))
 		if time.Since(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) {
 			break
 		}
@@ -145,6 +151,9 @@ func (s *Sweep) warm(c *candidate, start time.Time) error {
 	c.perSample = int(max(1, min(mostRuns, math.Ceil(s.Settings.MinTime.Seconds()/one))))
 	if c.perSample > 1 {
 		c.perSample = max(c.perSample, s.Settings.MinIters)
+	}
+	if most := longest * s.Settings.MinTime.Seconds() / whole; c.perSample > 1 { // whatever a rival states
+		c.perSample = int(max(1, min(float64(c.perSample), most)))
 	}
 	if s.Settings.Cache == "cold" { // evicting takes longer than most runs
 		c.perSample = min(c.perSample, 3)
@@ -346,6 +355,7 @@ func (s *Sweep) take(c *candidate, others, last bool) {
 	}
 	c.record.Cost.Measure += now().Sub(start).Seconds()
 	s.review(c, fresh)
+	s.judge(c)
 }
 
 // sample times runs back to back. If others ran in between, an untimed run first refills the

@@ -117,7 +117,7 @@ func (c *candidate) affords(idle bool) bool {
 	}
 	share := recheckShare
 	if idle {
-		share = 1
+		share = max(share, 1)
 	}
 	return (c.again.spent + c.again.each).Seconds() < share*c.record.Cost.Measure
 }

@@ -84,6 +84,7 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	if err := checkCache(s.Device, s.Settings.Cache); err != nil {
 		return err
 	}
+	s.bound(ctx)
 	limited := ctx // ends with the budget, which begins now; the first point may take longer
 	if b := s.Settings.Budget; b > 0 {
 		var cancel context.CancelFunc
@@ -384,7 +385,7 @@ func (s *Sweep) emit(c *candidate) error {
 		return err
 	}
 	s.watch(Event{Phase: Done, Point: c.record.Point, Label: c.Spec.Label, Record: &c.record})
-	if s.Settings.OnError == "stop" && (c.record.Status == results.Failed || c.record.Status == results.Incorrect || c.record.Status == results.Timeout) {
+	if s.Settings.OnError == "stop" && c.record.Status.Broken() {
 		return fmt.Errorf("tuner: %v: %s: %s: stopped because of --on-error stop", c.record.Point, c.record.Status, *c.record.Reason)
 	}
 	return s.checkRestarts(c)

@@ -64,6 +64,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
 	}
+	t.bound(ctx)
 	if err := t.countJoules(ctx); err != nil {
 		return nil, err
 	}
@@ -309,7 +310,10 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 			return 0, err
 		}
 	}
-	if e.record.Status != results.OK {
+	switch {
+	case cancelled(ctx): // which ends rivals
+		return 0, ctx.Err()
+	case e.record.Status != results.OK:
 		return 0, c.out(i)
 	}
 	costs := c.costs(e)

@@ -1,0 +1,126 @@
+package tuner
+
+import (
+	"fmt"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/rnn"
+)
+
+// tooFast is how many times as fast as the machine was measured to be no technique can be. The
+// machine's limits are measured in a second, beside whatever else runs then, and may be too low by half.
+const tooFast = 2
+
+// impossible says why no program can take so few seconds for a run of c; "": one can.
+func (s *Sweep) impossible(c *candidate, seconds float64) (code, why string) {
+	work := float64(min(c.record.Work.Flops, c.record.Work.Executed))
+	if peak := highestPeak(s.Limits, c.record.Device, c.record.Point.Precision); peak > 0 && work > tooFast*peak*seconds {
+		return results.ReasonPeak, fmt.Sprintf("a run takes %s, or %s: %.3g times what the device was measured to reach at most",
+			quantity.SI(seconds, "s"), quantity.SI(work/seconds, "FLOP/s"), work/seconds/peak)
+	}
+	bytes, rate := s.farBytes(c)
+	if least := bytes / max(rate, 1); rate > 0 && least > tooFast*seconds {
+		return results.ReasonBytes, fmt.Sprintf("a run takes %s, but %s of its data fit into no cache and take %s to read",
+			quantity.SI(seconds, "s"), quantity.Bytes(bytes), quantity.SI(least, "s"))
+	}
+	return "", ""
+}
+
+// highestPeak is the highest rate at which a program can compute the products of a precision. Products
+// in single precision may be sums of products in fewer bits.
+func highestPeak(l device.Limits, key, precision string) float64 {
+	peak, _ := Peak(l, key, precision)
+	if precision == rnn.FP32.String() || precision == rnn.TF32.String() {
+		for _, r := range l.More {
+			if r.Unit == "FLOP/s" {
+				peak = max(peak, r.Value)
+			}
+		}
+	}
+	return peak
+}
+
+// farBytes is how many bytes of weights and inputs a run must read from the main memory, since all
+// caches together are smaller, and the rate of that memory in bytes per second. It is 0 where
+// something is unknown.
+func (s *Sweep) farBytes(c *candidate) (bytes, rate float64) {
+	if c.Plan.Part || s.Machine == nil || len(s.Machine.Levels) == 0 || s.Limits.Copy == 0 {
+		return 0, 0
+	}
+	caches, modules := 0.0, 1.0
+	levels := s.Machine.Levels
+	for i := len(levels) - 1; i >= 0; i-- { // from the outermost
+		if i < len(levels)-1 {
+			caches += modules * levels[i].M
+		}
+		modules *= float64(max(1, levels[i].P))
+	}
+	weight, state := valueBytes(c.Problem.Precision, s.Machine.GPU != nil)
+	if bytes = givenBytes(c.Problem, weight, state) - caches; bytes <= 0 || caches == 0 {
+		return 0, 0
+	}
+	return bytes, max(s.Limits.Copy, levels[len(levels)-1].B)
+}
+
+// grows checks that the runs of c's latest sample, n in all, took more time than a few of them. It
+// looks again if they did not, since a few runs may be held up. At a rival it looks several times
+// in any case: a rival's times may be any numbers.
+func (s *Sweep) grows(c *candidate) error {
+	const most, share = 6, 8
+	looks := 1
+	if c.record.Rival != nil {
+		looks = 3
+	}
+	n := c.perSample
+	few := max(1, n/share)
+	need := 1 + (float64(n)/float64(few)-1)/4
+	long, short := c.samples.Wall[len(c.samples.Wall)-1]*float64(n), 0.0
+	for i := range most {
+		b, err := c.prog.Run(few)
+		if err != nil {
+			return err
+		}
+		if t := b.Wall.Seconds(); i == 0 || t < short {
+			short = t
+		}
+		if i+1 >= looks && long >= need*short {
+			return nil
+		}
+		if b, err = c.prog.Run(n); err != nil {
+			return err
+		}
+		long = min(long, b.Wall.Seconds())
+	}
+	c.rule(results.ReasonGrowth, fmt.Sprintf("%d runs take %s and %d runs %s: the time does not grow with the number of runs",
+		few, quantity.SI(short, "s"), n, quantity.SI(long, "s")))
+	return nil
+}
+
+// rule ends c because its times cannot be true.
+func (c *candidate) rule(code, why string) {
+	c.close()
+	c.decline(results.Impossible, code, why)
+}
+
+// judge ends c if the time of its latest sample cannot be true.
+func (s *Sweep) judge(c *candidate) {
+	n := len(c.samples.Wall)
+	if c.record.Status != results.OK || n == 0 {
+		return
+	}
+	if code, why := s.impossible(c, c.samples.Wall[n-1]); code != "" {
+		c.rule(code, why)
+		return
+	}
+	if n > 1 || c.perSample < 2 || c.Problem.Calls > 0 || s.Settings.Cache == "cold" || s.Settings.Idle() {
+		return
+	}
+	start := time.Now()
+	if err := s.grows(c); err != nil {
+		s.fail(c, err)
+	}
+	c.record.Cost.Verify += time.Since(start).Seconds()
+}
