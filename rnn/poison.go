@@ -9,7 +9,7 @@ import (
 // Poison writes values that are not numbers to where the plan's schedule leaves its answer, so that
 // whatever a run does not write is found. Call Write and the program's Prepare after it: some inputs
 // share a matrix with the answer.
-func (p *Plan) Poison(mem Memory) error {
+func Poison(p *Plan, mem Memory) error {
 	nan := float32(math.NaN())
 	filled := map[*schedule.Matrix][]float32{}
 	var order []*schedule.Matrix

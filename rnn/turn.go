@@ -42,9 +42,9 @@ func (d *Data) Turn(k int) *Turn {
 	return t
 }
 
-// SetTurn has Write write turned data from now on, and answers be read in the order of the data that
+// SetTurn has p's Write write turned data from now on, and answers be read in the order of the data that
 // were given to it. A nil turn changes nothing.
-func (p *Plan) SetTurn(t *Turn) { p.turn = t }
+func SetTurn(p *Plan, t *Turn) { p.turn = t }
 
 // Turned returns d after a turn, as Write writes it.
 func (d *Data) Turned(t *Turn) *Data {

@@ -23,8 +23,8 @@ type bounded interface {
 	Bound(ctx context.Context, limit time.Duration)
 }
 
-// bound tells the guests among the techniques when to end.
-func (s *Sweep) bound(ctx context.Context) {
+// tellGuests tells the guests among the techniques when to end.
+func tellGuests(s *Sweep, ctx context.Context) {
 	for _, t := range s.Techniques {
 		if g, ok := t.(bounded); ok {
 			g.Bound(ctx, s.Settings.PointTimeout)

@@ -2,6 +2,7 @@ package tuner
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"rnnbench/device"
@@ -15,13 +16,13 @@ import (
 const tooFast = 2
 
 // impossible says why no program can take so few seconds for a run of c; "": one can.
-func (s *Sweep) impossible(c *candidate, seconds float64) (code, why string) {
+func impossible(s *Sweep, c *candidate, seconds float64) (code, why string) {
 	work := float64(min(c.record.Work.Flops, c.record.Work.Executed))
 	if peak := highestPeak(s.Limits, c.record.Device, c.record.Point.Precision); peak > 0 && work > tooFast*peak*seconds {
 		return results.ReasonPeak, fmt.Sprintf("a run takes %s, or %s: %.3g times what the device was measured to reach at most",
 			quantity.SI(seconds, "s"), quantity.SI(work/seconds, "FLOP/s"), work/seconds/peak)
 	}
-	bytes, rate := s.farBytes(c)
+	bytes, rate := farBytes(s, c)
 	if least := bytes / max(rate, 1); rate > 0 && least > tooFast*seconds {
 		return results.ReasonBytes, fmt.Sprintf("a run takes %s, but %s of its data fit into no cache and take %s to read",
 			quantity.SI(seconds, "s"), quantity.Bytes(bytes), quantity.SI(least, "s"))
@@ -46,7 +47,7 @@ func highestPeak(l device.Limits, key, precision string) float64 {
 // farBytes is how many bytes of weights and inputs a run must read from the main memory, since all
 // caches together are smaller, and the rate of that memory in bytes per second. It is 0 where
 // something is unknown.
-func (s *Sweep) farBytes(c *candidate) (bytes, rate float64) {
+func farBytes(s *Sweep, c *candidate) (bytes, rate float64) {
 	if c.Plan.Part || s.Machine == nil || len(s.Machine.Levels) == 0 || s.Limits.Copy == 0 {
 		return 0, 0
 	}
@@ -65,11 +66,12 @@ func (s *Sweep) farBytes(c *candidate) (bytes, rate float64) {
 	return bytes, max(s.Limits.Copy, levels[len(levels)-1].B)
 }
 
-// grows checks that the runs of c's latest sample, n in all, took more time than a few of them. It
-// looks again if they did not, since a few runs may be held up. At a rival it looks several times
-// in any case: a rival's times may be any numbers.
-func (s *Sweep) grows(c *candidate) error {
-	const most, share = 6, 8
+// grows checks that more runs of c take more time. It compares the latest sample with a few runs. If
+// they are close, it doubles the runs until they take several times as long and as long as a sample
+// should: whatever else the machine does can only lengthen them. At a rival it looks several times,
+// since a rival's times may be any numbers.
+func grows(s *Sweep, c *candidate) error {
+	const share, much = 8, 4
 	looks := 1
 	if c.record.Rival != nil {
 		looks = 3
@@ -77,26 +79,32 @@ func (s *Sweep) grows(c *candidate) error {
 	n := c.perSample
 	few := max(1, n/share)
 	need := 1 + (float64(n)/float64(few)-1)/4
-	long, short := c.samples.Wall[len(c.samples.Wall)-1]*float64(n), 0.0
-	for i := range most {
+	long, short := c.samples.Wall[len(c.samples.Wall)-1]*float64(n), math.Inf(1)
+	for range looks {
 		b, err := c.prog.Run(few)
 		if err != nil {
 			return err
 		}
-		if t := b.Wall.Seconds(); i == 0 || t < short {
-			short = t
-		}
-		if i+1 >= looks && long >= need*short {
-			return nil
-		}
-		if b, err = c.prog.Run(n); err != nil {
+		short = min(short, b.Wall.Seconds())
+	}
+	if long >= need*short {
+		return nil
+	}
+	enough := max(much*short, s.Settings.MinTime.Seconds()/2)
+	for more := 2 * n; ; more *= 2 {
+		b, err := c.prog.Run(more)
+		if err != nil {
 			return err
 		}
-		long = min(long, b.Wall.Seconds())
+		if b.Wall.Seconds() >= enough {
+			return nil
+		}
+		if more >= mostRuns || more >= 64*n && c.record.Rival != nil {
+			c.rule(results.ReasonGrowth, fmt.Sprintf("%d runs take %s and %d runs %s: the time does not grow with the number of runs",
+				few, quantity.SI(short, "s"), more, quantity.SI(b.Wall.Seconds(), "s")))
+			return nil
+		}
 	}
-	c.rule(results.ReasonGrowth, fmt.Sprintf("%d runs take %s and %d runs %s: the time does not grow with the number of runs",
-		few, quantity.SI(short, "s"), n, quantity.SI(long, "s")))
-	return nil
 }
 
 // rule ends c because its times cannot be true.
@@ -106,12 +114,12 @@ func (c *candidate) rule(code, why string) {
 }
 
 // judge ends c if the time of its latest sample cannot be true.
-func (s *Sweep) judge(c *candidate) {
+func judge(s *Sweep, c *candidate) {
 	n := len(c.samples.Wall)
 	if c.record.Status != results.OK || n == 0 {
 		return
 	}
-	if code, why := s.impossible(c, c.samples.Wall[n-1]); code != "" {
+	if code, why := impossible(s, c, c.samples.Wall[n-1]); code != "" {
 		c.rule(code, why)
 		return
 	}
@@ -119,7 +127,7 @@ func (s *Sweep) judge(c *candidate) {
 		return
 	}
 	start := time.Now()
-	if err := s.grows(c); err != nil {
+	if err := grows(s, c); err != nil {
 		s.fail(c, err)
 	}
 	c.record.Cost.Verify += time.Since(start).Seconds()

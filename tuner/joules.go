@@ -115,7 +115,7 @@ func (c *contest) count(ctx context.Context, e *entrant) error {
 	case err == nil:
 		e.windows = append(e.windows, w)
 		if e.again.check != nil {
-			c.reviewOnce(e.candidate)
+			reviewOnce(&c.Sweep, e.candidate)
 		}
 	case ended(ctx) != nil, errors.Is(err, errCounter):
 		return err

@@ -42,7 +42,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 	}
 	for _, c := range live {
 		if stop == stopBudget || s.Settings.Energy { // its latest run may have been any
-			s.reviewLast(c)
+			reviewLast(s, c)
 		}
 		if c.record.Status == results.OK {
 			if s.summarize(c, stop); stop != stopBudget && c.sated(s.Settings.PointTimeout) {
@@ -116,7 +116,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		c.warn(results.WarnUnverified)
 	}
 	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
-	if err := s.warm(c, start); err != nil {
+	if err := warm(s, c, start); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -135,7 +135,7 @@ const longest = 100
 
 // warm runs c until the warm-up has lasted long enough since start, and sets how many runs make a
 // sample.
-func (s *Sweep) warm(c *candidate, start time.Time) error {
+func warm(s *Sweep, c *candidate, start time.Time) error {
 	one, whole := math.Inf(1), math.Inf(1) // the shortest run so far, as stated and by this clock
 	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; n = min(2*n, 1<<20) {
 		began := time.Now()

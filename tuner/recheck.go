@@ -64,12 +64,12 @@ func (c *candidate) expected() time.Duration {
 func (c *candidate) renew() error {
 	v := c.again.check
 	c.again.turns++
-	c.Plan.SetTurn(v.data.Turn(c.again.turns))
+	rnn.SetTurn(c.Plan, v.data.Turn(c.again.turns))
 	if c.Problem.Calls > 0 {
 		c.inputs = v.inputs(c.Plan)
 	}
 	if c.record.Rival == nil { // a rival keeps its answer to itself
-		if err := c.Plan.Poison(c.prog); err != nil {
+		if err := rnn.Poison(c.Plan, c.prog); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (c *candidate) renew() error {
 }
 
 // attempt calls f for c, once more if another candidate broke the device or the worker was killed.
-func (s *Sweep) attempt(c *candidate, f func() error) error {
+func attempt(s *Sweep, c *candidate, f func() error) error {
 	err := f()
 	if errors.Is(err, device.ErrLost) || c.retry(err) {
 		if err = s.load(c); err == nil {
@@ -89,12 +89,12 @@ func (s *Sweep) attempt(c *candidate, f func() error) error {
 
 // review checks the answer of the latest sample. fresh says that the check is required. Where time is
 // left, it checks single runs too.
-func (s *Sweep) review(c *candidate, fresh bool) {
+func review(s *Sweep, c *candidate, fresh bool) {
 	if c.again.check == nil || c.record.Status != results.OK {
 		return
 	}
 	if fresh {
-		s.reviewOnce(c)
+		reviewOnce(s, c)
 	}
 	for i := 0; i < mostRechecks && c.record.Status == results.OK && c.affords(s.Settings.Idle()); i++ {
 		start := time.Now()
@@ -104,7 +104,7 @@ func (s *Sweep) review(c *candidate, fresh bool) {
 				return
 			}
 		}
-		s.reviewOnce(c)
+		reviewOnce(s, c)
 		c.again.spent += time.Since(start)
 	}
 }
@@ -123,9 +123,9 @@ func (c *candidate) affords(idle bool) bool {
 }
 
 // reviewOnce checks the answer that c's program has now. If it is wrong, so are c's times.
-func (s *Sweep) reviewOnce(c *candidate) {
+func reviewOnce(s *Sweep, c *candidate) {
 	start, was := time.Now(), c.record.Verify
-	err := s.attemptReview(c)
+	err := attemptReview(s, c)
 	c.again.each = time.Since(start)
 	c.record.Cost.Verify += c.again.each.Seconds()
 	switch v := c.record.Verify; {
@@ -140,7 +140,7 @@ func (s *Sweep) reviewOnce(c *candidate) {
 }
 
 // attemptReview is the check itself: it puts its outcome into c's record.
-func (s *Sweep) attemptReview(c *candidate) error {
+func attemptReview(s *Sweep, c *candidate) error {
 	v := c.again.check
 	switch {
 	case v.problem.Calls > 0:
@@ -199,8 +199,8 @@ func (v *verification) turnedKinks(s *Sweep, c *candidate) error {
 	data := v.data
 	if c.again.turns > 0 {
 		data = data.Turned(turn)
-		c.Plan.SetTurn(nil) // the steps are checked where they are
-		defer c.Plan.SetTurn(turn)
+		rnn.SetTurn(c.Plan, nil) // the steps are checked where they are
+		defer rnn.SetTurn(c.Plan, turn)
 	}
 	check := rnn.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}
 	var covered rnn.Covered
@@ -218,12 +218,12 @@ func (v *verification) turnedKinks(s *Sweep, c *candidate) error {
 
 // reviewLast checks the answer of a candidate that takes no more samples. If no sample had inputs of
 // its own, one more run back to back has.
-func (s *Sweep) reviewLast(c *candidate) {
+func reviewLast(s *Sweep, c *candidate) {
 	if c.again.check == nil || c.record.Status != results.OK || c.prog == nil {
 		return
 	}
 	if c.again.turns == 0 && c.Problem.Calls == 0 {
-		err := s.attempt(c, func() error {
+		err := attempt(s, c, func() error {
 			err := c.renew()
 			if err == nil {
 				_, err = c.prog.Run(max(1, c.perSample))
@@ -235,5 +235,5 @@ func (s *Sweep) reviewLast(c *candidate) {
 			return
 		}
 	}
-	s.reviewOnce(c)
+	reviewOnce(s, c)
 }

@@ -20,7 +20,7 @@ func (s *Sweep) take(c *candidate, others, last bool) {
 	fresh := c.due(last, s.Settings.PointTimeout)
 	if fresh && c.Problem.Calls == 0 {
 		renewing := time.Now()
-		if err := s.attempt(c, func() error { return errors.Join(s.refill(c, others), c.renew()) }); err != nil {
+		if err := attempt(s, c, func() error { return errors.Join(refill(s, c, others), c.renew()) }); err != nil {
 			s.fail(c, err)
 			return
 		}
@@ -28,7 +28,7 @@ func (s *Sweep) take(c *candidate, others, last bool) {
 		others = false // an untimed run would leave the answer that the sample has to
 	}
 	start := now()
-	err := s.attempt(c, func() error {
+	err := attempt(s, c, func() error {
 		defer func() { others = true }()
 		return s.sample(c, others)
 	})
@@ -36,13 +36,13 @@ func (s *Sweep) take(c *candidate, others, last bool) {
 		s.fail(c, err)
 	}
 	c.record.Cost.Measure += now().Sub(start).Seconds()
-	s.review(c, fresh)
-	s.judge(c)
+	review(s, c, fresh)
+	judge(s, c)
 }
 
 // refill makes an untimed run that fills the caches if others ran in between, unless it would take as
 // long as a sample.
-func (s *Sweep) refill(c *candidate, others bool) error {
+func refill(s *Sweep, c *candidate, others bool) error {
 	if !others || s.Settings.Cache == "cold" || c.last >= s.Settings.MinTime.Seconds() {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 	}
 	var before, after runtime.MemStats
 	cold := s.Settings.Cache == "cold"
-	if err := s.refill(c, others); err != nil {
+	if err := refill(s, c, others); err != nil {
 		return err
 	}
 	runtime.ReadMemStats(&before)
@@ -108,4 +108,3 @@ func (c *candidate) cold(e device.Evicter) (device.Sample, error) {
 	}
 	return sum, nil
 }
-

@@ -84,7 +84,7 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	if err := checkCache(s.Device, s.Settings.Cache); err != nil {
 		return err
 	}
-	s.bound(ctx)
+	tellGuests(s, ctx)
 	limited := ctx // ends with the budget, which begins now; the first point may take longer
 	if b := s.Settings.Budget; b > 0 {
 		var cancel context.CancelFunc

@@ -64,7 +64,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
 	}
-	t.bound(ctx)
+	tellGuests(&t.Sweep, ctx)
 	if err := t.countJoules(ctx); err != nil {
 		return nil, err
 	}
@@ -336,7 +336,7 @@ func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
 	if first && c.joules == nil && limit > 0 && e.last > limit && !math.IsInf(e.last, 0) { // infinite: there was no warm-up
 		e.samples.Iters, e.samples.Wall = append(e.samples.Iters, 1), append(e.samples.Wall, e.last)
 		if e.again.check != nil {
-			c.reviewOnce(e.candidate)
+			reviewOnce(&c.Sweep, e.candidate)
 		}
 		return
 	}
@@ -413,7 +413,7 @@ func (c *contest) leave(i int, why search.Reason) error {
 		return nil
 	default:
 		if why != search.Slower {
-			c.reviewLast(e.candidate)
+			reviewLast(&c.Sweep, e.candidate)
 		}
 		if e.record.Status != results.OK {
 			return c.out(i)

@@ -119,7 +119,7 @@ func main() {
 				if running {
 					<-done
 				}
-				running = true
+				running, start = true, time.Now()
 				go func() {
 					wall(n)
 					done <- true
