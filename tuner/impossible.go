@@ -80,12 +80,18 @@ func grows(s *Sweep, c *candidate) error {
 	few := max(1, n/share)
 	need := 1 + (float64(n)/float64(few)-1)/4
 	long, short := c.samples.Wall[len(c.samples.Wall)-1]*float64(n), math.Inf(1)
-	for range looks {
+	for look := range looks {
 		b, err := c.prog.Run(few)
 		if err != nil {
 			return err
 		}
-		short = min(short, b.Wall.Seconds())
+		if short = min(short, b.Wall.Seconds()); look == 0 {
+			continue
+		}
+		if b, err = c.prog.Run(n); err != nil {
+			return err
+		}
+		long = min(long, b.Wall.Seconds())
 	}
 	if long >= need*short {
 		return nil

@@ -74,6 +74,10 @@ func main() {
 		case m["hello"] != nil:
 			answer = map[string]any{"version": "1", "devices": []string{"cpu"}, "precisions": []string{"fp32"}}
 		case m["prepare"] != nil:
+			if running {
+				<-done
+				running = false
+			}
 			q := m["prepare"].(map[string]any)
 			p := q["point"].(map[string]any)
 			size := func(s string) int { return int(p[s].(float64)) }
