@@ -34,15 +34,23 @@ func impossible(s *Sweep, c *candidate, seconds float64) (code, why string) {
 // in single precision may be sums of products in fewer bits.
 func highestPeak(l device.Limits, key, precision string) float64 {
 	peak, _ := Peak(l, key, precision)
-	if precision == rnn.FP32.String() || precision == rnn.TF32.String() {
-		for _, r := range l.More {
-			if r.Unit == "FLOP/s" {
-				peak = max(peak, r.Value)
-			}
+	if precision != rnn.FP32.String() && precision != rnn.TF32.String() {
+		return peak
+	}
+	tensor := 0.0
+	for _, r := range l.More {
+		if r.Unit == "FLOP/s" {
+			tensor = max(tensor, r.Value)
 		}
 	}
-	return peak
+	if tensor == 0 && results.OnGPU(key) { // unknown
+		return 0
+	}
+	return max(peak, tensor)
 }
+
+// bytesPerFLOP is how many bytes a processor's memory gives at least for each operation at its peak.
+const bytesPerFLOP = 0.25
 
 // farBytes is how many bytes of weights and inputs a run must read from the main memory, since all
 // caches together are smaller, and the rate of that memory in bytes per second. It is 0 where
@@ -63,7 +71,11 @@ func farBytes(s *Sweep, c *candidate) (bytes, rate float64) {
 	if bytes = givenBytes(c.Problem, weight, state) - caches; bytes <= 0 || caches == 0 {
 		return 0, 0
 	}
-	return bytes, max(s.Limits.Copy, levels[len(levels)-1].B)
+	rate = max(s.Limits.Copy, levels[len(levels)-1].B)
+	if s.Machine.GPU == nil { // beside other programs, a copy rate of 0.2 GB/s was measured
+		rate = max(rate, s.Limits.FLOPS*bytesPerFLOP)
+	}
+	return bytes, rate
 }
 
 // grows checks that more runs of c take more time. It compares the latest sample with a few runs. If
