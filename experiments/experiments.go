@@ -114,7 +114,7 @@ func (e Experiment) predict(rep *Report, d results.Device, recs []results.Record
 // figures what was not checked, or only in part.
 func (r *Report) doubt(recs []results.Record) {
 	latest := quantity.Latest(recs)
-	for _, s := range []string{wrongAnswers(latest), failures(latest)} {
+	for _, s := range []string{wrongAnswers(latest), impossibleTimes(latest), failures(latest)} {
 		if s != "" {
 			r.Findings = append(r.Findings, s)
 		}

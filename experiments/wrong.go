@@ -18,9 +18,19 @@ func wrongAnswers(recs []*results.Record) string {
 	})
 }
 
+// impossibleTimes says in a sentence which of recs have impossible times; it is empty if none has.
+func impossibleTimes(recs []*results.Record) string {
+	return listed("Impossible times, which count for nothing: ", recs, func(s results.Status) bool { return s == results.Impossible }, func(r *results.Record) string {
+		if r.Reason != nil {
+			return quantity.OneLine(*r.Reason)
+		}
+		return ""
+	})
+}
+
 // failures says in a sentence which of recs failed or took too long; it is empty if none did.
 func failures(recs []*results.Record) string {
-	return listed("Failed or took too long: ", recs, func(s results.Status) bool { return s.Broken() && s != results.Incorrect }, func(r *results.Record) string {
+	return listed("Failed or took too long: ", recs, func(s results.Status) bool { return s.Broken() && !s.Wrong() }, func(r *results.Record) string {
 		if r.Reason != nil {
 			return quantity.OneLine(*r.Reason)
 		}

@@ -117,7 +117,7 @@ func (r *Recorded) state() string {
 	wrong, failed := 0, 0
 	for _, one := range quantity.Latest(r.Set.Records) {
 		switch {
-		case one.Status == results.Incorrect:
+		case one.Status.Wrong():
 			wrong++
 		case one.Status.Broken():
 			failed++

@@ -24,7 +24,7 @@ type Part struct {
 	Planned int      `json:"planned"` // what Done is when the shard is complete
 	Tune    bool     `json:"tune"`
 	Train   bool     `json:"train,omitempty"` // Done and Planned count networks
-	Broken  int      `json:"broken"`          // records that failed, timed out or are incorrect
+	Broken  int      `json:"broken"`          // records that failed, timed out, or are incorrect or impossible
 }
 
 // States of a shard.

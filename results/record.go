@@ -145,10 +145,16 @@ const (
 	Failed    Status = "failed"    // failed while it ran
 	Incorrect Status = "incorrect" // ran, and its answer is wrong
 	Timeout   Status = "timeout"
+
+	// Impossible says that the times cannot be true: no machine of its kind is as fast.
+	Impossible Status = "impossible"
 )
 
 // Broken reports whether measuring was tried and did not succeed.
-func (s Status) Broken() bool { return s == Failed || s == Incorrect || s == Timeout }
+func (s Status) Broken() bool { return s == Failed || s == Timeout || s.Wrong() }
+
+// Wrong reports whether the answer or the times of a technique are wrong.
+func (s Status) Wrong() bool { return s == Incorrect || s == Impossible }
 
 // Passing reports whether r ended for a reason that has nothing to do with its technique, so that
 // another try is worthwhile.
@@ -184,6 +190,9 @@ const (
 	ReasonCUDA        = "cuda_error"
 	ReasonRival       = "rival_failed" // another program crashed or broke the protocol
 	ReasonMismatch    = "numeric_mismatch"
+	ReasonPeak        = "above_peak"  // more arithmetic a second than the machine's peak allows
+	ReasonBytes       = "below_bytes" // the data alone take longer to come from memory
+	ReasonGrowth      = "no_growth"   // more runs take no more time
 	ReasonInterrupted = "interrupted"
 	ReasonPanic       = "panic"
 	ReasonError       = "error"

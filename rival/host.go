@@ -72,6 +72,8 @@ type program struct {
 	ran      bool
 	answered bool          // values are the answer of the last run
 	perRun   time.Duration // longest of the samples so far
+	most     int           // runs of a request so far
+	lates    int           // answers to requests of as many runs that came late, in a row
 }
 
 // Write implements device.Program.
@@ -104,7 +106,7 @@ func (p *program) Prepare() error {
 		return err
 	}
 	clear(p.values)
-	a, _, err := p.process.ask(prepareFactor*p.host.o.Timeout+transfer(n), request{Prepare: &q})
+	a, _, err := p.process.askWithin(p.host.ctx, prepareFactor*p.host.o.Timeout+transfer(n), request{Prepare: &q})
 	switch {
 	case err != nil:
 		return err
@@ -138,8 +140,30 @@ func (p *program) handOver(path string) (n int64, err error) {
 // Kernels implements device.Program: kernels are unknown.
 func (p *program) Kernels() []device.Kernel { return nil }
 
-// Run implements device.Program. It waits for the timeout, plus ten times what the runs would take
-// at the pace of the slowest sample so far.
+// late is how much later than twice the stated time an answer may come, and mostLate how often in
+// a row. A machine that does much else may delay some answers, but not all.
+const (
+	late     = 50 * time.Millisecond
+	mostLate = 3
+)
+
+// behind returns an error if n runs were stated to take wall, but the answers of as many runs have come
+// late several times. Answers of fewer runs do not count.
+func (p *program) behind(n int, wall, took time.Duration) error {
+	if n < p.most {
+		return nil
+	}
+	if p.most = n; took <= 2*wall+late {
+		p.lates = 0
+		return nil
+	}
+	if p.lates++; p.lates < mostLate {
+		return nil
+	}
+	return fmt.Errorf("it says that %d runs took %v, but the answer came only after %v, and so did the %d before it", n, wall, took.Round(time.Microsecond), mostLate-1)
+}
+
+// Run implements device.Program. It waits as long as Rival.patience allows.
 func (p *program) Run(n int) (device.Sample, error) {
 	if !p.prepared {
 		return device.Sample{}, errors.New("rival: it was not prepared")
@@ -147,7 +171,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 	p.answered = false
 	clear(p.values)
 	q := request{Run: n}
-	a, took, err := p.process.ask(p.host.o.Timeout+time.Duration(n)*10*p.perRun, q)
+	a, took, err := p.process.askWithin(p.host.ctx, (*Rival)(p.host).patience(time.Duration(min(float64(n)*float64(p.perRun), float64(p.host.o.Timeout)))), q)
 	if err != nil {
 		return device.Sample{}, err
 	}
@@ -155,6 +179,9 @@ func (p *program) Run(n int) (device.Sample, error) {
 		return device.Sample{}, fmt.Errorf("%s: %w: %s", p.host.o.Name, schedule.ErrLibrary, a.Unsupported)
 	}
 	wall, own, err := a.times(took)
+	if err == nil {
+		err = p.behind(n, wall, took)
+	}
 	if err != nil {
 		return device.Sample{}, p.process.end(fmt.Errorf("%s sent an invalid answer to run and was killed: %w", p.host.o.Name, err), device.ErrFault)
 	}
@@ -192,7 +219,7 @@ func (p *program) fetch() error {
 		places = append(places, torch.Place{Name: a.Name, Shape: a.Shape, Values: p.values[a.All.M]})
 		n += int64(a.All.M.Elements())
 	}
-	a, _, err := p.process.ask(p.host.o.Timeout+transfer(n), request{Read: path})
+	a, _, err := p.process.askWithin(p.host.ctx, p.host.o.Timeout+transfer(n), request{Read: path})
 	if err != nil {
 		return err
 	}

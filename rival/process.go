@@ -2,6 +2,7 @@ package rival
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,6 +64,15 @@ func (p *process) wait() {
 	_ = p.cmd.Wait() // the state says more
 	close(p.ended)
 	time.AfterFunc(pipeGrace, func() { _ = p.stdout.Close() })
+}
+
+// askWithin is ask, but ends the process at once when ctx ends; a nil ctx never does.
+func (p *process) askWithin(ctx context.Context, limit time.Duration, q request) (*answer, time.Duration, error) {
+	if ctx == nil || p.broken != nil {
+		return p.ask(limit, q)
+	}
+	defer context.AfterFunc(ctx, p.kill)()
+	return p.ask(limit, q)
 }
 
 // ask sends a request and waits for the answer, at most for limit. took is the time between the

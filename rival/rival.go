@@ -11,6 +11,7 @@
 package rival
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +51,28 @@ type Rival struct {
 	idle       []*process // with the device open and no program
 	dir        string     // for files
 	files      int        // number of files so far
+
+	ctx   context.Context // ends every request; nil: none does
+	limit time.Duration   // for a run; 0: Options.Timeout
+}
+
+// Bound has requests end at once when ctx ends. limit is how long a technique may be measured at a
+// point: a run gets twice as long and some time to start, but no more than Options.Timeout; 0 is no
+// limit.
+func (r *Rival) Bound(ctx context.Context, limit time.Duration) {
+	const begin = 5 * time.Second
+	r.ctx, r.limit = ctx, 0
+	if most := 2*limit + begin; limit > 0 && most < r.o.Timeout {
+		r.limit = most
+	}
+}
+
+// patience is how long a run may take, if the runs of it take so long at the pace of the slowest so far.
+func (r *Rival) patience(runs time.Duration) time.Duration {
+	if r.limit > 0 {
+		return r.limit
+	}
+	return r.o.Timeout + min(10*runs, 10*r.o.Timeout)
 }
 
 // Open starts a rival, asks what it can do and has it open the device.

@@ -128,7 +128,7 @@ func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) er
 		case r.flipped:
 			reverseBlocks(values, p.Batch*t.Cols)
 		}
-		if err := visit(t, values); err != nil {
+		if err := visit(t, p.turn.back(t, values)); err != nil {
 			return err
 		}
 	}

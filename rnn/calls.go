@@ -55,7 +55,8 @@ func CallOutput(p *Plan) (m *schedule.Matrix, n int) {
 func CallInputs(p *Plan, d *Data, most int) []float32 {
 	n := min(d.Problem.Steps/p.Steps, max(1, most/p.Given.Elements()))
 	rows := n * p.Steps * d.Distinct
-	return Repeat(d.Get("x")[:rows*p.Given.Cols], p.Given.Cols, d.Distinct, p.Batch)
+	x := p.turn.turned(tensor{"x", rows, p.Given.Cols, true, d.Get("x")[:rows*p.Given.Cols]})
+	return Repeat(x.values, p.Given.Cols, d.Distinct, p.Batch)
 }
 
 // callData is what is written before call k: the inputs of its steps and, before the first call,
@@ -129,6 +130,25 @@ func CompareCalls(d *Data, got, want []Tensor) (Deviation, error) {
 		}
 	}
 	return Compare(d.distinct(), got, want)
+}
+
+// CompareCall compares the answer of call number k alone, the first being 1, with want, the
+// reference's answer for d: a sequence of at least k calls of so many steps. Calls bring inputs but no
+// targets, so losses are left out.
+func CompareCall(d *Data, k, steps int, got, want []Tensor) (Deviation, error) {
+	loss := func(t Tensor) bool { return t.Name == "loss" }
+	got, want = slices.DeleteFunc(slices.Clone(got), loss), slices.DeleteFunc(slices.Clone(want), loss)
+	for i := range want {
+		w := &want[i]
+		w.Rows = k * steps * d.Distinct
+		w.Values = w.Values[:w.Rows*w.Cols]
+		if i < len(got) {
+			got[i].First = k*steps - got[i].Rows/d.Distinct
+		}
+	}
+	p := d.distinct()
+	p.Steps = k * steps
+	return Compare(p, got, want)
 }
 
 // EveryStep reports whether an answer shows the states of all steps. CheckCalls needs them.

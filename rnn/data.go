@@ -295,6 +295,7 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 	parts := map[*schedule.Matrix][]float32{} // first rows of matrices of which tensors are bands
 	var order []*schedule.Matrix
 	for _, t := range d.tensors {
+		t = p.turn.turned(t)
 		values := t.values
 		if t.perSequence {
 			values = Repeat(values, t.cols, d.Distinct, p.Batch)

@@ -72,6 +72,8 @@ type Plan struct {
 	// Continues says that a run finds the steps of the history where the run before left them.
 	Continues bool
 	kept      []Kept
+
+	turn *Turn // of what is written; nil: none
 }
 
 // A Kept is a matrix with a row per step and sequence. Lead more steps lie in front of those of the problem.

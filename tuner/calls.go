@@ -182,3 +182,30 @@ func CheckCalls(tasks []Task, m config.Measure) error {
 
 // CallsChecked is how many calls of p a check makes.
 func CallsChecked(p rnn.Problem) int { return serviceOf(p).served.Steps / p.Steps }
+
+// mostCallsAgain is how many calls a check of timed calls makes.
+const mostCallsAgain = 64
+
+// serveAgain makes calls as they are timed, from inputs that the program has not had, and checks the
+// answer of the last one.
+func (v *verification) serveAgain(c *candidate) error {
+	if err := c.renew(); err != nil {
+		return err
+	}
+	each, steps := c.Plan.Given.Elements(), c.Plan.Steps
+	n := min(v.short.Problem.Steps/steps, len(c.inputs)/each, mostCallsAgain)
+	out, read := rnn.CallOutput(c.Plan)
+	if _, err := device.Call(c.prog, device.Calls{In: c.Plan.Given, Inputs: c.inputs, Each: each, Out: out, Read: read, N: n}); err != nil {
+		return err
+	}
+	got, apart, err := c.Plan.ReadDistinct(c.prog, v.short)
+	if err != nil {
+		return err
+	}
+	dev, err := rnn.CompareCall(v.short, n, steps, got, v.answers.of(v.short, false))
+	if err != nil {
+		return err
+	}
+	v.note(c, dev.OrWorse(apart), got, results.Verify{Method: results.VerifyWhole, Steps: n * steps, Share: 1})
+	return nil
+}

@@ -49,7 +49,7 @@ func TestCallsAreTimed(t *testing.T) {
 		}
 		l := r.Latency
 		if r.Status != results.OK || l == nil {
-			t.Fatalf("%v %s: %s without latency: %v", r.Point, r.Impl.Label, r.Status, r.Reason)
+			t.Fatalf("%v %s: %s without latency: %+v", r.Point, r.Impl.Label, r.Status, *r.Reason)
 		}
 		if l.Calls != 6*20 || r.Samples.Iters[0] != 20 || r.Stats.N != 6 {
 			t.Errorf("%v %s: %d calls timed, %d of them in the first of %d rounds", r.Point, r.Impl.Label, l.Calls, r.Samples.Iters[0], r.Stats.N)

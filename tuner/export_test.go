@@ -24,3 +24,11 @@ const SideBySide = sideBySide
 
 // SetClock has samples of s be charged by a clock of the test's.
 func SetClock(s *Sweep, now func() time.Time) { s.now = now }
+
+// SetRechecks sets the share of the measuring time that checks of samples may take, and how many follow
+// a sample at most.
+func SetRechecks(t testing.TB, share float64, most int) {
+	wasShare, wasMost := recheckShare, mostRechecks
+	recheckShare, mostRechecks = share, most
+	t.Cleanup(func() { recheckShare, mostRechecks = wasShare, wasMost })
+}

@@ -1,7 +1,9 @@
 package tuner
 
 import (
+	"context"
 	"errors"
+	"time"
 
 	"rnnbench/device"
 	"rnnbench/results"
@@ -14,6 +16,25 @@ type Guest interface {
 	rnn.Technique
 	Version() string
 	Host() device.Device // runs its plans
+}
+
+// A bounded guest ends its process at once when ctx ends, and when a run takes longer than limit; 0 is no limit.
+type bounded interface {
+	Bound(ctx context.Context, limit time.Duration)
+}
+
+// tellGuests tells the guests among the techniques when to end.
+func tellGuests(s *Sweep, ctx context.Context) {
+	for _, t := range s.Techniques {
+		if g, ok := t.(bounded); ok {
+			g.Bound(ctx, s.Settings.PointTimeout)
+		}
+	}
+}
+
+// cancelled reports whether the user ended ctx, as opposed to a budget.
+func cancelled(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrBudget)
 }
 
 // host is the device that runs l where other layouts run on d.

@@ -114,6 +114,9 @@ func (c *contest) count(ctx context.Context, e *entrant) error {
 	switch {
 	case err == nil:
 		e.windows = append(e.windows, w)
+		if e.again.check != nil {
+			reviewOnce(&c.Sweep, e.candidate)
+		}
 	case ended(ctx) != nil, errors.Is(err, errCounter):
 		return err
 	default:

@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -32,7 +33,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 		live = append(live, c)
 	}
 	stop := s.rounds(ctx, live, rng)
-	if stop == stopInterrupted {
+	if stop == stopInterrupted || cancelled(ctx) {
 		return ended(ctx)
 	}
 	if s.Settings.Energy && stop != stopBudget && len(live) > 0 {
@@ -41,6 +42,9 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 		}
 	}
 	for _, c := range live {
+		if stop == stopBudget || s.Settings.Energy { // its latest run may have been any
+			reviewLast(s, c)
+		}
 		if c.record.Status == results.OK {
 			if s.summarize(c, stop); stop != stopBudget && c.sated(s.Settings.PointTimeout) {
 				c.record.Stats.Stop = stopTimeout
@@ -69,7 +73,9 @@ func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verificat
 			if err := ended(ctx); err != nil {
 				return err
 			}
-			s.readyOrRetry(c, check)
+			if s.readyOrRetry(c, check); cancelled(ctx) { // which ended it
+				return ctx.Err()
+			}
 		}
 	}
 	return nil
@@ -103,33 +109,69 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 			c.decline(results.Incorrect, results.ReasonMismatch, mismatch(v))
 			return
 		}
+		if err := c.watchOver(check, s.Settings.Rounds); err != nil {
+			s.fail(c, err)
+			return
+		}
 	} else {
 		c.warn(results.WarnUnverified)
 	}
 	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
-	one := math.Inf(1) // the shortest run so far
+	if err := warm(s, c, start); err != nil {
+		s.fail(c, err)
+		return
+	}
+	if c.Problem.Calls > 0 {
+		c.perSample, c.inputs = CallsPerRound(c.Problem, s.Settings), check.inputs(c.Plan)
+	}
+	lap(&cost.Warmup)
+}
+
+// mostRuns is how many runs a sample has at most. They take longer than any sample should, unless a
+// rival says otherwise.
+const mostRuns = 1 << 20
+
+// longest is how many times as long as planned a sample may take by this process's clock.
+const longest = 100
+
+// warm runs c until the warm-up has lasted long enough since start, and sets how many runs make a
+// sample.
+func warm(s *Sweep, c *candidate, start time.Time) error {
+	one, whole := math.Inf(1), math.Inf(1) // the shortest run so far, as stated and by this clock
 	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; n = min(2*n, 1<<20) {
+		began := time.Now()
 		b, err := c.prog.Run(n)
 		if err != nil {
-			s.fail(c, err)
-			return
+			return err
 		}
-		one = min(one, b.Wall.Seconds()/float64(n))
+		one, whole = min(one, b.Wall.Seconds()/float64(n)), min(whole, time.Since(began).Seconds()/float64(n))
 		if time.Since(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) {
 			break
 		}
 	}
-	c.perSample = max(1, int(math.Ceil(s.Settings.MinTime.Seconds()/one)))
+	c.perSample = int(max(1, min(mostRuns, math.Ceil(s.Settings.MinTime.Seconds()/one))))
 	if c.perSample > 1 {
 		c.perSample = max(c.perSample, s.Settings.MinIters)
+	}
+	if most := longest * s.Settings.MinTime.Seconds() / whole; c.perSample > 1 { // whatever a rival states
+		c.perSample = int(max(1, min(float64(c.perSample), most)))
 	}
 	if s.Settings.Cache == "cold" { // evicting takes longer than most runs
 		c.perSample = min(c.perSample, 3)
 	}
-	if c.last = one; c.Problem.Calls > 0 {
-		c.perSample, c.inputs = CallsPerRound(c.Problem, s.Settings), check.inputs(c.Plan)
+	if c.last = one; s.Settings.Idle() {
+		return c.runAtOnce()
 	}
-	lap(&cost.Warmup)
+	return nil
+}
+
+// runAtOnce sets how many runs follow each other where nothing is timed: a good many if they are
+// short, since an answer may be right for some runs and then no more.
+func (c *candidate) runAtOnce() error {
+	const most, long = 100, 50 * time.Millisecond
+	b, err := c.prog.Run(2)
+	c.perSample = int(max(2, min(most, float64(long)/float64(max(1, b.Wall))*2)))
+	return err
 }
 
 // load compiles c and writes its inputs, once more if the worker was killed meanwhile. It computes
@@ -213,7 +255,9 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 	for i := range order {
 		order[i] = i
 	}
+	last, wanted := false, "" // the round whose samples are the last ones; why rounds end
 	for round := 0; ; round++ {
+		last = wanted != "" || round+1 == s.Settings.Rounds || round+1 >= s.Settings.MaxRounds
 		if runtime.ReadMemStats(&heap); round == 0 || heap.HeapAlloc > kept+much {
 			runtime.GC()
 			runtime.ReadMemStats(&heap)
@@ -228,7 +272,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			}
 			if c := live[i]; c.record.Status == results.OK && !c.sated(s.Settings.PointTimeout) {
 				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
-				s.take(c, len(live) > 1)
+				s.take(c, len(live) > 1, last)
 			}
 		}
 		done := round + 1
@@ -251,11 +295,14 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 				return stop
 			}
 		case known && (widest <= s.Settings.TargetCI || s.Settings.TargetCI == 0):
-			return stopTarget
+			wanted = stopTarget
 		case done >= s.Settings.MaxRounds:
-			return stopMax
+			wanted = stopMax
 		case known && stable(widths):
-			return stopStable
+			wanted = cmp.Or(wanted, stopStable)
+		}
+		if last && wanted != "" { // else one more round, whose answers are checked
+			return wanted
 		}
 	}
 }
@@ -284,88 +331,6 @@ func stable(widths []float64) bool {
 	const stableRounds = 8
 	n := len(widths)
 	return n > 2*stableRounds && widths[n-1] > 0.9*widths[n-1-stableRounds]
-}
-
-// take takes one sample. It tries again if another candidate broke the device or, once, if the
-// worker was killed.
-func (s *Sweep) take(c *candidate, others bool) {
-	now := s.now
-	if now == nil {
-		now = time.Now
-	}
-	start := now()
-	err := s.sample(c, others)
-	if errors.Is(err, device.ErrLost) || c.retry(err) {
-		if err = s.load(c); err == nil {
-			err = s.sample(c, true)
-		}
-	}
-	if err != nil {
-		s.fail(c, err)
-	}
-	c.record.Cost.Measure += now().Sub(start).Seconds()
-}
-
-// sample times runs back to back. If others ran in between, an untimed run first refills the
-// caches, unless it would take as long as a sample.
-func (s *Sweep) sample(c *candidate, others bool) error {
-	if c.Problem.Calls > 0 {
-		return c.sampleCalls(s.Settings, others)
-	}
-	var before, after runtime.MemStats
-	cold := s.Settings.Cache == "cold"
-	if others && !cold && c.last < s.Settings.MinTime.Seconds() {
-		if _, err := c.prog.Run(1); err != nil {
-			return err
-		}
-	}
-	runtime.ReadMemStats(&before)
-	var b device.Sample
-	var err error
-	if cold {
-		b, err = c.cold(s.Device.(device.Evicter))
-	} else {
-		b, err = c.prog.Run(c.perSample)
-	}
-	runtime.ReadMemStats(&after)
-	if err != nil {
-		return err
-	}
-	if b.Throttled {
-		c.warn(results.WarnThrottled)
-	}
-	if after.NumGC != before.NumGC {
-		c.warn(results.WarnGC)
-	}
-	n := float64(c.perSample)
-	c.samples.Iters = append(c.samples.Iters, c.perSample)
-	c.samples.Wall = append(c.samples.Wall, b.Wall.Seconds()/n)
-	if b.Device > 0 {
-		c.samples.Device = append(c.samples.Device, b.Device.Seconds()/n)
-	}
-	if b.Clock > 0 {
-		c.samples.Clock = append(c.samples.Clock, b.Clock)
-	}
-	return nil
-}
-
-// cold times single runs, each with caches full of other data.
-func (c *candidate) cold(e device.Evicter) (device.Sample, error) {
-	var sum device.Sample
-	for range c.perSample {
-		if err := e.Evict(); err != nil {
-			return sum, err
-		}
-		b, err := c.prog.Run(1)
-		if err != nil {
-			return sum, err
-		}
-		sum.Wall += b.Wall
-		sum.Device += b.Device
-		sum.Throttled = sum.Throttled || b.Throttled
-		sum.Clock = b.Clock
-	}
-	return sum, nil
 }
 
 func (c *candidate) warn(w string) {

@@ -88,6 +88,7 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	s.share.began = time.Now()
 	timeout := s.Settings.PointTimeout
 	defer func() { s.Settings.PointTimeout = timeout }()
+	tellGuests(s, ctx)
 	limited := ctx // ends with the budget, which begins now; the first point may take longer
 	if b := s.Settings.Budget; b > 0 {
 		var cancel context.CancelFunc
@@ -208,6 +209,7 @@ type candidate struct {
 	inputs    []float32     // that timed calls take in turns
 	called    device.Called // all calls so far
 	retried   bool          // after its worker was killed
+	again     recheck
 }
 
 // point measures all candidates of one point.
@@ -390,7 +392,7 @@ func (s *Sweep) emit(c *candidate) error {
 		return err
 	}
 	s.watch(Event{Phase: Done, Point: c.record.Point, Label: c.Spec.Label, Record: &c.record})
-	if s.Settings.OnError == "stop" && (c.record.Status == results.Failed || c.record.Status == results.Incorrect || c.record.Status == results.Timeout) {
+	if s.Settings.OnError == "stop" && c.record.Status.Broken() {
 		return fmt.Errorf("tuner: %v: %s: %s: stopped because of --on-error stop", c.record.Point, c.record.Status, *c.record.Reason)
 	}
 	return s.checkRestarts(c)

@@ -396,6 +396,7 @@ func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
 	s := &tuner.Sweep{Device: d, Settings: quick()}
 	tuner.SetClock(s, func() time.Time { return at })
 	s.Settings.MaxRounds, s.Settings.PointTimeout, s.Settings.TargetCI = 30, 300*time.Millisecond, 0.9
+	s.Settings.Warmup = 0 // one run a sample, since each run takes as long as any number of them
 	recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive", "cudnnstyle:fused=1"))
 	if err != nil || len(recs) != 2 {
 		t.Fatalf("%d records, %v", len(recs), err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -63,6 +64,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
 	}
+	tellGuests(&t.Sweep, ctx)
 	if err := t.countJoules(ctx); err != nil {
 		return nil, err
 	}
@@ -292,6 +294,9 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 	case first:
 		c.check.taken = c.loaded()
 		c.readyOrRetry(e.candidate, c.check)
+		if e.again.check != nil { // most take few samples, so the first one is checked, too
+			e.again.at = []int{0, 1 + rand.IntN(max(1, c.Search.Rounds))}
+		}
 		runtime.GC() // frees what layout and check left, so that no sample includes it
 	case e.prog == nil:
 		if err := c.load(e.candidate); err != nil {
@@ -306,16 +311,24 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 			return 0, err
 		}
 	}
-	if e.record.Status != results.OK {
-		reason := *e.record.Reason
-		if err := c.finish(i); err != nil {
-			return 0, err
-		}
-		return 0, fmt.Errorf("%s: %w", reason, search.ErrOut)
+	switch {
+	case cancelled(ctx): // which ends rivals
+		return 0, ctx.Err()
+	case e.record.Status != results.OK:
+		return 0, c.out(i)
 	}
 	costs := c.costs(e)
 	c.reportLeader(e, costs)
 	return costs[len(costs)-1], nil
+}
+
+// out records entrant i, which cannot be measured, and returns an error that tells the search.
+func (c *contest) out(i int) error {
+	reason := *c.entrants[i].record.Reason
+	if err := c.finish(i); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", reason, search.ErrOut)
 }
 
 // sampleOnce takes a sample. If the shortest run of the warm-up took longer than limit, it counts as
@@ -323,11 +336,14 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
 	if first && c.joules == nil && limit > 0 && e.last > limit && !math.IsInf(e.last, 0) { // infinite: there was no warm-up
 		e.samples.Iters, e.samples.Wall = append(e.samples.Iters, 1), append(e.samples.Wall, e.last)
+		if e.again.check != nil {
+			reviewOnce(&c.Sweep, e.candidate)
+		}
 		return
 	}
 	c.watch(Event{Phase: Measuring, Point: c.verdict.Point, Label: e.spec.Label, Round: len(e.samples.Wall), Rounds: c.Search.Rounds})
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	c.take(e.candidate, true)
+	c.take(e.candidate, true, len(e.samples.Wall)+1 == c.Search.Rounds)
 }
 
 // reportLeader reports e if it is the new best.
@@ -397,6 +413,12 @@ func (c *contest) leave(i int, why search.Reason) error {
 	case e.candidate == nil || len(e.samples.Wall) == 0: // the budget was spent before
 		return nil
 	default:
+		if why != search.Slower {
+			reviewLast(&c.Sweep, e.candidate)
+		}
+		if e.record.Status != results.OK {
+			return c.out(i)
+		}
 		c.conclude(e, map[search.Reason]string{
 			search.Slower: stopOutraced, search.Spent: stopBudget, search.Finished: stopMax,
 		}[why])

@@ -183,9 +183,9 @@ func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error
 	for i := range recs {
 		count[recs[i].Status]++
 	}
-	bad := count[results.Failed] + count[results.Incorrect] + count[results.Timeout]
+	bad := count[results.Failed] + count[results.Incorrect] + count[results.Impossible] + count[results.Timeout]
 	var kinds []string
-	for _, s := range []results.Status{results.Failed, results.Incorrect, results.Timeout, results.Skipped} {
+	for _, s := range []results.Status{results.Failed, results.Incorrect, results.Impossible, results.Timeout, results.Skipped} {
 		if count[s] > 0 {
 			kinds = append(kinds, fmt.Sprintf("%d %s", count[s], s))
 		}

@@ -110,7 +110,7 @@ func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 // verdictCode is exitCode, but returns exitFailures also if every answer is wrong.
 func verdictCode(recs []results.Record, err error, stopped, allow bool) (int, error) {
 	code, outcome := exitCode(recs, err, stopped, allow)
-	if code == exitError && slices.ContainsFunc(recs, func(r results.Record) bool { return r.Status == results.Incorrect }) {
+	if code == exitError && slices.ContainsFunc(recs, func(r results.Record) bool { return r.Status.Wrong() }) {
 		code = exitFailures
 	}
 	return code, outcome

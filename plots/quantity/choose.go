@@ -253,6 +253,8 @@ func Reason(r *results.Record) string {
 			return "rival failed"
 		case results.ReasonMismatch:
 			return "wrong answer"
+		case results.ReasonPeak, results.ReasonBytes, results.ReasonGrowth:
+			return "impossible time"
 		case results.ReasonInterrupted:
 			return "interrupted"
 		case results.ReasonPanic, results.ReasonError:
@@ -262,6 +264,8 @@ func Reason(r *results.Record) string {
 	switch r.Status {
 	case results.Incorrect:
 		return "wrong answer"
+	case results.Impossible:
+		return "impossible time"
 	case results.Timeout:
 		return "timed out"
 	case results.OK:

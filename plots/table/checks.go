@@ -23,7 +23,7 @@ func Checks(recs []results.Record) *Table {
 		switch r.Status {
 		case results.OK:
 			row[2].Grade = Near
-		case results.Incorrect, results.Failed:
+		case results.Incorrect, results.Impossible, results.Failed:
 			row[2].Grade = Worst
 		}
 		if v := r.Verify; v != nil {

@@ -7,3 +7,6 @@ func (m Measure) Once() Measure {
 	m.Warmup, m.MinTime, m.TargetCI, m.Budget, m.PointTimeout = 0, 0, 0, 0, 0
 	return m
 }
+
+// Idle reports whether nothing is timed: answers are checked, and that is all.
+func (m Measure) Idle() bool { return m.Rounds == 1 && m.MinTime == 0 && m.Warmup == 0 }

@@ -22,7 +22,8 @@ type Bench interface {
 	// that wraps ErrOut says that the arm declined, failed or is wrong. Any other error ends the search.
 	Measure(ctx context.Context, arm int, limit float64) (float64, error)
 
-	// Leave is called when an arm will not be measured again, with the reason. It is not called
+	// Leave is called when an arm will not be measured again, with the reason. An error that wraps
+	// ErrOut says that the arm turned out to be wrong. Leave is not called
 	// for Out.
 	Leave(arm int, why Reason) error
 }
@@ -280,9 +281,15 @@ func (s *state) leave(why Reason, arms ...int) error {
 	for _, i := range arms {
 		s.left[i] = why
 		if why != Out {
-			if err := s.bench.Leave(i, why); err != nil {
+			switch err := s.bench.Leave(i, why); {
+			case errors.Is(err, ErrOut):
+				s.left[i] = Out
+			case err != nil:
 				return err
 			}
+		}
+		if s.left[i] == Out { // it is compared with no other
+			s.samples[i] = nil
 		}
 	}
 	s.live = slices.DeleteFunc(s.live, func(i int) bool { return s.left[i] != "" })

@@ -1,0 +1,113 @@
+package rival_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/rival"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+// cheats builds the rivals that cheat and returns a function that opens one.
+func cheats(t *testing.T) func(how string) *rival.Rival {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "cheat")
+	if out, err := exec.Command("go", "build", "-o", program, "./testdata/cheat").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return func(how string) *rival.Rival {
+		r, err := rival.Open(rival.Options{Name: "cheat", Command: []string{program, how}, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		return r
+	}
+}
+
+// against sweeps naive and a rival at a point of a few hundred microseconds, and returns their records.
+func against(ctx context.Context, t *testing.T, r *rival.Rival, m config.Measure) ([]results.Record, error) {
+	t.Helper()
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var recs []results.Record
+	s := tuner.Sweep{Device: d, Techniques: append(impl.All(), r), Settings: m, Emit: func(rec *results.Record) error {
+		recs = append(recs, *rec)
+		return nil
+	}}
+	p := results.Point{Cell: "rnn-tanh", Pass: "forward", Input: 32, Hidden: 32, Layers: 1, Batch: 4, Steps: 40, Precision: "fp32"}
+	specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cheat", Label: "cheat"}}
+	return recs, s.Run(ctx, []tuner.Task{{Point: p, Specs: specs}})
+}
+
+// briefly are settings whose samples are long beside the start of a run.
+func briefly() config.Measure {
+	m := config.Default()
+	m.Rounds, m.MaxRounds, m.Warmup, m.MinTime = 4, 4, 5*time.Millisecond, 5*time.Millisecond
+	return m
+}
+
+// TestCheats: no rival that cheats is timed as right, and its record says what is wrong.
+func TestCheats(t *testing.T) {
+	open := cheats(t)
+	for how, want := range map[string][]string{ // how it ends, and words of the reason
+		"honest":   {"ok"},
+		"cache":    {"incorrect impossible", "differs from the reference", "does not grow"},
+		"prepare":  {"impossible", "does not grow"},
+		"read":     {"impossible", "does not grow"},
+		"first":    {"impossible", "does not grow"},
+		"thread":   {"impossible failed", "does not grow", "the answer came only after"},
+		"one":      {"impossible", "does not grow"},
+		"each":     {"impossible failed", "does not grow", "the answer came only after"},
+		"fiftieth": {"failed", "the answer came only after"},
+		"tiny":     {"impossible failed", "does not grow", "the answer came only after"},
+	} {
+		recs, err := against(t.Context(), t, open(how), briefly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range recs {
+			r, reason := &recs[i], ""
+			if r.Reason != nil {
+				reason = *r.Reason
+			}
+			switch {
+			case r.Rival == nil:
+				if r.Status != results.OK {
+					t.Errorf("%s: naive is %s: %s", how, r.Status, reason)
+				}
+			case !slices.Contains(strings.Fields(want[0]), string(r.Status)):
+				t.Errorf("%s is %s: %q", how, r.Status, reason)
+			case len(want) > 1 && !slices.ContainsFunc(want[1:], func(w string) bool { return strings.Contains(reason, w) }):
+				t.Errorf("%s: %s: %q", how, r.Status, reason)
+			}
+		}
+	}
+}
+
+// TestInterruptedRival: the end of the context ends a rival in a run, and leaves no record of it.
+func TestInterruptedRival(t *testing.T) {
+	r := cheats(t)("hang")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	time.AfterFunc(time.Second, stop) // a request would otherwise last a minute
+	recs, err := against(ctx, t, r, briefly())
+	if !errors.Is(err, context.Canceled) || slices.ContainsFunc(recs, func(r results.Record) bool { return r.Rival != nil }) {
+		t.Errorf("%v, %d records", err, len(recs))
+	}
+}

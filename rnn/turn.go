@@ -1,0 +1,154 @@
+package rnn
+
+import "strings"
+
+// A Turn exchanges equal parts of a network: the units of each layer, or its heads, and sequences of
+// the batch. Parameters and inputs differ then, but the answer is the same, with its values at other
+// places. So a program can be given inputs that it has not seen, without another run of the
+// reference. Sums over sequences may be rounded differently.
+type Turn struct {
+	problem Problem
+	units   int   // unit u gets the part of unit u+units, modulo Hidden
+	from    []int // sequence j of the distinct ones gets the part of sequence from[j]
+}
+
+// Turn returns a turn of d for each k above 0. It exchanges sequences only if they have equally many
+// copies and steps, so that sums over the batch stay the same.
+func (d *Data) Turn(k int) *Turn {
+	p := d.Problem
+	t := &Turn{problem: p, from: make([]int, d.Distinct)}
+	if n := p.Hidden; p.Heads > 1 {
+		t.units = (1 + k%max(1, p.Heads-1)) * p.HeadUnits() % n
+	} else {
+		t.units = (1 + k%max(1, n-1)) % n
+	}
+	type kind struct {
+		copies float64
+		steps  int
+	}
+	alike := map[kind][]int{}
+	for j := range t.from {
+		of := kind{copies: d.copies(j)}
+		if d.lengths != nil {
+			of.steps = d.lengths[j]
+		}
+		alike[of] = append(alike[of], j)
+	}
+	for _, some := range alike {
+		for i, j := range some {
+			t.from[j] = some[(i+1+k%max(1, len(some)-1))%len(some)]
+		}
+	}
+	return t
+}
+
+// SetTurn has p's Write write turned data from now on, and answers be read in the order of the data that
+// were given to it. A nil turn changes nothing.
+func SetTurn(p *Plan, t *Turn) { p.turn = t }
+
+// Turned returns d after a turn, as Write writes it.
+func (d *Data) Turned(t *Turn) *Data {
+	out := dataOf(d.Problem, d.Distinct)
+	for _, one := range d.tensors {
+		out.tensors = append(out.tensors, t.turned(one))
+	}
+	return out
+}
+
+// axes reports whether the rows, and whether the columns, of a tensor of data or of an answer are
+// those of units, possibly for each of several gates.
+func (t *Turn) axes(name string) (rows, cols bool) {
+	p := t.problem
+	name = strings.TrimPrefix(name, "grad_")
+	shown := p.Projection == 0 // outputs of layers are units
+	kind, layer, _ := strings.Cut(name, "_l")
+	switch kind {
+	case "weight_ih":
+		if first := layer == "0" || strings.HasPrefix(layer, "0_"); first {
+			return !p.OneHot, p.OneHot
+		}
+		return true, shown
+	case "weight_hh":
+		return true, shown && p.Heads <= 1
+	case "bias_ih", "bias_hh", "peephole", "weight_hr", "unprojected":
+		return false, true
+	case "weight_out", "dy", "y":
+		return false, shown
+	}
+	for i, s := range p.Cell.States {
+		if kind == s || kind == s+"0" {
+			return false, i > 0 || shown
+		}
+	}
+	return false, false
+}
+
+// turned returns a tensor of d as the turned data have it.
+func (t *Turn) turned(one tensor) tensor {
+	if t == nil {
+		return one
+	}
+	rows, cols := t.axes(one.name)
+	h := t.problem.Hidden
+	source := func(row int) int { return row }
+	switch {
+	case one.perSequence:
+		n := len(t.from)
+		source = func(row int) int { return row - row%n + t.from[row%n] }
+	case rows:
+		source = func(row int) int { return row - row%h + (row%h+t.units)%h }
+	}
+	shift := 0
+	if cols {
+		shift = t.units
+	}
+	out := make([]float32, len(one.values))
+	parallel(one.rows, func(row int) {
+		from := source(row)
+		turnRow(out[row*one.cols:(row+1)*one.cols], one.values[from*one.cols:(from+1)*one.cols], h, shift)
+	})
+	one.values = out
+	return one
+}
+
+// turnRow copies from to to. In each block of h values, the value at i+shift goes to i.
+func turnRow(to, from []float32, h, shift int) {
+	if shift == 0 {
+		copy(to, from)
+		return
+	}
+	for i := 0; i < len(from); i += h {
+		copy(to[i:], from[i+shift:i+h])
+		copy(to[i+h-shift:], from[i:i+shift])
+	}
+}
+
+// back returns values of an answer to turned data in the order of the answer to the data.
+func (t *Turn) back(one Tensor, values []float32) []float32 {
+	if t == nil {
+		return values
+	}
+	rows, cols := t.axes(one.Name)
+	h := t.problem.Hidden
+	target := func(row int) int { return row }
+	switch {
+	case one.PerSequence:
+		batch, n := t.problem.Batch, len(t.from)
+		target = func(row int) int {
+			b := row % batch
+			return row - b%n + t.from[b%n]
+		}
+	case rows:
+		target = func(row int) int { return row - row%h + (row%h+t.units)%h }
+	}
+	shift := 0
+	if cols {
+		shift = (h - t.units) % h
+	}
+	out := make([]float32, len(values))
+	parallel(one.Rows, func(row int) {
+		to := target(row)
+		turnRow(out[to*one.Cols:(to+1)*one.Cols], values[row*one.Cols:(row+1)*one.Cols], h, shift)
+	})
+	return out
+}
