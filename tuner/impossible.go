@@ -84,6 +84,7 @@ func farBytes(s *Sweep, c *candidate) (bytes, rate float64) {
 // since a rival's times may be any numbers.
 func grows(s *Sweep, c *candidate) error {
 	const share, much = 8, 4
+	start := time.Now()
 	looks := 1
 	if c.record.Rival != nil {
 		looks = 3
@@ -117,7 +118,7 @@ func grows(s *Sweep, c *candidate) error {
 		if b.Wall.Seconds() >= enough {
 			return nil
 		}
-		if more >= mostRuns || more >= 64*n && c.record.Rival != nil {
+		if time.Since(start).Seconds() > longest*s.Settings.MinTime.Seconds() || more >= mostRuns || more >= 64*n && c.record.Rival != nil {
 			c.rule(results.ReasonGrowth, fmt.Sprintf("%d runs take %s and %d runs %s: the time does not grow with the number of runs",
 				few, quantity.SI(short, "s"), more, quantity.SI(b.Wall.Seconds(), "s")))
 			return nil
