@@ -79,9 +79,9 @@ func farBytes(s *Sweep, c *candidate) (bytes, rate float64) {
 }
 
 // grows checks that more runs of c take more time. It compares the latest sample with a few runs. If
-// they are close, it doubles the runs until they take several times as long and as long as a sample
-// should: whatever else the machine does can only lengthen them. At a rival it looks several times,
-// since a rival's times may be any numbers.
+// they are close, it doubles the runs until they take as long as a sample should: whatever else the
+// machine does can only lengthen them. A rival's times may be any numbers, so it looks several times,
+// and the time must become several times as long.
 func grows(s *Sweep, c *candidate) error {
 	const share, much = 8, 4
 	start := time.Now()
@@ -109,7 +109,10 @@ func grows(s *Sweep, c *candidate) error {
 	if long >= need*short {
 		return nil
 	}
-	enough := max(much*short, s.Settings.MinTime.Seconds()/2)
+	enough := s.Settings.MinTime.Seconds() / 2
+	if c.record.Rival != nil {
+		enough = max(enough, much*short)
+	}
 	for more := 2 * n; ; more *= 2 {
 		b, err := c.prog.Run(more)
 		if err != nil {
