@@ -79,11 +79,11 @@ func farBytes(s *Sweep, c *candidate) (bytes, rate float64) {
 }
 
 // grows checks that more runs of c take more time. It compares the latest sample with a few runs. If
-// they are close, it doubles the runs until they take several times as long and as long as a sample
-// should: whatever else the machine does can only lengthen them. At a rival it looks several times,
-// since a rival's times may be any numbers.
+// they are close, it doubles the runs until they take as long as a sample should: whatever else the
+// machine does can only lengthen them. A rival's times may be any numbers, so it looks several times,
+// and the time must become several times as long.
 func grows(s *Sweep, c *candidate) error {
-	const share, much = 8, 4
+	const share, much, far = 8, 4, 16
 	looks := 1
 	if c.record.Rival != nil {
 		looks = 3
@@ -108,8 +108,13 @@ func grows(s *Sweep, c *candidate) error {
 	if long >= need*short {
 		return nil
 	}
-	enough := max(much*short, s.Settings.MinTime.Seconds()/2)
+	enough := s.Settings.MinTime.Seconds() / 2
+	if c.record.Rival != nil {
+		enough = max(enough, much*short)
+	}
+	contradictions := 0
 	for more := 2 * n; ; more *= 2 {
+		start := time.Now()
 		b, err := c.prog.Run(more)
 		if err != nil {
 			return err
@@ -117,7 +122,10 @@ func grows(s *Sweep, c *candidate) error {
 		if b.Wall.Seconds() >= enough {
 			return nil
 		}
-		if more >= mostRuns || more >= 64*n && c.record.Rival != nil {
+		if host := time.Since(start).Seconds(); host > far*max(enough, b.Wall.Seconds()) {
+			contradictions++ // one may be a pause of this process
+		}
+		if contradictions > 1 || more >= mostRuns || more >= 64*n && c.record.Rival != nil {
 			c.rule(results.ReasonGrowth, fmt.Sprintf("%d runs take %s and %d runs %s: the time does not grow with the number of runs",
 				few, quantity.SI(short, "s"), more, quantity.SI(b.Wall.Seconds(), "s")))
 			return nil

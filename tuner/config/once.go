@@ -9,4 +9,6 @@ func (m Measure) Once() Measure {
 }
 
 // Idle reports whether nothing is timed: answers are checked, and that is all.
-func (m Measure) Idle() bool { return m.Rounds == 1 && m.MinTime == 0 && m.Warmup == 0 }
+func (m Measure) Idle() bool {
+	return m.Verify && m.Rounds == 1 && m.MinTime == 0 && m.Warmup == 0
+}
