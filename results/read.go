@@ -138,6 +138,8 @@ func ReadRecords(r io.Reader, name string) ([]Record, []Warning, error) {
 				return nil, warnings, fmt.Errorf("results: %s: %w", where, bad)
 			case !whole:
 				warnings = append(warnings, Warning{where, "the last line is incomplete and is ignored"})
+			case errors.Is(bad, errContradiction):
+				warnings = append(warnings, Warning{where, bad.Error() + "; it is ignored"})
 			default:
 				warnings = append(warnings, Warning{where, "this line is not a record and is ignored: " + bad.Error()})
 			}
@@ -199,6 +201,9 @@ func check(rec *Record) error {
 	}
 	if s := rec.Stats; s != nil && (s.Min < 0 || s.Median < s.Min || s.Max < s.Median) {
 		return errors.New("its statistics contradict each other")
+	}
+	if err := contradiction(rec); err != nil {
+		return fmt.Errorf("%w: %w", errContradiction, err)
 	}
 	return nil
 }
