@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"rnnbench/internal/input"
 )
 
 // A Node is what a job finds on its machine.
@@ -48,12 +50,12 @@ func (n Node) SameDevice(dir, submitted string) error {
 // pin is the node that began first in dir: n, if there was no other.
 func (n Node) pin(dir string) (Node, error) {
 	path := filepath.Join(dir, deviceFile)
-	text, err := os.ReadFile(path)
+	text, err := input.ReadFile(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := n.write(dir, path); err != nil && !errors.Is(err, fs.ErrExist) {
 			return Node{}, err
 		}
-		text, err = os.ReadFile(path)
+		text, err = input.ReadFile(path, maxFile)
 	}
 	if err != nil {
 		return Node{}, err

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"rnnbench/internal/input"
 	"rnnbench/results/files"
 )
 
@@ -226,10 +227,13 @@ func (s *Submission) Create(dir string) error {
 // logs is the folder, within a submission's, for what jobs print.
 const logs = "logs"
 
+// maxFile bounds the file of a submission, in bytes.
+const maxFile = 16 << 20
+
 // Read reads the submission in dir.
 func Read(dir string) (*Submission, error) {
 	path := filepath.Join(dir, File)
-	text, err := os.ReadFile(path)
+	text, err := input.ReadTextFile(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is not the folder of a submission: it has no %s", dir, File)
 	}

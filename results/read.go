@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/internal/input"
 	"rnnbench/results/files"
 )
 
@@ -25,15 +26,19 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Where + ": " + w.Text }
 
-// maxLine bounds the line of a record, in bytes. A longer line is no record.
-const maxLine = 64 << 20
+// Bounds of what is read, in bytes.
+const (
+	maxLine     = 64 << 20  // the line of a record
+	maxManifest = 256 << 20 // a manifest
+	maxLatest   = 4 << 10   // the file that names the latest run
+)
 
 // errSchema marks a record of another schema.
 var errSchema = errors.New("unknown schema")
 
-// Read reads a run. The path is a run's folder, its records file, a results folder, or "-" for
-// records on standard input. A results folder stands for its latest run. Of records with the same key
-// the newest counts. Unreadable lines are left out with a warning.
+// Read reads a run. The path is a run's folder, its records file or a results folder, which stands for
+// its latest run. Of records with the same key the newest counts. Unreadable lines are left out with a
+// warning.
 func Read(path string) (Manifest, []Record, []Warning, error) {
 	s, warnings, err := read(path)
 	return s.Manifest, s.Records, warnings, err
@@ -49,16 +54,11 @@ type Set struct {
 
 // read reads a run and leaves its label empty.
 func read(path string) (Set, []Warning, error) {
-	if path == "-" {
-		records, warnings, err := ReadRecords(os.Stdin, "standard input")
-		correctPeaks(records, nil)
-		return Set{Manifest: standIn(records), Records: newest(records)}, warnings, err
-	}
 	where, err := locate(path)
 	if err != nil {
 		return Set{}, nil, err
 	}
-	f, err := os.Open(where)
+	f, err := openRecords(where, where == path)
 	if err != nil {
 		return Set{}, nil, fmt.Errorf("results: %w", err)
 	}
@@ -77,6 +77,14 @@ func read(path string) (Set, []Warning, error) {
 	}
 	correctPeaks(s.Records, s.Manifest.Devices)
 	return s, warnings, nil
+}
+
+// openRecords opens a file of records. One that the user named may be a pipe.
+func openRecords(where string, named bool) (*os.File, error) {
+	if named {
+		return os.Open(where)
+	}
+	return input.Open(where)
 }
 
 // ReadAll reads several runs, each given as a path or as label=path. A run
@@ -107,7 +115,14 @@ func ReadAll(args []string) ([]Set, []Warning, error) {
 func ReadRecords(r io.Reader, name string) ([]Record, []Warning, error) {
 	var records []Record
 	var warnings []Warning
-	lines := bufio.NewReaderSize(r, 1<<16)
+	text, err := input.Text(r, name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("results: %w", err)
+	}
+	lines := bufio.NewReaderSize(text, 1<<16)
+	if head, err := lines.Peek(2); err == nil && (string(head) == "[\n" || string(head) == "[\r") {
+		return nil, nil, fmt.Errorf("results: %s is a table, such as show -o json prints, not records: name the run's folder or its %s", name, recordsFile)
+	}
 	for n := 1; ; n++ {
 		line, whole, err := readLine(lines)
 		if err != nil && err != io.EOF {
@@ -123,6 +138,8 @@ func ReadRecords(r io.Reader, name string) ([]Record, []Warning, error) {
 				return nil, warnings, fmt.Errorf("results: %s: %w", where, bad)
 			case !whole:
 				warnings = append(warnings, Warning{where, "the last line is incomplete and is ignored"})
+			case errors.Is(bad, errContradiction):
+				warnings = append(warnings, Warning{where, bad.Error() + "; it is ignored"})
 			default:
 				warnings = append(warnings, Warning{where, "this line is not a record and is ignored: " + bad.Error()})
 			}
@@ -133,13 +150,13 @@ func ReadRecords(r io.Reader, name string) ([]Record, []Warning, error) {
 	}
 }
 
-// readLine returns the next line, or the beginning of an overlong one. whole is false if the line has
-// no newline at its end.
+// readLine returns the next line. whole is false if the line has no newline at its end. An overlong
+// line is an error.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
-		if len(line) < maxLine {
-			line = append(line, part...)
+		if line = append(line, part...); len(line) > maxLine {
+			return nil, false, fmt.Errorf("it is no file of records: a line is longer than %d MiB", maxLine>>20)
 		}
 		if err != bufio.ErrBufferFull {
 			return line, err == nil, err
@@ -185,6 +202,9 @@ func check(rec *Record) error {
 	if s := rec.Stats; s != nil && (s.Min < 0 || s.Median < s.Min || s.Max < s.Median) {
 		return errors.New("its statistics contradict each other")
 	}
+	if err := contradiction(rec); err != nil {
+		return fmt.Errorf("%w: %w", errContradiction, err)
+	}
 	return nil
 }
 
@@ -218,7 +238,7 @@ func standIn(records []Record) Manifest {
 
 // readManifest reads a run's manifest.
 func readManifest(path string) (Manifest, error) {
-	data, err := os.ReadFile(path)
+	data, err := input.ReadTextFile(path, maxManifest)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("results: %w", err)
 	}
@@ -259,7 +279,7 @@ func locate(path string) (string, error) {
 	if file := filepath.Join(path, recordsFile); exists(file) {
 		return file, nil
 	}
-	name, err := os.ReadFile(filepath.Join(path, latestFile))
+	name, err := input.ReadTextFile(filepath.Join(path, latestFile), maxLatest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("results: %s is neither a run (it has no %s) nor a folder of runs (it has no file named %s)", path, recordsFile, latestFile)
 	}

@@ -40,6 +40,13 @@ func TestBadLines(t *testing.T) {
 		{"no cell", line(t, func(r *Record) { r.Point.Cell = "" }), "has no cell"},
 		{"no technique", line(t, func(r *Record) { r.Impl.Name = "" }), "names no technique"},
 		{"statistics", line(t, func(r *Record) { r.Stats.Min = 5 }), "contradict"},
+		{"a median of other samples", line(t, func(r *Record) { r.Stats.Min, r.Stats.Median = 1e-12, 1e-12 }), "contradicts itself: its smallest is 1e-12 s, but that of its samples is 0.001 s; it is ignored"},
+		{"a negative sample", line(t, func(r *Record) { r.Samples.Wall[0] = -1 }), "contradicts itself: a sample is negative"},
+		{"a sample without runs", line(t, func(r *Record) { r.Samples.Iters[0] = 0 }), "contradicts itself: a sample has no runs"},
+		{"negative work", line(t, func(r *Record) { r.Work.Bytes = -1 }), "contradicts itself: its work is negative"},
+		{"a negative cost", line(t, func(r *Record) { r.Cost.Verify = -1 }), "contradicts itself: its cost is negative"},
+		{"a wrong answer that is ok", line(t, func(r *Record) { r.Verify.OK = false }), "contradicts itself: its status is ok, but its answer was wrong"},
+		{"less than no training", line(t, func(r *Record) { r.Training = &Training{Iterations: -5} }), "contradicts itself: it counts less than nothing of training"},
 		{"cut short", good[:len(good)/2], "f:2: the last line is incomplete"},
 	} {
 		records, warnings, err := ReadRecords(strings.NewReader(good+c.text), "f")

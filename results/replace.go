@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"rnnbench/internal/input"
 	"rnnbench/results/files"
 )
 
@@ -98,7 +99,7 @@ func writeChanged(path string, data []byte) error {
 
 // readAll reads all records of a file; nil: there is no file.
 func readAll(path string) ([]Record, error) {
-	f, err := os.Open(path)
+	f, err := input.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

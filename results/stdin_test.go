@@ -29,6 +29,11 @@ func TestReadAllFrom(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", args, labels, err, want)
 		}
 	}
+	two := text + "\n" + line(t, func(r *Record) { r.Run = "second" }) + "\n" + text
+	sets, _, err := ReadAllFrom(strings.NewReader(two), []string{"-"})
+	if err != nil || len(sets) != 2 || sets[1].Label != "second" || len(sets[0].Records) != 1 || len(sets[1].Records) != 1 {
+		t.Errorf("two runs in one stream are read as %d sets, %+v, %v", len(sets), sets, err)
+	}
 	if _, _, err := ReadAllFrom(strings.NewReader(""), []string{"nosuch"}); err == nil {
 		t.Error("a run that is not there was read")
 	}

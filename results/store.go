@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"rnnbench/internal/input"
 	"rnnbench/results/files"
 )
 
@@ -176,7 +177,7 @@ func (r *Run) resume(where string) error {
 	if r.size, err = r.terminate(where); err != nil {
 		return err
 	}
-	f, err := os.Open(where)
+	f, err := input.Open(where)
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
@@ -206,7 +207,7 @@ func (r *Run) resume(where string) error {
 
 // terminate makes the records file end with a whole line and returns its length in bytes.
 func (r *Run) terminate(where string) (int64, error) {
-	data, err := os.ReadFile(where)
+	data, err := input.ReadFile(where, math.MaxInt64-1)
 	if err != nil {
 		return 0, fmt.Errorf("results: %w", err)
 	}

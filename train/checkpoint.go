@@ -1,18 +1,14 @@
 package train
 
 import (
-	"archive/zip"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"codeberg.org/sbinet/npyio/npz"
-
+	"rnnbench/internal/input"
 	"rnnbench/results/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
@@ -88,17 +84,19 @@ func numbers(name string, bytes []byte) torch.Array {
 	return torch.Array{Name: name, Shape: []int{len(values)}, Values: values}
 }
 
-// Load continues from a checkpoint of the same network and optimiser, bit for bit.
+// Load continues from a checkpoint of the same network and optimiser, bit for bit. The file need not
+// be trusted: no more is read than the network has room for.
 func (t *Trainer) Load(path string) error {
-	if err := intact(path); err != nil {
-		return fmt.Errorf("checkpoint %s cannot be read: %w", path, err)
-	}
-	r, err := npz.Open(path)
+	f, err := input.Open(path)
 	if err != nil {
-		return fmt.Errorf("checkpoint %s cannot be read: %w", path, err)
+		return fmt.Errorf("checkpoint %s cannot be read: %w", path, files.Cause(err))
 	}
-	defer r.Close()
-	position, err := t.load(r)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("checkpoint %s cannot be read: %w", path, files.Cause(err))
+	}
+	position, err := t.load(f, info.Size())
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", path, err)
 	}
@@ -112,34 +110,20 @@ func (t *Trainer) Load(path string) error {
 	return nil
 }
 
-// intact checks the checksums of all arrays. Reading a part of an array does not.
-func intact(path string) error {
-	z, err := zip.OpenReader(path)
-	if err != nil {
-		return err
-	}
-	defer z.Close()
-	for _, f := range z.File {
-		r, err := f.Open()
-		if err == nil {
-			_, err = io.Copy(io.Discard, r)
-		}
-		if err != nil {
-			return fmt.Errorf("array %s: %w", strings.TrimSuffix(f.Name, ".npy"), err)
-		}
-		if err := r.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// Bounds of what a checkpoint says. A longer training, or another source, is no reason to raise them.
+const (
+	maxAbout      = 1 << 16 // bytes
+	maxPosition   = 1 << 16 // bytes
+	maxIterations = 1 << 30
+	maxSeconds    = 1e10 // three centuries
+)
 
 // load checks that the checkpoint is of this network, writes all arrays to the device, and returns
 // the position of the source.
-func (t *Trainer) load(r *npz.Reader) ([]byte, error) {
-	text, err := bytesOf(r, aboutArray)
+func (t *Trainer) load(r io.ReaderAt, size int64) ([]byte, error) {
+	text, err := torch.ReadBytes(r, size, aboutArray, maxAbout)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("it cannot be read: %w", err)
 	}
 	was, want := about{}, t.about()
 	if err := json.Unmarshal(text, &was); err != nil {
@@ -152,19 +136,21 @@ func (t *Trainer) load(r *npz.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("it is of another network: %s, not %s", was.Problem, want.Problem)
 	case was.Optimizer != want.Optimizer:
 		return nil, fmt.Errorf("it was trained by %s, not by %s", was.Optimizer, want.Optimizer)
+	case was.Iterations < 0 || was.Iterations > maxIterations:
+		return nil, fmt.Errorf("it is damaged: it counts %d iterations", was.Iterations)
+	case was.Seconds < 0 || was.Seconds > maxSeconds:
+		return nil, fmt.Errorf("it is damaged: it says that training took %g seconds", was.Seconds)
 	}
 	values := map[string][]float32{}
-	for name := range t.kept(t.replica) {
-		var v []float32
-		if err := read(r, name, &v); err != nil {
-			return nil, err
-		}
-		if want := t.values(name); len(v) != want {
-			return nil, fmt.Errorf("array %s has %d values, not %d", name, len(v), want)
-		}
-		values[name] = v
+	var places []torch.Place
+	for name, m := range t.kept(t.replica) {
+		values[name] = make([]float32, t.values(name))
+		places = append(places, torch.Place{Name: name, Shape: []int{len(values[name]) / m.Cols, m.Cols}, Values: values[name]})
 	}
-	position, err := bytesOf(r, positionArray)
+	if err := torch.ReadNPZ(r, size, places); err != nil {
+		return nil, err
+	}
+	position, err := torch.ReadBytes(r, size, positionArray, maxPosition)
 	if err != nil {
 		return nil, err
 	}
@@ -174,35 +160,4 @@ func (t *Trainer) load(r *npz.Reader) ([]byte, error) {
 	t.ready = true
 	t.iterations, t.took = was.Iterations, time.Duration(was.Seconds*float64(time.Second))
 	return position, nil
-}
-
-func bytesOf(r *npz.Reader, name string) ([]byte, error) {
-	var v []int64
-	if err := read(r, name, &v); err != nil {
-		return nil, err
-	}
-	out := make([]byte, len(v))
-	for i, n := range v {
-		if n < 0 || n > 255 {
-			return nil, fmt.Errorf("array %s holds %d, which is no byte", name, n)
-		}
-		out[i] = byte(n)
-	}
-	return out, nil
-}
-
-// read reads an array. A broken file is an error, even where the library panics.
-func read(r *npz.Reader, name string, into any) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("array %s is broken: %v", name, p)
-		}
-	}()
-	if !slices.ContainsFunc(r.Keys(), func(k string) bool { return strings.TrimSuffix(k, ".npy") == name }) {
-		return fmt.Errorf("it has no array %s", name)
-	}
-	if err := r.Read(name+".npy", into); err != nil {
-		return errors.Join(fmt.Errorf("array %s cannot be read", name), err)
-	}
-	return nil
 }

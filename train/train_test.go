@@ -1,9 +1,11 @@
 package train_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -14,8 +16,10 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
+	"rnnbench/results/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/torch"
 	"rnnbench/train"
 	"rnnbench/train/data"
 )
@@ -260,6 +264,53 @@ func TestCheckpointRefused(t *testing.T) {
 		}
 		step(t, c.tr, 1)
 	}
+}
+
+// TestHostileCheckpoint: a checkpoint that claims what cannot be is refused, and takes no memory.
+func TestHostileCheckpoint(t *testing.T) {
+	tr := newTrainer(t, setup(t, open(t), "naive", "sgd", rnn.FP32))
+	path := filepath.Join(t.TempDir(), "checkpoint.npz")
+	if err := tr.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about, err := torch.ReadBytes(bytes.NewReader(data), int64(len(data)), "about", 1<<16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save := func(about string, position []int64) {
+		t.Helper()
+		var text []int64
+		for _, b := range []byte(about) {
+			text = append(text, int64(b))
+		}
+		err := files.Write(path, func(w io.Writer) error {
+			return torch.WriteNPZ(w, []torch.Array{{Name: "about", Shape: []int{len(text)}, Values: text}, {Name: "position", Shape: []int{len(position)}, Values: position}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{`"iterations":0`, `"iterations":-5`, "it is damaged: it counts -5 iterations"},
+		{`"iterations":0`, `"iterations":4611686018427387904`, "it is damaged: it counts 4611686018427387904 iterations"},
+		{`"seconds":0`, `"seconds":-1e9`, "it is damaged: it says that training took -1e+09 seconds"},
+		{`"version":1`, `"version":7`, "it is of version 7"},
+		{"", "", "there is no array"}, // what it says can be, but its parameters are missing
+	} {
+		changed := strings.Replace(string(about), c.from, c.to, 1)
+		if c.from != "" && changed == string(about) {
+			t.Fatalf("%s does not say %s", about, c.from)
+		}
+		save(changed, make([]int64, 8))
+		if err := tr.Load(path); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.to, err, c.want)
+		}
+	}
+	step(t, tr, 1)
 }
 
 // TestParseOptimizer: an optimiser reads back as it is spelled, and invalid settings are refused.

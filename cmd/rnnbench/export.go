@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -107,7 +106,7 @@ func export(ctx context.Context, p *program, b *bench, l *tuner.Layout, m config
 		}
 		from.Knobs, from.Device, from.DeviceKnobs = l.Knobs, b.info.Key, l.DeviceKnobs
 	}
-	ctx, stop := signal.NotifyContext(ctx, endSignals()...) // so that no half-written file is left
+	ctx, stop := onSignal(ctx) // so that no half-written file is left
 	defer stop()
 	write := func(w io.Writer) error { return torch.Export(until{ctx, w}, data, answer, from) }
 	if file == "-" {

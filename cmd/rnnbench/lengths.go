@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"rnnbench/internal/input"
 	"rnnbench/rnn"
 )
 
@@ -30,7 +31,11 @@ func readLengths(text string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	if l, err = rnn.ReadLengths(text, f); err != nil {
+	lines, err := input.Text(f, text)
+	if err != nil {
+		return "", err
+	}
+	if l, err = rnn.ReadLengths(text, lines); err != nil {
 		return "", err
 	}
 	return l.String(), nil

@@ -1,11 +1,8 @@
 // Rnnbench measures ways to run recurrent neural networks.
 package main
 
-import (
-	"context"
-	"os"
-)
+import "os"
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, stderr()))
+	os.Exit(process(os.Args[1:]))
 }

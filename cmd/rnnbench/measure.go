@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"rnnbench/plots/quantity"
@@ -48,34 +45,6 @@ func (j *job) run(ctx context.Context) error {
 		Skip: j.skip, Emit: j.emit, Watch: j.show.Watch,
 	}
 	return s.Run(ctx, tasks)
-}
-
-// endSignals returns the signals that ask the process to end.
-func endSignals() []os.Signal {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
-		signals = append(signals, syscall.SIGHUP)
-	}
-	return signals
-}
-
-// interruptible returns a context that ends with the first Ctrl-C, or when the
-// terminal is closed; the second one ends the process at once. The function that it
-// returns waits until a message under way is written.
-func interruptible(ctx context.Context, show *progress.Progress) (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
-	said := make(chan struct{})
-	quiet := context.AfterFunc(ctx, func() {
-		defer close(said)
-		stop()
-		show.Say("interrupted: finishing the current step; press Ctrl-C again to stop now")
-	})
-	return ctx, sync.OnceFunc(func() {
-		if !quiet() {
-			<-said
-		}
-		stop()
-	})
 }
 
 // begin makes the run's folder, or opens the one to resume. Records of a shard name the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -48,11 +49,25 @@ type program struct {
 	ran bool // a command began, so later errors are not usage errors by default
 }
 
+// process is run with this process's streams. A signal ends it with a message from the first moment on.
+func process(args []string) int {
+	p := newProgram(args, os.Stdin, os.Stdout, stderr())
+	listen(func() { os.Exit(p.report(context.Canceled)) })
+	return p.run(context.Background())
+}
+
 // run executes one command line and returns the exit code. Data goes to stdout,
 // everything else to stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	args = bareResume(args)
-	p := &program{in: stdin, out: stdout, err: stderr, args: args, log: slog.New(slog.DiscardHandler), start: time.Now()}
+	return newProgram(args, stdin, stdout, stderr).run(ctx)
+}
+
+func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) *program {
+	return &program{in: stdin, out: stdout, err: stderr, args: bareResume(args), log: slog.New(slog.DiscardHandler), start: time.Now()}
+}
+
+func (p *program) run(ctx context.Context) int {
+	args := p.args
 	completing.Store(len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd))
 	root := p.root()
 	root.SetArgs(args)

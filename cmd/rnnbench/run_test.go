@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 1 && os.Args[1] == asProgram {
-		os.Exit(run(context.Background(), os.Args[2:], os.Stdin, os.Stdout, stderr()))
+		os.Exit(process(os.Args[2:]))
 	}
 	if os.Getenv(beProgram) != "" {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

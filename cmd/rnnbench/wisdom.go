@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/input"
+	"rnnbench/internal/tomlfile"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/rnn/knob"
@@ -265,9 +265,9 @@ func wisdomMerge(p *program) *cobra.Command {
 // bytes reads a file, or standard input for -.
 func (p *program) bytes(name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(p.in)
+		return input.ReadText(p.in, tomlfile.MaxBytes, "standard input")
 	}
-	return os.ReadFile(name)
+	return input.ReadNamed(name, tomlfile.MaxBytes)
 }
 
 // An age is a flag's value: how long ago something was.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"rnnbench/internal/input"
 )
 
 // A survey estimates the decoder's work from the text scanned so far. To find a key, the decoder
@@ -27,7 +29,7 @@ type survey struct {
 // an error of its own: the decoder will stop there, too, with a better message.
 func look(text []byte, v any) ([]Unknown, error) {
 	if len(text) > MaxBytes {
-		return nil, errSize
+		return nil, &input.SizeError{Name: "the file", Most: MaxBytes}
 	}
 	s := survey{lines: NewLines(text), fields: fields{}, live: map[string]int{}}
 	var root reflect.Type

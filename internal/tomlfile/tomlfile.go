@@ -6,12 +6,12 @@ package tomlfile
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"rnnbench/internal/input"
 )
 
 // MaxBytes is the largest size of a file, in bytes.
@@ -26,24 +26,10 @@ const (
 	maxWrong  = 20        // keys that are reported
 )
 
-// ReadFile reads the file at path, unless it is larger than MaxBytes.
+// ReadFile reads the text of the file at path, unless it is larger than MaxBytes.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > MaxBytes {
-		return nil, fmt.Errorf("%s: %w", path, errSize)
-	}
-	return text, nil
+	return input.ReadNamed(path, MaxBytes)
 }
-
-var errSize = fmt.Errorf("the file is larger than the limit of %d MiB", MaxBytes>>20)
 
 // An Unknown is a key of the file for which the struct has no field.
 type Unknown struct {

@@ -62,6 +62,42 @@ func TestReadNPZ(t *testing.T) {
 	}
 }
 
+// TestReadBytes: bytes are read up to a limit, which the header's claim does not lift.
+func TestReadBytes(t *testing.T) {
+	text := npz(t,
+		torch.Array{Name: "about", Shape: []int{3}, Values: []int64{0, 7, 255}},
+		torch.Array{Name: "huge", Shape: []int{1}, Values: []int64{256}},
+		torch.Array{Name: "square", Shape: []int{1, 1}, Values: []int64{1}},
+		torch.Array{Name: "values", Shape: []int{1}, Values: []float32{1}})
+	read := func(text []byte, name string, most int) ([]byte, error) {
+		return torch.ReadBytes(bytes.NewReader(text), int64(len(text)), name, most)
+	}
+	if got, err := read(text, "about", 3); err != nil || !bytes.Equal(got, []byte{0, 7, 255}) {
+		t.Errorf("read %v, %v", got, err)
+	}
+	claims := bytes.Replace(text, []byte("'shape': (3,), }          "), []byte("'shape': (8589934592,), } "), 1)
+	if bytes.Equal(claims, text) {
+		t.Fatal("the test looks for another header")
+	}
+	for _, c := range []struct {
+		text       []byte
+		name, want string
+		most       int
+	}{
+		{text, "about", "it has 3 values, more than 2", 2},
+		{claims, "about", "it has 8589934592 values, more than 100", 100},
+		{text, "huge", "it holds 256, which is no byte", 9},
+		{text, "square", "not a vector of <i8", 9},
+		{text, "values", "not a vector of <i8", 9},
+		{text, "none", "there is no array none", 9},
+		{text[:40], "about", "it is no .npz file", 9},
+	} {
+		if got, err := read(c.text, c.name, c.most); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v; want %q", c.name, got, err, c.want)
+		}
+	}
+}
+
 // FuzzReadNPZ: any file is read or refused.
 func FuzzReadNPZ(f *testing.F) {
 	whole := npz(f, torch.Array{Name: "a", Shape: []int{2, 3}, Values: []float32{1, 2, 3, 4, 5, 6}})

@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"rnnbench/internal/input"
 )
 
 // readText reads a file or, if path is empty, Go's documentation and sources.
 func readText(path string) (string, error) {
 	if path != "" {
-		file, err := os.ReadFile(path)
+		file, err := input.ReadNamed(path, mostNamed)
 		return string(file), err
 	}
 	root, err := distribution()
@@ -32,6 +34,9 @@ func readText(path string) (string, error) {
 	}
 	return text, nil
 }
+
+// mostNamed bounds a text that the user names, in bytes.
+const mostNamed = 1 << 30
 
 // remedy says what to do where there is no text.
 const remedy = "set GOROOT to a Go distribution, or name a text, as in text:book.txt"

@@ -8,11 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"rnnbench/internal/input"
 )
 
 // An event of N-MNIST takes 5 bytes: x, y, one bit of polarity, and 23 bits of time in
 // microseconds, the most significant first (Orchard et al. 2015).
 const eventBytes = 5
+
+// mostRecording bounds the file of a recording, in bytes. N-MNIST's take some 20 kB.
+const mostRecording = 64 << 20
 
 // An event in row overflow is none: all events after it come 8,192 microseconds later.
 const overflow, later = 240, 1 << 13
@@ -106,7 +111,7 @@ func openNMNIST(s settings, o Options) (Source, error) {
 		return nil, err
 	}
 	l := newLibrary(len(paths), func(i int) ([]Event, error) {
-		file, err := os.ReadFile(paths[i])
+		file, err := input.ReadFile(paths[i], mostRecording)
 		if err != nil {
 			return nil, err
 		}
