@@ -2,11 +2,11 @@ package train_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
-
-	"codeberg.org/sbinet/npyio/npz"
 
 	"rnnbench/device"
 	"rnnbench/rnn"
@@ -65,38 +65,20 @@ func TestCheckpointOfOtherSizes(t *testing.T) {
 	if err := tr.Save(good); err != nil {
 		t.Fatal(err)
 	}
-	r, err := npz.Open(good)
+	data, err := os.ReadFile(good)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	cut := ""
+	rows := regexp.MustCompile(`'<f4', 'fortran_order': False, 'shape': \(\d+`).FindIndex(data)
+	if rows == nil {
+		t.Fatal("the test looks for another header")
+	}
+	data[rows[1]-1] ^= 1 // one row more or less
 	bad := filepath.Join(dir, "bad.npz")
-	w, err := npz.Create(bad)
-	if err != nil {
+	if err := os.WriteFile(bad, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range r.Keys() {
-		switch name = strings.TrimSuffix(name, ".npy"); name {
-		case "about", "position":
-			var v []int64
-			err = errors.Join(r.Read(name+".npy", &v), w.Write(name+".npy", v))
-		default:
-			var v []float32
-			err = r.Read(name+".npy", &v)
-			if cut == "" {
-				cut, v = name, v[:len(v)-1]
-			}
-			err = errors.Join(err, w.Write(name+".npy", v))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.Load(bad); err == nil || !strings.Contains(err.Error(), "array "+cut+" has") {
-		t.Errorf("array %s lacks a value: %v", cut, err)
+	if err := tr.Load(bad); err == nil || !strings.Contains(err.Error(), "its shape is (") {
+		t.Errorf("an array has another number of rows: %v", err)
 	}
 }
