@@ -57,7 +57,7 @@ func (s *Stats) contradiction(samples []float64) error {
 		name      string
 		says, has float64
 	}{{"smallest", s.Min, sorted[0]}, {"median", s.Median, quantile(sorted, 0.5)}, {"largest", s.Max, sorted[len(sorted)-1]}} {
-		if math.Abs(v.says-v.has) > 1e-6*v.has {
+		if math.Abs(v.says-v.has) > 0.01*v.has {
 			return fmt.Errorf("its %s is %.3g s, but that of its samples is %.3g s", v.name, v.says, v.has)
 		}
 	}

@@ -128,7 +128,7 @@ func TestNewKeys(t *testing.T) {
 	rec.Energy = &Energy{Joules: ptr(1.0), Net: ptr(-0.1), Watts: ptr(300.0), Idle: ptr(70.0), Polled: ptr(290.0), Clock: ptr(1.9e9),
 		Temperature: ptr(41.0), Windows: []float64{1, 1.1}, Source: "nvml", Reason: ptr("words")}
 	rec.Rival = &Rival{Name: "r", Version: "1"}
-	rec.Verify = &Verify{Partial: []string{}, Kinks: &Kinks{Units: 300, Near: 4, Other: 1}}
+	rec.Verify = &Verify{OK: true, Partial: []string{}, Kinks: &Kinks{Units: 300, Near: 4, Other: 1}}
 	rec.Lengths = &Lengths{Distribution: "uniform", Mean: 2.5, Max: 3}
 	data, err := json.Marshal(rec)
 	if err != nil {

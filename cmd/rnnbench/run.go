@@ -53,20 +53,21 @@ type program struct {
 func process(args []string) int {
 	p := newProgram(args, os.Stdin, os.Stdout, stderr())
 	listen(func() { os.Exit(p.report(context.Canceled)) })
-	return p.run(context.Background())
+	return execute(context.Background(), p)
 }
 
 // run executes one command line and returns the exit code. Data goes to stdout,
 // everything else to stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return newProgram(args, stdin, stdout, stderr).run(ctx)
+	return execute(ctx, newProgram(args, stdin, stdout, stderr))
 }
 
 func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) *program {
 	return &program{in: stdin, out: stdout, err: stderr, args: bareResume(args), log: slog.New(slog.DiscardHandler), start: time.Now()}
 }
 
-func (p *program) run(ctx context.Context) int {
+// execute executes p's command line and returns the exit code.
+func execute(ctx context.Context, p *program) int {
 	args := p.args
 	completing.Store(len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd))
 	root := p.root()
