@@ -30,7 +30,7 @@ type measures struct {
 
 // measureFLOPs is how much a measure may compute, in operations of the reference, where a few
 // sequences and steps do not take more.
-var measureFLOPs = 4e8
+var measureFLOPs = 1e8
 
 // expectations measures the errors of an honest evaluation of d: the reference's own code, which
 // rounds as a technique does, is compared with the reference. Of large problems only some

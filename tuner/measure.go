@@ -168,7 +168,7 @@ func warm(s *Sweep, c *candidate, start time.Time) error {
 // runAtOnce sets how many runs follow each other where nothing is timed: a good many if they are
 // short, since an answer may be right for some runs and then no more.
 func (c *candidate) runAtOnce() error {
-	const most, long = 100, 50 * time.Millisecond
+	const most, long = 100, 20 * time.Millisecond
 	b, err := c.prog.Run(2)
 	c.perSample = int(max(2, min(most, float64(long)/float64(max(1, b.Wall))*2)))
 	return err
