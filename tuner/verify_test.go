@@ -44,6 +44,9 @@ func TestLargeProblemsPass(t *testing.T) {
 	d := open(t)
 	methods := map[string]int{}
 	for k, c := range cell.All() {
+		if testing.Short() && k%3 > 0 {
+			continue // some cells stand for all
+		}
 		for i, pass := range []string{"forward", "train"} {
 			points := []results.Point{long(c, pass)}
 			p := points[0]
