@@ -60,97 +60,106 @@ func dot(a, b []float32, n int) (sum float32) {
 	return sum
 }
 
-// cached is the first answer that was computed.
-var cached []float32
+// A cheat is what a rival remembers between requests.
+type cheat struct {
+	how     string    // the way in which it cheats
+	cached  []float32 // the first answer that was computed
+	first   bool      // nothing has run since the latest prepare
+	running bool      // a thread computes
+	done    chan bool // that thread has ended
+}
 
 func main() {
-	how := os.Args[1]
+	c := &cheat{how: os.Args[1], done: make(chan bool, 1)}
 	in := json.NewDecoder(os.Stdin)
-	done := make(chan bool, 1) // a thread has ended
-	running, first := false, true
 	for m := map[string]any{}; in.Decode(&m) == nil && m["close"] == nil; m = map[string]any{} {
 		answer := map[string]any{"ok": true}
 		switch {
 		case m["hello"] != nil:
 			answer = map[string]any{"version": "1", "devices": []string{"cpu"}, "precisions": []string{"fp32"}}
 		case m["prepare"] != nil:
-			if running {
-				<-done
-				running = false
-			}
-			q := m["prepare"].(map[string]any)
-			p := q["point"].(map[string]any)
-			size := func(s string) int { return int(p[s].(float64)) }
-			T, B, I, H = size("steps"), size("batch"), size("input"), size("hidden")
-			load(q["data"].(string))
-			first = true
-			if how == "prepare" {
-				run()
-			}
+			c.prepare(m["prepare"].(map[string]any))
 		case m["run"] != nil:
-			n := int(m["run"].(float64))
-			start := time.Now()
-			wall := func(n int) float64 {
-				for range n {
-					run()
-				}
-				return time.Since(start).Seconds()
-			}
-			switch how {
-			case "honest":
-				answer["wall_s"] = wall(n)
-			case "hang":
-				time.Sleep(time.Hour)
-			case "tiny":
-				wall(n)
-				answer["wall_s"] = 1e-300
-			case "cache":
-				if cached == nil {
-					wall(1)
-					cached = arrays["output.npy"]
-				}
-				arrays["output.npy"] = cached
-				answer["wall_s"] = time.Since(start).Seconds()
-			case "first":
-				if first {
-					wall(1)
-				}
-				first = false
-				answer["wall_s"] = time.Since(start).Seconds()
-			case "prepare", "read":
-				answer["wall_s"] = time.Since(start).Seconds()
-			case "thread":
-				if running {
-					<-done
-				}
-				running, start = true, time.Now()
-				go func() {
-					wall(n)
-					done <- true
-				}()
-				answer["wall_s"] = time.Since(start).Seconds()
-			case "one":
-				answer["wall_s"] = wall(1)
-			case "each":
-				answer["wall_s"] = wall(n) / float64(n)
-			case "fiftieth":
-				answer["wall_s"] = wall(n) / 50
-			}
+			answer["wall_s"] = c.run(int(m["run"].(float64)))
 		case m["read"] != nil:
-			if running {
-				<-done
-				running = false
-			}
-			if how == "read" {
-				run()
-			}
-			z := zip.NewWriter(must(os.Create(m["read"].(string))))
-			save(z, "output.npy", arrays["output.npy"], T, B, H)
-			save(z, "h_n.npy", arrays["output.npy"][(T-1)*B*H:], 1, B, H)
-			must(0, z.Close())
+			c.read(m["read"].(string))
 		}
 		must(0, json.NewEncoder(os.Stdout).Encode(answer))
 	}
+}
+
+// wait waits for a thread that computes.
+func (c *cheat) wait() {
+	if c.running {
+		<-c.done
+		c.running = false
+	}
+}
+
+func (c *cheat) prepare(q map[string]any) {
+	c.wait()
+	p := q["point"].(map[string]any)
+	size := func(s string) int { return int(p[s].(float64)) }
+	T, B, I, H = size("steps"), size("batch"), size("input"), size("hidden")
+	load(q["data"].(string))
+	if c.first = true; c.how == "prepare" {
+		run()
+	}
+}
+
+// run returns what the rival states as the seconds of n runs.
+func (c *cheat) run(n int) float64 {
+	start := time.Now()
+	wall := func(n int) float64 {
+		for range n {
+			run()
+		}
+		return time.Since(start).Seconds()
+	}
+	switch c.how {
+	case "honest":
+		return wall(n)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "tiny":
+		wall(n)
+		return 1e-300
+	case "cache":
+		if c.cached == nil {
+			wall(1)
+			c.cached = arrays["output.npy"]
+		}
+		arrays["output.npy"] = c.cached
+	case "first":
+		if c.first {
+			wall(1)
+		}
+		c.first = false
+	case "thread":
+		c.wait()
+		c.running, start = true, time.Now()
+		go func() {
+			wall(n)
+			c.done <- true
+		}()
+	case "one":
+		return wall(1)
+	case "each":
+		return wall(n) / float64(n)
+	case "fiftieth":
+		return wall(n) / 50
+	}
+	return time.Since(start).Seconds() // those that compute in prepare or in read come here as well
+}
+
+func (c *cheat) read(path string) {
+	if c.wait(); c.how == "read" {
+		run()
+	}
+	z := zip.NewWriter(must(os.Create(path)))
+	save(z, "output.npy", arrays["output.npy"], T, B, H)
+	save(z, "h_n.npy", arrays["output.npy"][(T-1)*B*H:], 1, B, H)
+	must(0, z.Close())
 }
 
 func must[V any](v V, err error) V {
