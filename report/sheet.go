@@ -24,7 +24,7 @@ type cell struct {
 
 // Classes are c's classes in the style sheet. The style sheet itself aligns cells with Sort.
 func (c cell) Classes() string {
-	if c.Right && c.Sort == "" {
+	if c.Right && c.Sort == "" && c.Text != "" {
 		return strings.TrimSpace("r " + c.Class)
 	}
 	return c.Class
@@ -58,7 +58,7 @@ func newSheet(t *table.Table) *sheet {
 
 // short spells v for the script in few characters, since a page has many numbers.
 func short(v float64) string {
-	mantissa, exponent, ok := strings.Cut(strconv.FormatFloat(v, 'g', 5, 64), "e")
+	mantissa, exponent, ok := strings.Cut(strconv.FormatFloat(v, 'g', 4, 64), "e")
 	if !ok {
 		return mantissa
 	}
