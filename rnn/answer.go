@@ -174,10 +174,11 @@ func (p *Plan) Check(mem Memory, want []Tensor) (d Deviation, got []Tensor, err 
 // tolerance.
 type Deviation struct {
 	Tensor    string
-	MaxAbs    float64 // largest absolute difference
+	MaxAbs    float64 // largest absolute difference, or the root mean square of all
 	Error     float64 // MaxAbs over the largest value of the reference's tensor, or over its Spread if that is more
 	Tolerance float64 // what Error may be
 	Row, Col  int     // of the largest difference
+	Mean      bool    // MaxAbs is the root mean square
 }
 
 // vanishing is the smallest scale that differences are divided by.
@@ -200,6 +201,9 @@ func (d Deviation) relative(scale float64) float64 {
 func (d Deviation) OK() bool { return d.Error <= d.Tolerance && !math.IsInf(d.Error, 0) }
 
 func (d Deviation) String() string {
+	if d.Mean {
+		return fmt.Sprintf("%s is off by %.3g in the root mean square, or %.3g of the largest value; the tolerance is %.3g", d.Tensor, d.MaxAbs, d.Error, d.Tolerance)
+	}
 	return fmt.Sprintf("%s[%d,%d] is off by %.3g, or %.3g of the largest value; the tolerance is %.3g", d.Tensor, d.Row, d.Col, d.MaxAbs, d.Error, d.Tolerance)
 }
 
@@ -305,18 +309,32 @@ func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (
 		from := t*distinct + b%distinct
 		found[row] = differ(values[row*w.Cols:(row+1)*w.Cols], w.Values[from*w.Cols:(from+1)*w.Cols])
 	})
-	scale := w.Spread
+	var all difference
 	for row, f := range found {
-		scale = max(scale, f.scale)
-		if f.most > d.MaxAbs {
-			d.MaxAbs, d.Row, d.Col = f.most, skip+row, f.at
-		}
+		f.at += row * w.Cols
+		all.merge(f)
 	}
+	all.scale = max(all.scale, w.Spread)
 	if w.size > 0 {
-		scale = w.size
+		all.scale = w.size
 	}
-	d.Error = d.relative(scale)
-	return d, nil
+	d.MaxAbs, d.Row, d.Col = all.most, skip+all.at/max(1, w.Cols), all.at%max(1, w.Cols)
+	d.Error = d.relative(all.scale)
+	e, _ := w.data.expect(w.Name, g.UnitError)
+	return d.orMean(all, e), nil
+}
+
+// orMean is d, unless many errors, none of which is too large, are too large in the mean.
+func (d Deviation) orMean(all difference, e expectation) Deviation {
+	if all.n < enough || e.mean == 0 || !d.OK() {
+		return d
+	}
+	mean := Deviation{Tensor: d.Tensor, MaxAbs: math.Sqrt(all.square / float64(all.n)), Tolerance: e.mean, Mean: true}
+	mean.Error = mean.relative(all.scale)
+	if mean.OK() {
+		return d
+	}
+	return mean
 }
 
 // tolerance is what an answer's error may be, relative to the scale of w.
@@ -329,11 +347,13 @@ func (w Tensor) tolerance(p Problem, unit float64) float64 {
 	return most
 }
 
-// A difference is the largest difference between two rows of values.
+// A difference is how far values are from others.
 type difference struct {
-	most  float64 // absolute; infinite where a value is not finite
-	at    int     // where that is
-	scale float64 // largest finite value that is expected
+	most   float64 // largest difference, absolute; infinite where a value is not finite
+	at     int     // where that is
+	scale  float64 // largest finite value that is expected
+	square float64 // sum of all differences' squares
+	n      int     // of the differences
 }
 
 func differ[F float32 | float64](have []F, want []float64) (d difference) {
@@ -355,6 +375,7 @@ func (d *difference) add(have, want float64, at int) {
 	default:
 		diff = math.Inf(1)
 	}
+	d.n, d.square = d.n+1, d.square+diff*diff
 	if diff > d.most {
 		d.most, d.at = diff, at
 	}
@@ -363,7 +384,7 @@ func (d *difference) add(have, want float64, at int) {
 func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }
 
 func (d *difference) merge(e difference) {
-	d.scale = max(d.scale, e.scale)
+	d.scale, d.n, d.square = max(d.scale, e.scale), d.n+e.n, d.square+e.square
 	if e.most > d.most {
 		d.most, d.at = e.most, e.at
 	}

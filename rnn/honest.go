@@ -150,9 +150,8 @@ func (v *rounding) forward(e *evaluator) {
 		program = c.Forward
 	}
 	v.run(program, e.at)
-	for _, s := range []int{0, c.Through} {
-		at := e.at(cell.Ref{Kind: cell.Next, Index: s})
-		v.storeOne(at)
+	for s := range c.States { // cuDNN and PyTorch keep all of them in 16 bits
+		v.storeOne(e.at(cell.Ref{Kind: cell.Next, Index: s}))
 	}
 }
 
@@ -174,7 +173,8 @@ func (v *rounding) storeOne(at *float64) {
 	}
 }
 
-// narrowed returns d with all that products multiply rounded to the bits of the problem's precision.
+// narrowed returns d with states and all that products multiply rounded to the bits of the problem's
+// precision.
 func (d *Data) narrowed() *Data {
 	p := d.Problem
 	v := &rounding{precision: p.Precision}
@@ -194,16 +194,21 @@ func (d *Data) narrowed() *Data {
 	return out
 }
 
-// multiplied reports whether products multiply a tensor.
+// multiplied reports whether products multiply a tensor, or 16 bits hold it as a state.
 func (d *Data) multiplied(t tensor) bool {
 	switch {
 	case t.name == "x":
 		return !d.Problem.OneHot
 	case t.name == "dy" || t.name == "embedding":
 		return true
-	case t.perSequence: // the states before the first step, of targets and weights of the loss
+	case t.perSequence: // the states before the first step, not targets and weights of the loss
 		c := d.Problem.Cell
-		return strings.HasPrefix(t.name, c.States[0]+"0_l") || strings.HasPrefix(t.name, c.States[c.Through]+"0_l")
+		for i, s := range c.States {
+			if strings.HasPrefix(t.name, s+"0_l") {
+				return i == 0 || i == c.Through || d.Problem.Precision != TF32
+			}
+		}
+		return false
 	}
 	return t.rows > 1 // not of biases and peepholes
 }

@@ -45,7 +45,7 @@ func TestWrongPrecision(t *testing.T) {
 			for _, of := range []struct {
 				precision Precision
 				bits      []int
-			}{{FP32, []int{10, 13, 7}}, {TF32, []int{7}}, {FP16, []int{5, 3}}, {BF16, []int{4, 3, 2}}} {
+			}{{FP32, []int{10, 13, 15, 17, 7}}, {TF32, []int{8, 7}}, {FP16, []int{7, 6, 5, 3}}, {BF16, []int{4, 3, 2}}} {
 				p := Problem{Cell: c, Pass: pass, Input: 96, Hidden: 96, Layers: 1, Batch: 2, Steps: 40, Precision: of.precision}
 				d := NewData(p, 1, 2, "normal")
 				want := Reference(d)
@@ -71,7 +71,7 @@ func TestToleranceOfLongRuns(t *testing.T) {
 			t.Errorf("%s: %v", name, e.tolerance())
 		}
 	}
-	if e, _ := d.expect("grad_weight_hh_l0", 0); e.tolerance() > 2e-4 {
+	if e, _ := d.expect("grad_weight_hh_l0", 0); e.tolerance() > 3e-4 {
 		t.Errorf("weights: %v", e.tolerance())
 	}
 }

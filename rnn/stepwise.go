@@ -411,5 +411,5 @@ func beyond(values []float64, limit float64) (d difference) {
 func (c *stepper) worse(name string, cols int, e expectation, d difference) {
 	dev := Deviation{Tensor: name, MaxAbs: d.most, Tolerance: e.tolerance(), Row: d.at / cols, Col: d.at % cols}
 	dev.Error = dev.relative(d.scale)
-	c.worst = c.worst.OrWorse(dev)
+	c.worst = c.worst.OrWorse(dev.orMean(d, e))
 }
