@@ -240,7 +240,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s is read as %s", text, got)
 		}
 	}
-	for _, o := range []string{"qos=high", "--", "--array=1-3", "-a 3", "--output=x", "--comment=a\nb", `--comment="a"`} {
+	for _, o := range []string{"qos=high", "--", "--array=1-3", "-a 3", "-a1-1000", "-o/tmp/x", "-Ha1-9", "--arra=1-9", "--ar 1-9", "--out=x", "--workdir=x", "--output=x", "--comment=a\nb", `--comment="a"`} {
 		if CheckOption(o) == nil {
 			t.Errorf("option %q is taken", o)
 		}

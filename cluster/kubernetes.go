@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+	"unicode"
 )
 
 // Kubernetes holds the options of jobs on Kubernetes: an Indexed Job for each group, and a Job that
@@ -32,7 +33,7 @@ const Mount = "/results"
 //go:embed manifest.yaml.tmpl
 var manifestText string
 
-var manifest = template.Must(template.New("manifest").Funcs(template.FuncMap{"json": asJSON}).Parse(manifestText))
+var manifest = template.Must(template.New("manifest").Funcs(template.FuncMap{"json": asJSON, "literal": literal}).Parse(manifestText))
 
 // asJSON writes a value as JSON on one line, which YAML accepts.
 func asJSON(v any) (string, error) {
@@ -41,6 +42,16 @@ func asJSON(v any) (string, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
 	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+// literal makes Kubernetes take the words of a command as they are: in these, $(NAME) stands for a variable
+// and $$ for $.
+func literal(words ...string) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = strings.ReplaceAll(w, "$", "$$")
+	}
+	return list
 }
 
 // Command implements Scheduler.
@@ -72,11 +83,12 @@ func (k *Kubernetes) Texts(s *Submission, n int) ([]Text, error) {
 		folder := path.Join(s.Dir, g.Name)
 		p := podJob{
 			Name: s.jobName(g.Name, n, ""), Merge: s.jobName(g.Name, n, mergeWord), Group: g.Name, Completions: len(j.Shards),
-			Args: s.measure(g.Name, folder), MergeArgs: []string{"merge", folder}, Selector: pairs(k.Selectors),
+			Args: s.measure(g.Name, folder), MergeArgs: literal("merge", folder), Selector: pairs(k.Selectors),
 		}
 		if len(j.Shards) < g.Shards { // the index in the array is not the shard's number
 			p.Args = append(p.Args, "--shard", fmt.Sprintf("%s/%d", commas(j.Shards), g.Shards))
 		}
+		p.Args = literal(p.Args...)
 		if key, value, ok := strings.Cut(g.Request, "="); ok {
 			p.Selector[key] = value
 		}
@@ -113,9 +125,18 @@ func pairs(list []string) map[string]string {
 	return m
 }
 
+// CheckWord checks the value of a flag that is a name, an amount or an image: it has no spaces, line breaks
+// or other characters that cannot be seen.
+func CheckWord(flag, value string) error {
+	if strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
+		return fmt.Errorf("--%s: %q has a space or a line break: write one word", flag, value)
+	}
+	return nil
+}
+
 // CheckPair checks a word such as KEY=VALUE of a flag.
 func CheckPair(flag, word, example string) error {
-	if key, value, ok := strings.Cut(word, "="); !ok || key == "" || value == "" || strings.ContainsAny(word, " \t\n") {
+	if key, value, ok := strings.Cut(word, "="); !ok || key == "" || value == "" || CheckWord(flag, word) != nil {
 		return fmt.Errorf("--%s: %q is not KEY=VALUE: write one such as %s", flag, word, example)
 	}
 	return nil

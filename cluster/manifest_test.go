@@ -42,7 +42,7 @@ func TestManifest(t *testing.T) {
 		t.Errorf("%+v", shards.Spec)
 	case pod.NodeSelector["nvidia.com/gpu.product"] != "H100" || pod.NodeSelector["disk"] != "ssd" || plain.Spec.Template.Spec.NodeSelector["nvidia.com/gpu.product"] != "":
 		t.Errorf("%v", pod.NodeSelector)
-	case !slices.Equal(c.Args, append(slices.Clone(s.Command), "--out", "/results/nightly/h100", "--submitted-version", "v1.2.3", "--submitted-device", "cuda-nvidia-h100")):
+	case !slices.Equal(c.Args, append(literal(s.Command...), "--out", "/results/nightly/h100", "--submitted-version", "v1.2.3", "--submitted-device", "cuda-nvidia-h100")):
 		t.Errorf("%q", c.Args)
 	case c.Env[0].Name != "JOB_COMPLETIONS" || c.Env[0].Value != "3" || c.Env[1].ValueFrom.FieldRef.FieldPath != "spec.nodeName" || c.VolumeMounts[0].MountPath != Mount || pod.Volumes[0].PersistentVolumeClaim.ClaimName != "nightly":
 		t.Errorf("%+v", c)
@@ -70,5 +70,27 @@ func TestManifest(t *testing.T) {
 	}
 	if err := yaml.UnmarshalStrict([]byte(strings.Replace(first[1], "completionMode", "completionsMode", 1)), &job); err == nil {
 		t.Error("a wrong key is not seen")
+	}
+}
+
+// TestManifestIsLiteral: Kubernetes replaces nothing in the words of a command.
+func TestManifestIsLiteral(t *testing.T) {
+	s := again(example("kubernetes"))
+	label := "$(NODE_NAME) $$ $(( \u2028 \n"
+	s.Command, s.Program = []string{"sweep", "--label", label}, "/opt/$(HOME)/rnnbench"
+	var job batch.Job
+	if err := yaml.UnmarshalStrict([]byte(strings.Split(texts(t, s, 0)[0].Content, "\n---\n")[1]), &job); err != nil {
+		t.Fatal(err)
+	}
+	c := job.Spec.Template.Spec.Containers[0]
+	for _, x := range [][2]string{{c.Args[2], label}, {c.Command[0], s.Program}} {
+		if strings.Contains(strings.ReplaceAll(x[0], "$$", ""), "$") || strings.ReplaceAll(x[0], "$$", "$") != x[1] {
+			t.Errorf("%q is %q in the manifest", x[1], x[0])
+		}
+	}
+	for _, bad := range []string{"a b", "a\nb", "a\rb", "a\u2028b", "a\x7fb"} {
+		if CheckWord("image", bad) == nil || CheckPair("limit", "a="+bad, "a=1") == nil {
+			t.Errorf("%q is taken", bad)
+		}
 	}
 }

@@ -151,20 +151,45 @@ func (l *Slurm) mergeOptions(s *Submission, n int) ([]string, error) {
 		}
 	}
 	for _, o := range l.Options {
-		if slices.Contains(sharedOptions, optionName(o)) {
+		if named(o, sharedOptions) != "" {
 			list = append(list, o)
 		}
 	}
 	return lines(list)
 }
 
-// optionName is the name of an option of sbatch, such as qos of --qos=high.
-func optionName(o string) string {
-	o = strings.TrimLeft(o, "-")
-	if i := strings.IndexAny(o, "= "); i >= 0 {
-		return o[:i]
+// alone lists the letters of sbatch's options that take no value, so that another letter may follow.
+const alone = "hHIkOQsvVW"
+
+// optionNames are the names of the options that sbatch reads in a word: qos of --qos=high, a of -a1-9, and
+// H and a of -Ha1-9.
+func optionNames(o string) []string {
+	if long, ok := strings.CutPrefix(o, "--"); ok {
+		name, _, _ := strings.Cut(long, "=")
+		name, _, _ = strings.Cut(name, " ")
+		return []string{name}
 	}
-	return o
+	var names []string
+	for _, letter := range strings.TrimPrefix(o, "-") {
+		names = append(names, string(letter))
+		if !strings.ContainsRune(alone, letter) {
+			break
+		}
+	}
+	return names
+}
+
+// named reports which of sbatch's options in list the word o sets; "": none. Sbatch takes any beginning of a
+// long name.
+func named(o string, list []string) string {
+	for _, name := range optionNames(o) {
+		for _, known := range list {
+			if name == known || len(name) > 1 && len(known) > 1 && strings.HasPrefix(known, name) {
+				return known
+			}
+		}
+	}
+	return ""
 }
 
 // lines returns options as they stand behind #SBATCH in a script.
@@ -185,16 +210,16 @@ func lines(options []string) ([]string, error) {
 // escape makes sbatch take a path literally.
 func escape(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 
+// ownOptions lists options of sbatch that submit sets, or that would keep it from submitting the shards.
+var ownOptions = []string{"array", "a", "output", "o", "wrap", "dependency", "d", "parsable", "test-only", "chdir", "workdir", "D"}
+
 // CheckOption checks an option of sbatch that the user wrote.
 func CheckOption(o string) error {
 	if !strings.HasPrefix(o, "-") || len(strings.Trim(o, "-")) == 0 {
 		return fmt.Errorf("--sbatch: %q is not an option of sbatch: write one such as --sbatch=--qos=high", o)
 	}
-	name := optionName(o)
-	for _, own := range []string{"array", "a", "output", "o", "wrap", "dependency", "d", "parsable", "test-only", "chdir", "D"} {
-		if name == own {
-			return fmt.Errorf("--sbatch: rnnbench sets --%s itself: omit it", name)
-		}
+	if own := named(o, ownOptions); own != "" {
+		return fmt.Errorf("--sbatch: rnnbench sets %s itself: omit %s", strings.Repeat("-", min(len(own), 2))+own, o)
 	}
 	_, err := lines([]string{o})
 	return err

@@ -54,13 +54,35 @@ func Replace(dir, name string, change func(*Merger) error) error {
 	if err := change(&m); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(path, 0o777); err != nil {
-		return fmt.Errorf("results: cannot write to the folder %s: %w", dir, err)
-	}
-	if err := m.write(path); err != nil {
+	if err := m.put(dir, name); err != nil {
 		return err
 	}
 	return writeChanged(filepath.Join(dir, latestFile), []byte(name+"\n"))
+}
+
+// put writes the run called name in dir. A new one appears with all its files, so that a process that is
+// killed leaves no run without a manifest. The caller has locked the name.
+func (m *Merger) put(dir, name string) error {
+	path := filepath.Join(dir, name)
+	if exists(path) {
+		files.Clean(path)
+		return m.write(path)
+	}
+	fresh := filepath.Join(dir, "."+name+".new")
+	err := os.RemoveAll(fresh) // of a process that was killed
+	if err == nil {
+		err = os.Mkdir(fresh, 0o777)
+	}
+	if err != nil {
+		return fmt.Errorf("results: cannot write to the folder %s: %w", dir, err)
+	}
+	if err = m.write(fresh); err == nil {
+		err = os.Rename(fresh, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(fresh))
+	}
+	return nil
 }
 
 // write writes the files that changed.

@@ -27,6 +27,25 @@ type Shard struct {
 	Trained  bool          `json:"trained,omitempty"`
 	Networks int           `json:"networks,omitempty"` // that the shard trains
 	Limits   *TrainingPlan `json:"limits,omitempty"`
+
+	// Numbers says which job of a scheduler's array is which shard; absent: the command line named the
+	// shard.
+	Numbers *Numbers `json:"numbers,omitempty"`
+}
+
+// Numbers are the numbers of the jobs of an array that measures the shards of a plan.
+type Numbers struct {
+	From  string `json:"from"`  // variable with a job's number
+	First int    `json:"first"` // number of the job that measures shard 1
+	Step  int    `json:"step"`  // from one job's number to the next, at least 1
+}
+
+// Place is the index of the shard that the job with a number measures; 0: none.
+func (n Numbers) Place(number int) int {
+	if n.Step < 1 || number < n.First || (number-n.First)%n.Step != 0 {
+		return 0
+	}
+	return (number-n.First)/n.Step + 1
 }
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
@@ -132,6 +151,24 @@ const WisdomFile = "wisdom.toml"
 // continues its run.
 func ShardFolder(s Shard) string {
 	return fmt.Sprintf("%s-%0*d-of-%d", s.Of, len(fmt.Sprint(s.Count)), s.Index, s.Count)
+}
+
+// ShardsOf returns the manifests of the shards in dir that have the same plan, label and device, by
+// their folders. Nothing else says that runs belong together, neither their names nor a scheduler. It
+// ignores folders without a readable manifest.
+func ShardsOf(dir, hash, label, device string) map[string]Manifest {
+	found := map[string]Manifest{}
+	entries, _ := os.ReadDir(dir) // without a folder there are none
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !e.IsDir() || !HasManifest(path) {
+			continue
+		}
+		if m, err := ReadManifest(path); err == nil && m.Plan.Shard != nil && m.Plan.Hash == hash && m.Label == label && len(m.Devices) > 0 && m.Devices[0].Key == device {
+			found[path] = m
+		}
+	}
+	return found
 }
 
 // Slug reduces words to a name that every file system accepts.

@@ -197,8 +197,8 @@ func (r *Run) resume(where string) error {
 		r.newest[records[i].Key()] = o
 		r.seq = max(r.seq, records[i].Seq+1)
 	}
-	removeStale(filepath.Join(r.dir, manifestFile), 0) // no other process writes this run
-	removeStale(filepath.Join(filepath.Dir(r.dir), latestFile), time.Hour)
+	files.Clean(r.dir)
+	files.Clean(filepath.Dir(r.dir)) // of the file that names the latest run
 	r.manifest.PID = os.Getpid()
 	r.manifest.Resumed = append(r.manifest.Resumed, now())
 	r.manifest.Finished, r.manifest.Exit = nil, nil

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/results/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -50,7 +51,8 @@ type Rival struct {
 	lengths    bool       // sequences may have lengths of their own
 	idle       []*process // with the device open and no program
 	dir        string     // for files
-	files      int        // number of files so far
+	remove     func() error
+	files      int // number of files so far
 
 	ctx   context.Context // ends every request; nil: none does
 	limit time.Duration   // for a run; 0: Options.Timeout
@@ -98,7 +100,7 @@ func Open(o Options) (*Rival, error) {
 	if err != nil {
 		return nil, p.end(fmt.Errorf("%s sent an invalid answer to hello: %w", o.Name, err), device.ErrStart)
 	}
-	if r.dir, err = os.MkdirTemp("", "rnnbench-rival-"); err != nil {
+	if r.dir, r.remove, err = files.Folder(os.TempDir(), "rnnbench-rival-*"); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -146,7 +148,7 @@ func (r *Rival) Close() error {
 		p.close()
 	}
 	r.idle = nil
-	return os.RemoveAll(r.dir)
+	return r.remove()
 }
 
 // Runs reports whether the rival runs on the device that it is beside.

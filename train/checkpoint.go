@@ -118,28 +118,54 @@ const (
 	maxSeconds    = 1e10 // three centuries
 )
 
-// load checks that the checkpoint is of this network, writes all arrays to the device, and returns
-// the position of the source.
-func (t *Trainer) load(r io.ReaderAt, size int64) ([]byte, error) {
+// Saved is the number of iterations after which the checkpoint at path was saved.
+func Saved(path string) (int, error) {
+	f, err := input.Open(path)
+	if err != nil {
+		return 0, files.Cause(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, files.Cause(err)
+	}
+	was, err := readAbout(f, info.Size())
+	return was.Iterations, err
+}
+
+// readAbout reads what a checkpoint says of itself.
+func readAbout(r io.ReaderAt, size int64) (about, error) {
+	was := about{}
 	text, err := torch.ReadBytes(r, size, aboutArray, maxAbout)
 	if err != nil {
-		return nil, fmt.Errorf("it cannot be read: %w", err)
+		return was, fmt.Errorf("it cannot be read: %w", err)
 	}
-	was, want := about{}, t.about()
 	if err := json.Unmarshal(text, &was); err != nil {
-		return nil, fmt.Errorf("it does not say which network it is of: %w", err)
+		return was, fmt.Errorf("it does not say which network it is of: %w", err)
 	}
 	switch {
 	case was.Version != checkpointVersion:
-		return nil, fmt.Errorf("it is of version %d, and this program reads version %d", was.Version, checkpointVersion)
+		return was, fmt.Errorf("it is of version %d, and this program reads version %d", was.Version, checkpointVersion)
+	case was.Iterations < 0 || was.Iterations > maxIterations:
+		return was, fmt.Errorf("it is damaged: it counts %d iterations", was.Iterations)
+	case was.Seconds < 0 || was.Seconds > maxSeconds:
+		return was, fmt.Errorf("it is damaged: it says that training took %g seconds", was.Seconds)
+	}
+	return was, nil
+}
+
+// load checks that the checkpoint is of this network, writes all arrays to the device, and returns
+// the position of the source.
+func (t *Trainer) load(r io.ReaderAt, size int64) ([]byte, error) {
+	was, err := readAbout(r, size)
+	if err != nil {
+		return nil, err
+	}
+	switch want := t.about(); {
 	case was.Problem != want.Problem:
 		return nil, fmt.Errorf("it is of another network: %s, not %s", was.Problem, want.Problem)
 	case was.Optimizer != want.Optimizer:
 		return nil, fmt.Errorf("it was trained by %s, not by %s", was.Optimizer, want.Optimizer)
-	case was.Iterations < 0 || was.Iterations > maxIterations:
-		return nil, fmt.Errorf("it is damaged: it counts %d iterations", was.Iterations)
-	case was.Seconds < 0 || was.Seconds > maxSeconds:
-		return nil, fmt.Errorf("it is damaged: it says that training took %g seconds", was.Seconds)
 	}
 	values := map[string][]float32{}
 	var places []torch.Place

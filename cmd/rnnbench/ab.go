@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/device/worker"
 	"rnnbench/results/turns"
 )
 
@@ -67,7 +68,7 @@ func (f *abFlags) run(ctx context.Context, p *program, dir string) ([]string, er
 	}
 	ctx, stop := interruptible(ctx, p.newProgress(nil, 0))
 	defer stop()
-	f.Failures = exitFailures
+	f.Failures, f.Start = exitFailures, worker.StartTied
 	err := f.Run(ctx, func(t turns.Turn) {
 		p.note("run %d of %d: %s, %s; took %v", t.Run, t.All, t.Label, plural(t.Records, "record"), t.Took.Round(100*time.Millisecond))
 	})

@@ -169,10 +169,7 @@ func onBothSides(sets []results.Set, side []int) string {
 func split(args []string, dir string) (runs []string, side []int) {
 	labelled := map[string]int{}
 	for i, a := range args {
-		label, list, ok := strings.Cut(a, "=")
-		if !ok || exists(a) {
-			label, list, ok = "", a, false
-		}
+		label, list, ok := cutRun(a, dir)
 		parts := []string{list}
 		if !exists(runPath(list, dir)) {
 			parts = strings.Split(list, ",")

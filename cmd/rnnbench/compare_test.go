@@ -115,3 +115,25 @@ func TestRunsByLabel(t *testing.T) {
 	rnnbench(t, "show first").want(t, exitDone, []string{"H=9"}, nil)
 	rnnbench(t, "merge then first").want(t, exitUsage, nil, []string{"is no shard: its plan was not divided", "hint: to put whole runs together, name them all"})
 }
+
+// TestLabelsNameRuns: every command that takes runs takes labels with characters that mean something
+// elsewhere.
+func TestLabelsNameRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	labels := []string{"a=b", "a/b", "a,b", "a b"}
+	for _, label := range labels {
+		rnnbenchWith(t.Context(), "", append(strings.Fields(tiny+" -q"), "--label", label)...).want(t, exitDone, nil, nil)
+	}
+	for _, label := range labels {
+		for _, args := range [][]string{
+			{"show", label, "-o", "csv"}, {"show", "mine=" + label, "-o", "csv"}, {"compare", label, label}, {"compare", "old=a b", "old=" + label, "new=" + label},
+			{"plot", label, "-f", "p.svg"}, {"report", label, "-f", "r.html"}, {"sweep", "--resume", label},
+		} {
+			if o := rnnbenchWith(t.Context(), "", args...); o.code != exitDone {
+				t.Errorf("%q: exit code %d: %s", args, o.code, o.errors)
+			}
+		}
+		rnnbenchWith(t.Context(), "", "merge", label).want(t, exitUsage, nil, []string{"is no shard"})
+	}
+	rnnbench(t, tiny+" --label=-x").want(t, exitUsage, nil, []string{`--label: "-x" would be read as a flag`})
+}

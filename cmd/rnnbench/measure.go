@@ -112,16 +112,26 @@ func environment(hideHost bool) results.Environment {
 // runPath returns the path of the run that a word names: a path, or the id or label of a run in
 // dir. It returns word if there is no such run.
 func runPath(word, dir string) string {
-	if exists(word) || word == "" || strings.ContainsRune(word, filepath.Separator) {
+	if exists(word) || word == "" {
 		return word
 	}
-	if at := filepath.Join(dir, word); exists(at) {
+	if at := filepath.Join(dir, word); !strings.ContainsRune(word, filepath.Separator) && exists(at) {
 		return at
 	}
 	if at := labelled(word, dir); at != "" {
 		return at
 	}
 	return word
+}
+
+// cutRun splits label=RUN. A word that names a run as it stands has no such label, though the run's own
+// label may contain "=".
+func cutRun(word, dir string) (label, run string, ok bool) {
+	label, run, ok = strings.Cut(word, "=")
+	if !ok || exists(runPath(word, dir)) {
+		return "", word, false
+	}
+	return label, run, true
 }
 
 // labelled returns the folder of the latest run in dir with that label; "": there is none.

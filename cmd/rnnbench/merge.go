@@ -13,6 +13,7 @@ import (
 	"rnnbench/experiments"
 	"rnnbench/results"
 	"rnnbench/results/merge"
+	"rnnbench/train"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -76,7 +77,7 @@ type mergeOptions struct {
 }
 
 func mergeShards(p *program, cmd *cobra.Command, paths []string, o mergeOptions) error {
-	g, err := merge.Read(paths)
+	g, err := merge.Read(paths, train.Saved)
 	if err != nil && strings.Contains(err.Error(), "is no shard") {
 		return usage(err, "to put whole runs together, name them all: rnnbench show RUN RUN, or report, plot or compare")
 	}
@@ -102,6 +103,9 @@ func mergeShards(p *program, cmd *cobra.Command, paths []string, o mergeOptions)
 	}
 	p.note("%d of %s merged into %s: %s", len(m.Merged.Shards), plural(m.Merged.Count, "shard"), dir, plural(sum, "record"))
 	tellNodes(p, m.Merged)
+	for _, path := range g.Ahead {
+		p.warn("%s is left out, since it was saved while the records were read: run the same merge again", path)
+	}
 	if id := experiments.Of(m); id != "" {
 		p.note("hint: rnnbench reproduce %s --from %s reports on the run", id, dir)
 	}

@@ -126,7 +126,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if err := f.readShard(p); err != nil {
 		return misused(cmd, err)
 	}
-	if f.part != nil && !one && len(args) > 0 && args[0] != "list" {
+	if f.divided() && !one && len(args) > 0 && args[0] != "list" {
 		return usage(errors.New("--shard divides one experiment: name one, or add --shard off"), "rnnbench reproduce")
 	}
 	if len(args) == 0 || slices.Contains(args, "list") {
@@ -265,7 +265,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if err := usesWisdom(&f.settings, q, e.ID, of == nil); err != nil {
 		return err
 	}
-	if q, before, err = f.divide(c, b, q, before); err != nil {
+	if q, before, err = f.divide(p, c, b, q, before); err != nil {
 		return misused(cmd, err)
 	}
 	if before != nil {

@@ -136,14 +136,12 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 	}
 	paths := make([]string, len(args))
 	for i, a := range args {
-		label, path, ok := strings.Cut(a, "=")
-		if a == "" || ok && path == "" && !exists(a) {
+		label, run, ok := cutRun(a, dir)
+		if run == "" {
 			return nil, misused(cmd, errors.New("the name of a run is empty: write a name, or leave the argument out"))
 		}
-		if ok && !exists(a) {
-			paths[i] = label + "=" + runPath(path, dir)
-		} else {
-			paths[i] = runPath(a, dir)
+		if paths[i] = runPath(run, dir); ok {
+			paths[i] = label + "=" + paths[i]
 		}
 	}
 	sets, warnings, err := results.ReadAllFrom(p.in, paths)

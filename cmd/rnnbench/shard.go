@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -21,7 +23,7 @@ const noShard = "off"
 
 // shardFlag adds the flag of commands that measure a part of a plan.
 func (f *sweepFlags) shardFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&f.shard, "shard", "", "measure shard `I/N` of the plan, or continue it (see rnnbench merge); default: the shard of a Slurm array or Indexed Job; off: the whole plan")
+	fs.StringVar(&f.shard, "shard", "", "measure shard `I/N` of the plan, or continue it (see rnnbench merge); default: the shard of a scheduler's array of jobs; off: the whole plan")
 	fs.StringVar(&f.submitted, "submitted-version", "", "`VERSION` of rnnbench that submitted the job")
 	fs.StringVar(&f.required, "submitted-device", "", "`KEY` of the device that the job was submitted for")
 	for _, name := range []string{"submitted-version", "submitted-device"} {
@@ -29,9 +31,9 @@ func (f *sweepFlags) shardFlag(fs *pflag.FlagSet) {
 	}
 }
 
-// readShard sets f.part from --shard or the scheduler, before any device is opened.
+// readShard sets f.part from --shard, or f.array from the scheduler, before any device is opened.
 func (f *sweepFlags) readShard(p *program) error {
-	f.part = nil
+	f.part, f.array = nil, nil
 	if f.submitted != "" {
 		if err := f.thisNode().SameVersion(f.submitted); err != nil {
 			return usage(err, "have all machines run the same binary, or use submit --copy")
@@ -53,15 +55,14 @@ func (f *sweepFlags) readShard(p *program) error {
 		}
 		f.part = &s
 	case f.resume == "": // a run to resume knows its shard
-		s, from, err := plan.FromScheduler(os.Getenv)
+		a, err := plan.FromScheduler(os.Getenv)
 		if err != nil {
-			return usage(err, "use --shard I/N to name the shard, or --shard off to measure the whole plan")
+			return usage(err, arrayHint)
 		}
-		if from == "" {
+		if a == nil {
 			return nil
 		}
-		p.note("shard %v, from %s; --shard off measures the whole plan", s, from)
-		f.part = &s
+		f.array = a
 	default:
 		return nil
 	}
@@ -74,9 +75,42 @@ func (f *sweepFlags) readShard(p *program) error {
 	return nil
 }
 
+// arrayHint is the hint where the variables of a scheduler do not name a shard.
+const arrayHint = "use --shard I/N to name the shard, or --shard off to measure the whole plan"
+
+// divided reports whether one shard is to be measured.
+func (f *sweepFlags) divided() bool { return f.part != nil || f.array != nil }
+
+// placed sets f.part to the shard of a job of an array. had are the shards of the same plan, by their
+// folders.
+func (f *sweepFlags) placed(p *program, dir string, had map[string]results.Manifest) error {
+	if f.array == nil || f.part != nil {
+		return nil
+	}
+	var shards []results.Shard
+	for _, path := range slices.Sorted(maps.Keys(had)) {
+		shards = append(shards, *had[path].Plan.Shard)
+	}
+	s, err := f.array.Among(shards)
+	switch {
+	case err != nil && shards != nil:
+		n := shards[0].Count
+		return usage(err, fmt.Sprintf("use --shard I/%d to continue one of the shards in %s, or --label WORD or --out DIR to divide the plan anew", n, dir))
+	case err != nil:
+		return usage(err, arrayHint)
+	}
+	again := ""
+	if s.Count != f.array.Count {
+		again = " and the shards in " + dir
+	}
+	p.note("shard %v, from %s%s; --shard off measures the whole plan", s, f.array.From, again)
+	f.part = &s
+	return nil
+}
+
 // divide returns the shard of q to measure, or all of q. If a run of that shard exists, it also
 // returns its manifest and sets f.resume.
-func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
+func (f *sweepFlags) divide(p *program, c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
 	name := ""
 	if before != nil && before.Plan.Shard != nil {
 		was := *before.Plan.Shard
@@ -85,8 +119,18 @@ func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *resu
 		}
 		f.part, name = &was, was.Of
 	}
-	if f.part == nil {
+	if !f.divided() {
 		return q, before, nil
+	}
+	if before != nil && before.Plan.Shard == nil {
+		return q, before, fmt.Errorf("run %s cannot be resumed as shard %v: its plan was not divided", before.Run, f.part)
+	}
+	var had map[string]results.Manifest
+	if before == nil {
+		had = results.ShardsOf(c.Dir, q.Hash(), c.Label, b.info.Key)
+		if err := f.placed(p, c.Dir, had); err != nil {
+			return q, nil, err
+		}
 	}
 	if f.submitted != "" && !f.dryRun {
 		n := f.thisNode()
@@ -95,14 +139,16 @@ func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *resu
 			return q, before, &failure{exitNoDevice, err, "use submit --group for each kind of device, or ask the scheduler for nodes of one kind"}
 		}
 	}
-	if before != nil && before.Plan.Shard == nil {
-		return q, before, fmt.Errorf("run %s cannot be resumed as shard %v: its plan was not divided", before.Run, f.part)
-	}
 	d, err := q.Divide(f.part.Count, results.OnGPU(b.info.Key))
 	if err != nil {
 		return q, before, err
 	}
-	if name == "" {
+	dir, known := shardIn(had, *f.part)
+	switch {
+	case name != "":
+	case known != "":
+		name = known
+	default:
 		name = runName(c.Label, b.info.Key, q.Hash())
 	}
 	f.share = d.Share(*f.part)
@@ -110,22 +156,48 @@ func (f *sweepFlags) divide(c config.Config, b *bench, q plan.Plan, before *resu
 	if before != nil {
 		return q, before, nil
 	}
-	dir := filepath.Join(c.Dir, results.ShardFolder(*q.Shard))
+	if dir == "" {
+		dir = filepath.Join(c.Dir, results.ShardFolder(*q.Shard))
+	}
+	m, err := f.begun(c, dir)
+	return q, m, err
+}
+
+// shardIn finds the folder of a shard among the shards of a plan; "": it was not begun. of is the name
+// of the run that all shards with the same count form together; "": none was begun.
+func shardIn(had map[string]results.Manifest, s results.Shard) (dir, of string) {
+	for _, path := range slices.Sorted(maps.Keys(had)) {
+		o := had[path].Plan.Shard
+		if o.Count != s.Count {
+			continue
+		}
+		if of = o.Of; o.Index == s.Index {
+			return path, of
+		}
+	}
+	return "", of
+}
+
+// begun reads the run of a shard in dir, and sets f.resume to it; nil: it was not begun.
+func (f *sweepFlags) begun(c config.Config, dir string) (*results.Manifest, error) {
 	if !exists(filepath.Join(dir, "manifest.json")) {
-		return q, nil, nil
+		return nil, nil
 	}
 	m, _, _, err := results.Read(dir)
 	if err == nil {
 		err = m.Resumable()
 	}
+	if err == nil && m.Label != c.Label {
+		err = fmt.Errorf("run %s belongs to another label: %q, not %q", m.Run, m.Label, c.Label)
+	}
 	if err == nil {
 		err = resumableWith(c, &m)
 	}
 	if err != nil {
-		return q, nil, usage(err, "use --label WORD or --out DIR to begin another run of the shard")
+		return nil, usage(err, "use --label WORD or --out DIR to begin another run of the shard")
 	}
 	f.resume = dir
-	return q, &m, nil
+	return &m, nil
 }
 
 // thisNode describes this machine for the checks of a submitted job.
@@ -134,7 +206,11 @@ func (f *sweepFlags) thisNode() cluster.Node {
 }
 
 // runName returns the name of the merged run of a plan's shards. All machines compute the same one.
+// Words that are the same in a file's name may differ in a label, so the hash tells labels apart.
 func runName(label, device, hash string) string {
+	if label != "" {
+		hash = fmt.Sprintf("%x", sha256.Sum256([]byte(label+"\x00"+device+"\x00"+hash)))
+	}
 	return results.Slug(strings.TrimSpace(label+" "+device)) + "-" + hash[:8]
 }
 

@@ -237,6 +237,62 @@ func TestShardOfScheduler(t *testing.T) {
 	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"SLURM_ARRAY_TASK_COUNT is not set", "hint: use --shard I/N to name the shard, or --shard off"})
 }
 
+// TestJobIsSubmittedAgain: a job of an array that is submitted again alone measures its shard of the
+// plan, not the whole plan.
+func TestJobIsSubmittedAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	job := func(id, count, first, last string) {
+		for name, value := range map[string]string{"ID": id, "COUNT": count, "MIN": first, "MAX": last, "STEP": "1"} {
+			t.Setenv("SLURM_ARRAY_TASK_"+name, value)
+		}
+	}
+	job("1", "2", "1", "2")
+	rnnbench(t, tiny).want(t, exitDone, nil, []string{"shard 1/2, from SLURM_ARRAY_TASK_ID; --shard off"})
+	job("2", "1", "2", "2")
+	rnnbench(t, tiny).want(t, exitDone, nil, []string{"shard 2/2, from SLURM_ARRAY_TASK_ID and the shards in out; --shard off"})
+	job("3", "1", "3", "3")
+	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"it is job 3 in an array of 1, but the plan was divided before, into shards such as 1/2, 2/2", "hint: use --shard I/2 to continue one of the shards in out, or --label WORD"})
+	job("3", "2", "1", "3")
+	rnnbench(t, tiny+" --label gaps").want(t, exitUsage, nil, []string{"the array has 2 jobs with numbers from 1 to 3, so it has gaps", "hint: use --shard I/N"})
+	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged"})
+}
+
+// TestShardsByLabel: labels that are alike in the name of a folder have shards of their own.
+func TestShardsByLabel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	labels := []string{"日本", "中文", "a-b", "a b", "a/b", strings.Repeat("long", 12), strings.Repeat("long", 12) + "er"}
+	for _, label := range labels {
+		rnnbenchWith(t.Context(), "", append(strings.Fields(tiny), "--shard", "1/2", "--label", label)...).want(t, exitDone, nil, nil)
+	}
+	for i, label := range labels {
+		sets, _, err := results.ReadAll([]string{labelled(label, "out")})
+		if err != nil || len(sets) != 1 || len(sets[0].Records) == 0 {
+			t.Errorf("label %d has no records: %v", i, err)
+		}
+	}
+	found, err := filepath.Glob("out/*/manifest.json")
+	if err != nil || len(found) != len(labels) {
+		t.Errorf("%d folders for %d labels, %v", len(found), len(labels), err)
+	}
+}
+
+// TestShardIsFoundByItsPlan: a shard continues in its folder, whatever the folder's name.
+func TestShardIsFoundByItsPlan(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny+" --shard 1/2").want(t, exitDone, nil, nil)
+	found, err := filepath.Glob("out/*-1-of-2")
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if err := os.Rename(found[0], "out/moved"); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, tiny+" --shard 1/2").want(t, exitDone, nil, []string{"in out/moved"})
+	if left, err := filepath.Glob("out/*-1-of-2"); err != nil || left != nil {
+		t.Errorf("the shard was begun again in %v, %v", left, err)
+	}
+}
+
 // TestTuneShards: merge collects the winners of all shards in one file. Only one shard tunes the
 // control point.
 func TestTuneShards(t *testing.T) {

@@ -97,13 +97,14 @@ other shard.`,
 		if err != nil {
 			return err
 		}
+		s.Program = binary
 		if err := checkKubernetes(k, s); err != nil {
 			return misused(cmd, err)
 		}
 		if k.Seconds, err = cluster.Seconds(f.time); err != nil {
 			return misused(cmd, err)
 		}
-		s.Dir, s.Work, s.Program = path.Join(cluster.Mount, s.Name), "", binary
+		s.Dir, s.Work = path.Join(cluster.Mount, s.Name), ""
 		k.Shared, s.Kubernetes = f.shared, k
 		return f.submit(p, cmd, s, dir)
 	})
@@ -118,6 +119,11 @@ func checkKubernetes(k *cluster.Kubernetes, s *cluster.Submission) error {
 		return errors.New("a volume for the results is missing: add --claim NAME for an existing one, or --storage SIZE to create one")
 	case k.Claim == "":
 		k.Claim = s.Name
+	}
+	for _, x := range [][2]string{{"image", k.Image}, {"namespace", k.Namespace}, {"claim", k.Claim}, {"storage", k.Storage}, {"program", s.Program}} {
+		if err := cluster.CheckWord(x[0], x[1]); err != nil {
+			return err
+		}
 	}
 	for _, w := range k.Limits {
 		if err := cluster.CheckPair("limit", w, "nvidia.com/gpu=1"); err != nil {

@@ -28,7 +28,8 @@ type sweepFlags struct {
 	resume, format, baseline                                          string
 
 	shard string         // --shard
-	part  *results.Shard // the shard to measure; nil: the whole plan
+	part  *results.Shard // the shard to measure; nil: the whole plan, or that of the job in array
+	array *plan.Array    // the job of a scheduler's array, until its part is known; nil: none
 	share string         // describes part, for a dry run
 
 	submitted, required string // --submitted-version and --submitted-device
@@ -170,7 +171,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 		return misused(cmd, err)
 	}
 	q.Aside = f.profile
-	if q, before, err = f.divide(c, b, q, before); err != nil {
+	if q, before, err = f.divide(p, c, b, q, before); err != nil {
 		return misused(cmd, err)
 	}
 	if before != nil {

@@ -209,7 +209,7 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 		return misused(cmd, err)
 	}
 	q.Kind = "train " + f.want.Data + " " + f.want.Optimizer
-	if q, before, err = f.divideTraining(c, b, q, before); err != nil {
+	if q, before, err = f.divideTraining(p, c, b, q, before); err != nil {
 		return misused(cmd, err)
 	}
 	if before != nil {
@@ -242,12 +242,12 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 
 // divideTraining returns q with its networks, or the shard's, to be trained until the wanted
 // limits. A resumed shard keeps the division that it began with.
-func (f *trainFlags) divideTraining(c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
+func (f *trainFlags) divideTraining(p *program, c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
 	limits, asked := f.want, before != nil
 	if asked && before.Plan.Shard != nil && before.Plan.Shard.Limits != nil {
 		limits = *before.Plan.Shard.Limits
 	}
-	q, before, err := f.divide(c, b, q.Trained(limits), before)
+	q, before, err := f.divide(p, c, b, q.Trained(limits), before)
 	if err != nil || q.Shard == nil {
 		return q, before, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rnnbench/results"
 )
@@ -25,6 +26,7 @@ func TestTrainShards(t *testing.T) {
 	for i := 1; i <= 4; i++ { // one shard has nothing to train
 		t.Setenv("SLURMD_NODENAME", fmt.Sprintf("v%d", i))
 		rnnbench(t, line+fmt.Sprintf(" --shard %d/4", i)).want(t, exitDone, nil, nil)
+		ahead(t, "out/*-of-4/checkpoint-*.npz")
 		want := []string{fmt.Sprintf("%d of 4 shards merged into out", i)}
 		if i == 4 {
 			want = append(want, "12 records", "node v1: ", "node v4: ")
@@ -43,6 +45,20 @@ func TestTrainShards(t *testing.T) {
 	rnnbench(t, "train --resume whole --iterations 40 --threads 1").want(t, exitDone, nil, nil)
 	rnnbench(t, "train --resume out --iterations 40 --threads 1").want(t, exitDone, nil, []string{"iteration 30", "iteration 40"})
 	sameCurves(t, "whole", "out")
+}
+
+// ahead gives files the times of a clock that is ahead.
+func ahead(t *testing.T, pattern string) {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || found == nil {
+		t.Fatal(found, err)
+	}
+	for _, path := range found {
+		if when := time.Now().Add(time.Hour); os.Chtimes(path, when, when) != nil {
+			t.Fatal("the time of a file cannot be set")
+		}
+	}
 }
 
 // brief shortens the measurement of control points.

@@ -261,7 +261,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 	if err := f.readShard(p); err != nil {
 		return misused(cmd, err)
 	}
-	if (f.regret || f.check) && f.part != nil {
+	if (f.regret || f.check) && f.divided() {
 		return misused(cmd, fmt.Errorf("--%s measures the whole plan: add --shard off", map[bool]string{true: "check", false: "regret"}[f.check]))
 	}
 	var before *results.Manifest
@@ -295,7 +295,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 		return misused(cmd, err)
 	}
 	q.Kind, q.Aside = f.kind(), f.regret || f.check
-	if q, before, err = f.divide(c, b, q, before); err != nil {
+	if q, before, err = f.divide(p, c, b, q, before); err != nil {
 		return misused(cmd, err)
 	}
 	if before != nil {

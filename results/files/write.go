@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Write replaces the file at path by what write writes. A reader sees the whole old or the whole new
@@ -65,6 +66,20 @@ func put(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
+	return replace(path, write)
+}
+
+// Replace is Write, but it replaces the file at path itself, even a symbolic link or a pipe.
+func Replace(path string, write func(io.Writer) error) error {
+	if err := replace(path, write); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, blame(path, err))
+	}
+	return nil
+}
+
+// replace replaces the file at path. It removes what killed processes left of earlier tries.
+func replace(path string, write func(io.Writer) error) error {
+	clean(filepath.Dir(path), filepath.Base(path))
 	f, err := beside(path)
 	if err != nil {
 		return err
@@ -72,8 +87,17 @@ func put(path string, write func(io.Writer) error) error {
 	if err = write(f); err == nil {
 		err = errors.Join(f.Chmod(0o644), f.Sync())
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	rename := func() {
+		if err == nil {
+			err = os.Rename(f.Name(), path)
+		}
+	}
+	if runtime.GOOS != "windows" { // there, open files cannot be renamed
+		rename() // while the file is locked, so that Clean leaves it alone
+	}
+	err = errors.Join(err, f.Close())
+	if runtime.GOOS == "windows" {
+		rename()
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
@@ -90,7 +114,9 @@ func Writable(path string) error {
 	if err == nil {
 		var f *os.File
 		if f, err = beside(to); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
+			if err = errors.Join(f.Close(), os.Remove(f.Name())); errors.Is(err, fs.ErrNotExist) {
+				err = nil // Clean of another process was faster
+			}
 		}
 	}
 	if err != nil {
@@ -103,11 +129,6 @@ func Writable(path string) error {
 func special(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular()
-}
-
-// beside creates the temporary file that will replace path.
-func beside(path string) (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 }
 
 // Resolve follows the symbolic links of path, even to a file that does not exist yet.

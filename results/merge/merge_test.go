@@ -73,7 +73,7 @@ func shard(t *testing.T, dir string, index int, slow float64, exit int, change f
 
 func write(t *testing.T, dir string) (string, results.Manifest) {
 	t.Helper()
-	g, err := Read([]string{dir})
+	g, err := Read([]string{dir}, iterations)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestMerge(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a merged run cannot be resumed: %v", err)
 	}
-	g, err := Read([]string{dir})
+	g, err := Read([]string{dir}, iterations)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,14 +173,14 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := shard(t, dir, 2, 1, 0, change)
-			if _, err := Read([]string{r.Dir()}); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := Read([]string{r.Dir()}, iterations); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 			continue
 		}
 		shard(t, dir, 1, 1, 0, nil)
 		shard(t, dir, 2, 1, 0, change)
-		if _, err := Read([]string{dir}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read([]string{dir}, iterations); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -190,7 +190,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{whole.Dir(): "is no shard: its plan was not divided", dir: "is no shard and holds none", filepath.Join(dir, "x"): "nothing to read at"} {
-		if _, err := Read([]string{path}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read([]string{path}, iterations); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -205,7 +205,7 @@ func TestOverlap(t *testing.T) {
 	if err := r.Append(&rec); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read([]string{dir}); err == nil || !strings.Contains(err.Error(), "overlap: both measured lstm forward H=108") {
+	if _, err := Read([]string{dir}, iterations); err == nil || !strings.Contains(err.Error(), "overlap: both measured lstm forward H=108") {
 		t.Error(err)
 	}
 }
@@ -251,14 +251,26 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestCheckpoints: a merged run takes the shards' checkpoints that are older than the reading of the
-// records. It keeps a newer one of its own.
+// iterations reads a checkpoint of these tests: a number of iterations and a word.
+func iterations(path string) (n int, err error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &n)
+	}
+	return n, err
+}
+
+// TestCheckpoints: a merged run takes the shards' checkpoints, whatever the times of files. It keeps one of
+// its own that was saved after more iterations, and leaves out one that is ahead of the records.
 func TestCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	a, b := shard(t, dir, 1, 1, 0, nil), shard(t, dir, 2, 1, 0, nil)
 	file := func(run string, number int, text string, age time.Duration) {
 		t.Helper()
 		path := results.Checkpoint(run, number)
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) { // checkpoints are replaced, not changed
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -266,31 +278,42 @@ func TestCheckpoints(t *testing.T) {
 			t.Fatal("the time of a file cannot be set")
 		}
 	}
-	file(a.Dir(), 1, "first", time.Minute)
-	file(a.Dir(), 3, "ahead of the records", -time.Minute)
-	file(b.Dir(), 2, "second", time.Minute)
-	path, _ := write(t, dir)
+	file(a.Dir(), 1, "10 first", time.Minute)
+	file(a.Dir(), 3, "10 by a clock that is ahead", -time.Hour)
+	file(b.Dir(), 2, "10 second", time.Minute)
+	file(b.Dir(), 4, "10 before", time.Minute)
+	file(b.Dir(), 6, "damaged", time.Minute)
+	g, err := Read([]string{dir}, iterations)
+	if err != nil || len(g.Warnings) != 1 || !strings.Contains(g.Warnings[0].String(), "checkpoint-6.npz: the checkpoint is left out") {
+		t.Fatal(g, err)
+	}
+	file(b.Dir(), 4, "20 ahead of the records", time.Minute)
+	file(b.Dir(), 5, "10 new", time.Minute)
+	path, _, err := g.Write(dir)
+	if want := []string{results.Checkpoint(b.Dir(), 4), results.Checkpoint(b.Dir(), 5)}; err != nil || !slices.Equal(g.Ahead, want) {
+		t.Errorf("%v is ahead, %v; want %v", g.Ahead, err, want)
+	}
 	want := func(number int, text string) {
 		t.Helper()
 		if got, err := os.ReadFile(results.Checkpoint(path, number)); string(got) != text || text == "" && !os.IsNotExist(err) {
 			t.Errorf("checkpoint %d is %q, want %q: %v", number, got, text, err)
 		}
 	}
-	want(1, "first")
-	want(2, "second")
-	want(3, "")
-	if err := os.Remove(results.Checkpoint(path, 2)); err != nil {
-		t.Fatal(err)
+	want(1, "10 first")
+	want(2, "10 second")
+	want(3, "10 by a clock that is ahead")
+	for _, number := range []int{4, 5, 6} {
+		want(number, "")
 	}
-	file(path, 2, "trained on", 30*time.Second)
-	if err := os.Remove(results.Checkpoint(a.Dir(), 1)); err != nil { // checkpoints are replaced, not changed
-		t.Fatal(err)
-	}
-	file(a.Dir(), 1, "first, again", 10*time.Second)
+	file(path, 2, "30 trained on", time.Hour) // by a clock that is behind
+	file(a.Dir(), 1, "20 first, again", 2*time.Hour)
 	write(t, dir)
-	want(1, "first, again")
-	want(2, "trained on")
-	if list, err := results.Checkpoints(path); err != nil || len(list) != 2 {
-		t.Errorf("%q, %v", list, err)
+	want(1, "20 first, again")
+	want(2, "30 trained on")
+	want(4, "20 ahead of the records")
+	want(5, "10 new")
+	entries, err := os.ReadDir(path)
+	if err != nil || len(entries) != 8 {
+		t.Errorf("%v, %v: want 3 files and 5 checkpoints", entries, err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"rnnbench/results"
 	"rnnbench/results/files"
@@ -20,13 +19,18 @@ type Group struct {
 	Sets     []results.Set
 	Warnings []results.Warning
 
-	read map[string]time.Time // when reading each folder started
+	// Ahead lists checkpoints that Write left out: they were saved after the records were read.
+	Ahead []string
+
+	iterations func(checkpoint string) (int, error)
+	saved      map[string]int // iterations of each checkpoint, when the records were not read yet
 }
 
 // Read reads shards. paths are their folders, or folders that contain them. It leaves out merged runs,
-// since a pattern such as out/* may match them too.
-func Read(paths []string) (*Group, error) {
-	g := &Group{}
+// since a pattern such as out/* may match them too. iterations reads after how many iterations a
+// checkpoint was saved.
+func Read(paths []string, iterations func(checkpoint string) (int, error)) (*Group, error) {
+	g := &Group{iterations: iterations, saved: map[string]int{}}
 	for _, path := range paths {
 		if results.NamesLatest(path) { // out/* matches this file too
 			continue
@@ -84,7 +88,9 @@ func folders(path string) ([]string, error) {
 
 // add reads the run in dir.
 func (g *Group) add(dir string) error {
-	began := time.Now()
+	if err := g.note(dir); err != nil {
+		return err
+	}
 	m, recs, warnings, err := results.Read(dir)
 	if err != nil {
 		return err
@@ -103,10 +109,6 @@ func (g *Group) add(dir string) error {
 		return nil // it was named twice
 	}
 	g.Sets = append(g.Sets, results.Set{Manifest: m, Records: recs, Dir: dir})
-	if g.read == nil {
-		g.read = map[string]time.Time{}
-	}
-	g.read[dir] = began
 	return nil
 }
 

@@ -36,6 +36,9 @@ type Turns struct {
 	Seed     uint64   // of the order
 	Failures int      // exit code that says that some points failed
 
+	// Start starts a program so that it ends with this process; nil: (*exec.Cmd).Start.
+	Start func(*exec.Cmd) error
+
 	Dir  string      // folder of all runs
 	Done [2][]string // folders of the finished runs of each program
 }
@@ -132,7 +135,13 @@ func (t *Turns) once(ctx context.Context, side int) (folder string, records int,
 		return nil
 	}
 	cmd.WaitDelay = 10 * time.Second
-	err = cmd.Run()
+	start := t.Start
+	if start == nil {
+		start = (*exec.Cmd).Start
+	}
+	if err = start(cmd); err == nil {
+		err = cmd.Wait()
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == t.Failures {
 		err = nil // points that failed are part of the comparison

@@ -25,6 +25,10 @@ type Session struct {
 	Checkpoint string         // file; if it exists, the session continues from it
 	Emit       func(*results.Record) error
 
+	// Recorded is the number of iterations at the newest record; 0: there is none. A process that was
+	// killed between a record and its checkpoint has left them. They are trained again, and not recorded.
+	Recorded int
+
 	// Over, if set, reports whether the time for this part of the training is over. It is asked
 	// after each iteration, or after several where a device overlaps them.
 	Over func() bool
@@ -114,6 +118,9 @@ func (s *Session) block() int {
 	n = min(n, s.Plan.Every-made%s.Plan.Every, s.apart()-made%s.apart())
 	if s.Plan.Iterations > 0 {
 		n = min(n, s.Plan.Iterations-made)
+	}
+	if s.Recorded > made {
+		n = min(n, s.Recorded-made)
 	}
 	return s.beside.atMost(n)
 }
@@ -209,20 +216,22 @@ func (s *Session) now() mark { return mark{s.Trainer.Iterations(), s.Trainer.Too
 // done reports whether training is to stop.
 func (s *Session) done() bool {
 	n := s.now()
-	return s.Plan.Iterations > 0 && n.iterations >= s.Plan.Iterations || s.outOfTime(n) || s.loss <= s.Plan.Loss
+	return s.Plan.Iterations > 0 && n.iterations >= s.Plan.Iterations || n.iterations >= s.Recorded && (s.outOfTime(n) || s.loss <= s.Plan.Loss)
 }
 
 func (s *Session) outOfTime(n mark) bool {
 	return s.Plan.Time > 0 && n.took.Seconds() >= s.Plan.Time
 }
 
-// due reports whether a record is due: after every Plan.Every iterations, and at the end.
+// due reports whether a record is due: after every Plan.Every iterations, and at the end. Where an
+// earlier process wrote one, it is due again.
 func (s *Session) due() bool {
 	n := s.now()
-	return n.iterations%s.Plan.Every == 0 || n.iterations == s.Plan.Iterations || s.outOfTime(n)
+	return n.iterations == s.Recorded || n.iterations%s.Plan.Every == 0 || n.iterations == s.Plan.Iterations || n.iterations > s.Recorded && s.outOfTime(n)
 }
 
-// report reads the loss, evaluates, and writes a record and a checkpoint.
+// report reads the loss, evaluates, and writes a record and a checkpoint. It writes no record of iterations
+// that an earlier process has recorded.
 func (s *Session) report() error {
 	loss, err := s.readLoss()
 	if err != nil {
@@ -256,8 +265,10 @@ func (s *Session) report() error {
 	r.Stats = &results.Stats{N: 1, Min: each, Q1: each, Median: each, Q3: each, Max: each, Mean: each, Level: 0.95, Stop: "max_rounds"}
 	r.Rate = &results.Rate{Flops: float64(r.Work.Flops) / each, Bytes: float64(r.Work.Bytes) / each}
 	s.last = now
-	if err := s.Emit(&r); err != nil {
-		return err
+	if now.iterations > s.Recorded || s.Reference != nil || r.Training.Stop != "" { // the limits may have changed since
+		if err := s.Emit(&r); err != nil {
+			return err
+		}
 	}
 	return s.save()
 }

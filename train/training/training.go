@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"rnnbench/device"
@@ -128,6 +129,7 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 	if err == nil {
 		defer s.Trainer.Close()
 		s.Emit, s.Checkpoint = emit, checkpoint
+		s.Recorded = recorded(n, j.Before)
 		if share > 0 {
 			end := j.Now().Add(max(leastShare, share-j.Now().Sub(start)))
 			s.Over = func() bool { return !j.Now().Before(end) }
@@ -151,6 +153,15 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 		return false, emit(declined(r, results.Failed, results.ReasonOOM, err.Error()))
 	}
 	return false, emit(declined(r, results.Failed, results.ReasonError, err.Error()))
+}
+
+// recorded is the number of iterations of network n at its newest record among recs that is no failure.
+func recorded(n plan.Network, recs []results.Record) int {
+	last := n.Latest(slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Status != results.OK }))
+	if last == nil {
+		return 0
+	}
+	return last.Training.Iterations
 }
 
 // record holds the fields that all records of a network share.

@@ -159,13 +159,14 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestKilled: after a kill, training continues as if it had not happened.
+// TestKilled: after a kill, training continues as if it had not happened. A process may be killed before
+// the third record, or between it and its checkpoint. No iteration is recorded twice.
 func TestKilled(t *testing.T) {
 	list := networks(50, "persistent")
 	whole := newJob(t, "", list)
-	left := filepath.Join(t.TempDir(), "left")
-	whole.Tell = func(r *results.Record) {
-		if r.Training.Iterations == 30 { // which has no record nor checkpoint yet
+	before, between := filepath.Join(t.TempDir(), "left"), filepath.Join(t.TempDir(), "left")
+	whole.Tell = func(r *results.Record) { // which is not on file yet
+		if left := map[int]string{30: before, 40: between}[r.Training.Iterations]; left != "" {
 			if err := os.CopyFS(left, os.DirFS(whole.Run.Dir())); err != nil {
 				t.Error(err)
 			}
@@ -174,21 +175,36 @@ func TestKilled(t *testing.T) {
 	if err := whole.Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rest := newJob(t, left, list)
-	if len(rest.Before) != 2 {
-		t.Fatalf("the kill left %d records", len(rest.Before))
-	}
-	if err := rest.Do(t.Context()); err != nil {
+	second, err := os.ReadFile(results.Checkpoint(before, 1))
+	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := read(t, whole), read(t, rest)
-	if len(got) != 5 || len(want) != 5 {
-		t.Fatalf("%d records, and %d after a kill", len(want), len(got))
+	if err := os.WriteFile(results.Checkpoint(between, 1), second, 0o666); err != nil {
+		t.Fatal(err)
 	}
-	for i := range want {
-		a, b := want[i].Training, got[i].Training
-		if a.Iterations != b.Iterations || a.Loss != b.Loss || *a.HeldOut != *b.HeldOut {
-			t.Errorf("record %d is %+v, %+v after a kill", i, *a, *b)
+	want := read(t, whole)
+	for left, records := range map[string]int{before: 2, between: 3} {
+		rest := newJob(t, left, list)
+		if len(rest.Before) != records {
+			t.Fatalf("the kill left %d records, want %d", len(rest.Before), records)
+		}
+		if err := rest.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(rest.Run.Dir(), "records.jsonl"))
+		if lines := strings.Count(string(text), "\n"); err != nil || lines != 5 || len(want) != 5 {
+			t.Fatalf("%d records, and %d after a kill that left %d, %v", len(want), lines, records, err)
+		}
+		made := 0
+		for i, r := range read(t, rest) {
+			made += r.Samples.Iters[0]
+			a, b := want[i].Training, r.Training
+			if a.Iterations != b.Iterations || a.Loss != b.Loss || a.MeanLoss != b.MeanLoss || *a.HeldOut != *b.HeldOut {
+				t.Errorf("record %d is %+v, %+v after a kill", i, *a, *b)
+			}
+		}
+		if made != 50 {
+			t.Errorf("the records are of %d iterations in all, not 50", made)
 		}
 	}
 }

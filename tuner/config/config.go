@@ -148,6 +148,20 @@ type Layer struct {
 	rivals  []Rival
 }
 
+// checkLabel returns an error for a label by which no command could name the run: another meaning of the
+// word comes first.
+func checkLabel(v string) error {
+	switch {
+	case len(v) > maxLabel:
+		return fmt.Errorf("it has %d characters: use at most %d", len(v), maxLabel)
+	case v[0] == '-':
+		return fmt.Errorf("%q would be read as a flag where it names the run: begin it with another character", v)
+	case v == "." || v == ".." || v == "latest":
+		return fmt.Errorf("%q is a folder or the latest run wherever it names a run: use another word", v)
+	}
+	return nil
+}
+
 // maxLabel is the length of the longest label of a run, in bytes.
 const maxLabel = 100
 
@@ -182,8 +196,8 @@ func (l *Layer) Set(name string, values ...string) error {
 			err = grid.CheckAxis(name, v)
 		case v == "":
 			err = errors.New("it is empty: write a value, or remove the setting")
-		case name == "label" && len(v) > maxLabel:
-			err = fmt.Errorf("it has %d characters: use at most %d", len(v), maxLabel)
+		case name == "label":
+			err = checkLabel(v)
 		case name == "impl" && v == "all":
 		case name == "impl" || name == "skip-impl":
 			_, err = grid.ParseSpec(v, nil)

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -41,6 +42,31 @@ func TestLongLabels(t *testing.T) {
 		var l config.Layer
 		if err := l.Set(name, value); err == nil || len(err.Error()) > 200 {
 			t.Errorf("%s: %.300v", name, err)
+		}
+	}
+}
+
+// TestLabels: a label is refused if another meaning of the word would come first wherever it names the
+// run. Manifests of early versions have such labels.
+func TestLabels(t *testing.T) {
+	for label, want := range map[string]string{
+		"a/b": "", "a=b": "", "a b": "", "a,b": "", "日本": "", "latest-2": "", "a-b": "",
+		"-x": `"-x" would be read as a flag`, "-": "would be read as a flag", ".": `"." is a folder or the latest run`, "..": "is a folder", "latest": "or the latest run",
+	} {
+		var l config.Layer
+		if err := l.Set("label", label); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v; want %q", label, err, want)
+		}
+		text, err := json.Marshal(map[string]any{"version": 1, "label": label})
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, err := config.FromJSON(text)
+		if err != nil {
+			t.Fatalf("%s: %v", label, err)
+		}
+		if c, err := config.Resolve(old); err != nil || c.Label != label {
+			t.Errorf("the label %q of a manifest became %q, %v", label, c.Label, err)
 		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// FromJSON reads the configuration in a manifest, without its output folder.
+// FromJSON reads the configuration in a manifest, without its output folder. It takes any label, since
+// runs of early versions have labels that are refused now.
 func FromJSON(data json.RawMessage) (Layer, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -16,11 +17,21 @@ func FromJSON(data json.RawMessage) (Layer, error) {
 		return Layer{}, err
 	}
 	delete(tree, "output") // the run may have moved
+	label, _ := tree["label"].(string)
+	delete(tree, "label")
 	text, err := toml.Marshal(plain(tree))
 	if err != nil {
 		return Layer{}, err
 	}
-	return Parse(text, "the run's configuration")
+	l, err := Parse(text, "the run's configuration")
+	if err != nil || label == "" {
+		return l, err
+	}
+	if l.values == nil {
+		l.values = map[string][]string{}
+	}
+	l.values["label"] = []string{label}
+	return l, nil
 }
 
 // plain converts JSON's numbers to TOML's.
