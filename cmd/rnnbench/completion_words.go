@@ -15,7 +15,6 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
-	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 )
 
@@ -46,10 +45,8 @@ var deviceCompletions = described(func() [][2]string {
 // knobsOf lists a technique's knobs, then the knobs of a device; "": of every kind of device.
 func knobsOf(technique, device string) []knob.Knob {
 	var own []knob.Knob
-	if problem, err := tuner.Problem(example()); err == nil {
-		if t := impl.Lookup(technique); t != nil {
-			own = t.Knobs(problem)
-		}
+	if t := impl.Lookup(technique); t != nil {
+		own = exampleKnobs(t)
 	}
 	switch {
 	case device == "cpu":
