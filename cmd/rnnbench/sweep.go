@@ -113,7 +113,7 @@ func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 }
 
 func (f *sweepFlags) resumeFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, id or label, or a results folder (its latest run)")
+	fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, id or label, or a results folder (its latest run); without a value, the latest")
 	fs.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, retry points that failed, timed out or gave a wrong answer")
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"rnnbench/internal/safe"
 	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
@@ -52,6 +53,7 @@ type Options struct {
 	W       io.Writer
 	Rewrite bool // W is a terminal, on which one line is rewritten
 	Width   int  // of W
+	ASCII   bool // only ASCII characters
 	JSON    bool // a message for each event instead of text
 	To      Sender
 	Total   int // records of a sweep, or points of a tune
@@ -63,6 +65,9 @@ type Options struct {
 func New(o Options, f *plan.Forecast) *Progress {
 	if o.Outcome == nil {
 		o.Outcome = Outcome
+	}
+	if o.ASCII {
+		o.W = table.Letters(o.W)
 	}
 	g := &Progress{Options: o, start: time.Now(), expected: map[string]float64{}, names: map[string]string{}}
 	if f == nil {
@@ -312,6 +317,9 @@ func (g *Progress) room(line string) bool { return utf8.RuneCountInString(line) 
 // draw replaces the line on the terminal.
 func (g *Progress) draw(line string) {
 	line = safe.Text(line)
+	if g.ASCII {
+		line = table.ASCII(line) // before it is cut
+	}
 	if !g.room(line) {
 		line = string([]rune(line)[:g.Width-margin])
 	}
