@@ -30,6 +30,7 @@ type sweepFlags struct {
 	shard string         // --shard
 	part  *results.Shard // the shard to measure; nil: the whole plan
 	share string         // describes part, for a dry run
+	sum   *total         // of the dry runs of several experiments; nil: of one
 
 	submitted, required string // --submitted-version and --submitted-device
 }
@@ -234,6 +235,7 @@ func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 	if err != nil {
 		return misused(cmd, err)
 	}
+	f.sum.add(q.Records(), look.Seconds)
 	switch f.format {
 	case "table", "markdown":
 	case "csv", "json":
