@@ -265,7 +265,7 @@ func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []st
 		if v.measure.Ratio {
 			why = fmt.Sprintf("no result of %s to compare with", quantity.OneLine(v.base.Label))
 		}
-		notes = append(notes, fmt.Sprintf("No %s at %d places: %s.", v.measure.Title, len(ran), why))
+		notes = append(notes, fmt.Sprintf("No %s at %s: %s.", v.measure.Title, quantity.Plural(len(ran), "place"), why))
 	}
 	notes = append(notes, fewNotes(v.recs)...)
 	notes = append(notes, quantity.Doubts(v.recs)...)

@@ -152,7 +152,11 @@ func (v *view) roofNotes(lost []*results.Record, above, faster bool, unknown []s
 		notes = append(notes, "No result: "+quantity.Reasons(broke)+".")
 	}
 	if n := len(lost) - len(broke); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d records are not drawn, because their operations or bytes are not recorded.", n))
+		whose := "their"
+		if n == 1 {
+			whose = "its"
+		}
+		notes = append(notes, fmt.Sprintf("%s not drawn, because %s operations or bytes are not recorded.", quantity.Are(n, "record"), whose))
 	}
 	if len(unknown) > 0 {
 		notes = append(notes, "No peak was measured for "+strings.Join(unknown, ", ")+": the roof is for single-precision multiply-adds, which tensor cores exceed.")

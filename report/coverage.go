@@ -109,7 +109,7 @@ func (r *Recorded) state() string {
 		words += ", reduced size"
 	}
 	if m.Merged != nil {
-		words += fmt.Sprintf(", in %d shards", m.Merged.Count)
+		words += ", in " + quantity.Plural(m.Merged.Count, "shard")
 	}
 	if n := r.made(); n < m.Plan.Records {
 		words += fmt.Sprintf(", %d of %d planned", n, m.Plan.Records)

@@ -150,7 +150,7 @@ func processor(m *results.Manifest) string {
 	if c.Threads == 0 {
 		return ""
 	}
-	return join(c.Model, fmt.Sprintf("%d sockets, %d cores, %d threads, %d allowed", c.Sockets, c.Cores, c.Threads, c.Allowed))
+	return join(c.Model, fmt.Sprintf("%s, %s, %s, %d allowed", quantity.Plural(c.Sockets, "socket"), quantity.Plural(c.Cores, "core"), quantity.Plural(c.Threads, "thread"), c.Allowed))
 }
 
 func load(m *results.Manifest) string {

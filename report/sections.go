@@ -335,7 +335,7 @@ func (b *builder) summary() []string {
 			states = append(states, fmt.Sprintf("%d %s", count[s], s))
 		}
 	}
-	list := []string{fmt.Sprintf("%d points, %d measurements: %s.", len(all), len(b.recs), strings.Join(states, ", "))}
+	list := []string{fmt.Sprintf("%s, %s: %s.", quantity.Plural(len(all), "point"), quantity.Plural(len(b.recs), "measurement"), strings.Join(states, ", "))}
 	var words []string
 	for _, l := range labels {
 		words = append(words, fmt.Sprintf("%s at %d", l, wins[l]))
@@ -355,11 +355,11 @@ func (b *builder) summary() []string {
 	switch mean := quantity.Factor(math.Exp(logs / float64(n))); {
 	case n == 0:
 	case clear == 0:
-		list = append(list, fmt.Sprintf("The fastest is not clearly faster than %s at any of %d points.", b.o.Baseline, n))
+		list = append(list, fmt.Sprintf("The fastest is not clearly faster than %s at any of %s.", b.o.Baseline, quantity.Plural(n, "point")))
 	case clear < n:
-		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s (geometric mean over %d points). The difference is clear at %d of them.", mean, b.o.Baseline, n, clear))
+		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s (geometric mean over %s). The difference is clear at %d of them.", mean, b.o.Baseline, quantity.Plural(n, "point"), clear))
 	default:
-		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s (geometric mean over %d points).", mean, b.o.Baseline, n))
+		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s (geometric mean over %s).", mean, b.o.Baseline, quantity.Plural(n, "point")))
 	}
 	list = append(list, quantity.Doubts(b.recs)...)
 	if noise := quantity.StandingOf(b.recs).Headline(); noise != "" {

@@ -162,7 +162,7 @@ func (b *builder) ranked(recs []*results.Record, name string, labels []string) [
 
 // leftOutNote says how many settings the figures of a section leave out.
 func leftOutNote(n int) string {
-	return fmt.Sprintf("Figures show the best settings of each technique. The table of all measurements lists %d others.", n)
+	return fmt.Sprintf("Figures show the best settings of each technique. The table of all measurements lists %s.", quantity.Plural(n, "other"))
 }
 
 // behindWinner leaves out records with a smaller median than the choice of a tune, so that a map of

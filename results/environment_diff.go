@@ -10,9 +10,9 @@ import (
 )
 
 // Diff lists what differs between two environments, such as "cpu.model: A → B". It leaves out what
-// changes from minute to minute.
+// changes from minute to minute, and the number of Go's processors: a device raises it for its workers.
 func Diff(a, b Environment) []string {
-	volatile := []string{"host.load", "host.boot", "memory.available", "cpu.steal", "tool.vcs_time"}
+	volatile := []string{"host.load", "host.boot", "memory.available", "cpu.steal", "cpu.gomaxprocs", "tool.vcs_time"}
 	fa, fb := flatten(a), flatten(b)
 	names := slices.Collect(maps.Keys(fa))
 	names = slices.AppendSeq(names, maps.Keys(fb))

@@ -281,6 +281,12 @@ func locate(path string) (string, error) {
 	}
 	name, err := input.ReadTextFile(filepath.Join(path, latestFile), maxLatest)
 	if errors.Is(err, fs.ErrNotExist) {
+		if inner, _ := filepath.Glob(filepath.Join(path, "*", latestFile)); len(inner) > 0 {
+			for i := range inner {
+				inner[i] = filepath.Dir(inner[i])
+			}
+			return "", fmt.Errorf("results: %s has several folders of runs: name a run, or one of %s for its latest", path, strings.Join(inner, ", "))
+		}
 		return "", fmt.Errorf("results: %s is neither a run (it has no %s) nor a folder of runs (it has no file named %s)", path, recordsFile, latestFile)
 	}
 	if err != nil {

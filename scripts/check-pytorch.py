@@ -290,6 +290,8 @@ def main():
     parser.add_argument("--flags", default="", help="more flags for every export, as in '--device cuda:0'")
     parser.add_argument("--files", nargs="+", default=[], metavar="FILE.npz", help="exported files to check instead of new exports")
     args = parser.parse_args()
+    if args.rnnbench.endswith(".npz"):
+        parser.error(f"{args.rnnbench} is an exported file, not the program: write --files {args.rnnbench}")
 
     global np, torch
     try:

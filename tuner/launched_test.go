@@ -1,6 +1,7 @@
 package tuner_test
 
 import (
+	"strconv"
 	"testing"
 
 	"rnnbench/device"
@@ -44,10 +45,14 @@ func TestDefaultsOfLaunches(t *testing.T) {
 		if got := l.Knobs["inputbatch"]; got != test.want {
 			t.Errorf("%s %v: blocks of %d steps, want %d", test.device, test.knobs, got, test.want)
 		}
-		for _, n := range []int{0, 128} { // the default of one kind is a setting on the other
-			want := "scan:inputbatch=" + map[int]string{0: "0", 128: "128"}[n]
-			if got := tuner.Spell(impl.All(), nil, "scan", map[string]int{"inputbatch": n}, p); got != want {
-				t.Errorf("%s, want %s", got, want)
+		launched := test.device != "cpu"
+		for n, of := range map[int]bool{0: true, 128: false} { // the default of one kind is a setting on the other
+			want := "scan"
+			if launched != of {
+				want += ":inputbatch=" + strconv.Itoa(n)
+			}
+			if got := tuner.Spell(impl.All(), nil, launched, "scan", map[string]int{"inputbatch": n}, p); got != want {
+				t.Errorf("%s: %s, want %s", test.device, got, want)
 			}
 		}
 	}

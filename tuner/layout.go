@@ -217,12 +217,18 @@ func knobNames(lists ...[]knob.Knob) []string {
 	return names
 }
 
-// unknownKnob reports a knob that nothing offers at the point of l. It may belong to training.
+// unknownKnob reports a knob that nothing offers at the point of l. It may belong to training, or to
+// sequences with lengths of their own.
 func (l *Layout) unknownKnob(name string, known []string) error {
 	if train := l.Problem; train.Pass != rnn.Train {
 		train.Pass = rnn.Train
 		if knob.Find(rnn.KnobsOf(l.Technique, train, false), name) != nil {
 			return fmt.Errorf("knob %q belongs to training, and this pass is %v: use --pass train, or omit the knob", name, l.Problem.Pass)
+		}
+	}
+	if uneven := l.Problem; uneven.Lengths == "" {
+		if uneven.Lengths = "uniform:50%"; knob.Find(rnn.KnobsOf(l.Technique, uneven, false), name) != nil {
+			return fmt.Errorf("knob %q belongs to sequences with lengths of their own, and here all are full: set --lengths, or omit the knob", name)
 		}
 	}
 	if len(known) == 0 {

@@ -264,6 +264,9 @@ func TestSweepRefusesMistakes(t *testing.T) {
 		`unknown cell "x": choose among `:                         func(p *results.Point, _ *grid.Spec) { p.Cell = "x" },
 		`unknown knob "worth": choose among `:                     func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"worth": 1} },
 		`unknown knob "fussed": did you mean fused?`:              func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
+		`knob "batchsizes" belongs to sequences with lengths of their own, and here all are full: set --lengths`: func(p *results.Point, s *grid.Spec) {
+			s.Name, s.Knobs = "persistent", knob.Params{"batchsizes": 16}
+		},
 		`knob "weightgrad" belongs to training, and this pass is forward`: func(p *results.Point, s *grid.Spec) {
 			p.Pass, s.Name, s.Knobs = "forward", "cudnnstyle", knob.Params{"weightgrad": 1}
 		},

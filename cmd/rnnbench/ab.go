@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (f *abFlags) run(ctx context.Context, p *program, dir string) ([]string, er
 	if err != nil {
 		return nil, f.stopped(err, ctx.Err() != nil)
 	}
-	p.note("runs in %s", f.Dir)
+	p.note("runs in %s; rnnbench compare %s compares them again", f.Dir, strings.Join(f.Sides(), " "))
 	return f.Sides(), nil
 }
 
@@ -86,8 +87,13 @@ func (f *abFlags) stopped(err error, interrupted bool) error {
 	if interrupted {
 		code, err = exitInterrupted, errors.New("interrupted")
 	}
+	var failed *turns.Failure
+	if errors.As(err, &failed) && failed.Exit != nil && (failed.Exit.ExitCode() == exitUsage || failed.Exit.ExitCode() == exitNoDevice) {
+		code = failed.Exit.ExitCode() // both mean the same here
+	}
 	switch {
 	case n == 0:
+		_ = os.Remove(f.Dir) // empty, unless a run was begun
 		return &failure{code, err, ""}
 	case len(f.Done[0]) == 0 || len(f.Done[1]) == 0:
 		return &failure{code, err, fmt.Sprintf("the finished run is saved in %s", f.Dir)}

@@ -21,6 +21,16 @@ func TestTurns(t *testing.T) {
 	t.Setenv(beProgram, "1")
 	o := rnnbench(t, "compare --ab old="+os.Args[0]+" "+os.Args[0]+" --runs 3 --min-effect 900% --out runs"+abSweep)
 	o.want(t, exitDone, []string{"new against old: ", "Student's t-test"}, []string{"run 6 of 6: ", ", 4 records; took ", "runs in runs"})
+	_, again, _ := strings.Cut(o.errors, "; rnnbench ")
+	again, _, _ = strings.Cut(again, " compares them again")
+	if o := rnnbench(t, again); o.code != exitDone || !strings.Contains(o.out, "new against old: ") {
+		t.Errorf("%s: exit code %d: %s", again, o.code, o.errors)
+	}
+	folders, err := filepath.Glob(filepath.Join("runs", "ab-*"))
+	if err != nil || len(folders) != 1 {
+		t.Fatal(folders, err)
+	}
+	rnnbench(t, "show "+folders[0]).want(t, exitError, nil, []string{" has several folders of runs: name a run, or one of ", filepath.Join(folders[0], "old")})
 	for _, side := range []string{"old", "new"} {
 		runs, err := filepath.Glob(filepath.Join("runs", "ab-*", side, "2*", "records.jsonl"))
 		if err != nil || len(runs) != 3 {
@@ -44,7 +54,7 @@ func TestTurnsFail(t *testing.T) {
 	}{
 		{self + " nosuch" + abSweep, exitUsage, "cannot run program new"},
 		{self + " ./text" + abSweep, exitError, "new failed in run 1: "},
-		{self + " " + self + " -- sweep --nosuch", exitError, "failed in run 1: sweep has no flag --nosuch"},
+		{self + " " + self + " -- sweep --nosuch", exitUsage, "failed in run 1: sweep has no flag --nosuch"},
 		{self + " -- sweep", exitUsage, "takes two programs and, after --, the sweep"},
 		{self + " " + self + " -- tune", exitUsage, "takes two programs and, after --, the sweep"},
 		{self + " " + self + " --runs 2" + abSweep, exitUsage, "--runs 2 is too few"},

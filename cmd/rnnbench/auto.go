@@ -28,7 +28,7 @@ func (s *settings) oracle(b *bench, c config.Config) *auto.Oracle {
 	o := &auto.Oracle{
 		Device: b.Device, Info: b.info, Techniques: impl.All(), Limit: b.free(), Cache: c.Measure.Cache, Objective: s.objective(), Tool: tool, Libraries: libraries,
 		Allowed: func(name string) bool {
-			return impl.Lookup(name) != nil && (!isVendor(name) || s.vendor && slices.Contains(b.defaultTechniques(), name))
+			return impl.Lookup(name) != nil && !slices.Contains(c.Grid.SkipImpl, name) && (!isVendor(name) || s.vendor && slices.Contains(b.defaultTechniques(), name))
 		},
 		Read: s.readBook,
 	}

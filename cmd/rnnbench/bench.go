@@ -85,6 +85,11 @@ func unknownDevice(name string) error {
 			err = fmt.Errorf("unknown device %q: a GPU is cuda:0, the next one cuda:1", name)
 		}
 	}
+	for _, word := range []string{"mps", "metal", "ane", "rocm", "hip", "amd", "tpu", "xla", "xpu", "npu", "hpu", "dml", "opencl", "vulkan", "sycl"} {
+		if kind, _, _ := strings.Cut(strings.ToLower(name), ":"); kind == word {
+			err = fmt.Errorf("unknown device %q: rnnbench measures on cpu and on NVIDIA GPUs, cuda:0 and the next ones", name)
+		}
+	}
 	return usage(fmt.Errorf("--device: %w", err), "rnnbench list devices")
 }
 

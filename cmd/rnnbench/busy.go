@@ -26,7 +26,7 @@ func busy(p *program, at whenBusy, what string) (done func()) {
 		switch {
 		case over:
 		case rewrite:
-			fmt.Fprintf(p.err, "\r%s …\x1b[K", what)
+			fmt.Fprintf(letters(p, p.err), "\r%s …\x1b[K", what)
 			shown = true
 		default:
 			p.note("%s", what)

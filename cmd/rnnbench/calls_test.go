@@ -10,7 +10,7 @@ import (
 func TestCalls(t *testing.T) {
 	t.Chdir(t.TempDir())
 	grid := "--calls 120 -H 8,16 -B 1 --impl naive,cudnnstyle,scan --threads 1"
-	rnnbench(t, "sweep --dry-run "+grid).want(t, exitDone, []string{"6 records = 2 hidden × 3 techniques; 2 skipped (2 cell)"}, nil)
+	rnnbench(t, "sweep --dry-run "+grid).want(t, exitDone, []string{"6 records = 2 hidden × 3 techniques; 2 of them skipped (cell)"}, nil)
 	o := rnnbench(t, "sweep --effort quick "+grid)
 	o.want(t, exitDone, []string{"calls=120", "T=1", " p50 |", " p90 |", " p99 |"}, []string{"H=8 B=1 T=1 L=1 calls=120 naive"})
 	rnnbench(t, "sweep --effort quick --resume out "+grid).want(t, exitDone, []string{"calls=120"}, []string{"6 records"})

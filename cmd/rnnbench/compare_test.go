@@ -80,7 +80,7 @@ func TestCompare(t *testing.T) {
 		{"a=base.jsonl a=same.jsonl", exitChanged, nil, []string{"nothing to compare with a"}},
 		{"a=base.jsonl b=elsewhere.jsonl", exitUsage, nil, []string{"abacus", "hint: add --across-devices"}},
 		{"a=base.jsonl b=elsewhere.jsonl --across-devices", exitDone, []string{"4 SAME"}, nil},
-		{"a=base.jsonl b=slow.jsonl --where hidden>99", exitError, nil, []string{"select none of the 8 records"}},
+		{"a=base.jsonl b=slow.jsonl --where hidden>99", exitError, nil, []string{"select none of 8 records"}},
 		{m.Run, exitDone, []string{"first #2 against first"}, nil},
 	} {
 		rnnbench(t, "compare "+c.line).want(t, c.code, c.out, c.errors)

@@ -11,8 +11,6 @@ import (
 
 	"rnnbench/impl"
 	"rnnbench/plots/quantity"
-	"rnnbench/rnn"
-	"rnnbench/rnn/cell"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -44,7 +42,7 @@ completes commands, flags, cells, techniques, knobs, axes, metrics, presets and 
 		root := cmd.Root()
 		switch args[0] {
 		case "bash":
-			return root.GenBashCompletionV2(p.out, true)
+			return bashScript(root, p.out)
 		case "zsh":
 			return root.GenZshCompletion(p.out)
 		case "fish":
@@ -68,27 +66,31 @@ func completeFlag(cmd *cobra.Command, name string, f completer) {
 }
 
 // described completes the last word of a comma-separated list. words returns each candidate
-// with its description.
+// with its description. Words that the list has already are left out.
 func described(words func() [][2]string) completer {
 	return func(_ *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		before := ""
-		if i := strings.LastIndexByte(start, ','); i >= 0 {
-			before = start[:i+1]
-		}
+		before := start[:strings.LastIndexByte(start, ',')+1]
 		var list []cobra.Completion
 		for _, w := range words() {
-			list = append(list, cobra.CompletionWithDesc(before+w[0], w[1]))
+			if !slices.Contains(strings.Split(before, ","), w[0]) {
+				list = append(list, cobra.CompletionWithDesc(before+w[0], w[1]))
+			}
 		}
 		return list, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 func implCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if list, ok := settingCompletions(start); ok {
+	device := chosenDevice(cmd)
+	if list, ok := settingCompletions(start, device); ok {
 		return list, openEnded
 	}
 	return described(func() (list [][2]string) {
-		for _, t := range impl.All() {
+		techniques := impl.All()
+		if device == "cpu" {
+			techniques = impl.Own() // vendors' libraries run on their devices alone
+		}
+		for _, t := range techniques {
 			list = append(list, [2]string{t.Name(), t.Doc()})
 		}
 		return append(list, [2]string{autoName, "fastest technique found by tuning"})
@@ -110,7 +112,7 @@ func axisCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.C
 			list = append(list, [2]string{a.Name, a.Title})
 		}
 		for _, t := range impl.All() { // knobs are axes, too
-			for _, k := range knobsOf(t.Name()) {
+			for _, k := range knobsOf(t.Name(), "") {
 				if !slices.ContainsFunc(list, func(w [2]string) bool { return w[0] == k.Name }) {
 					list = append(list, [2]string{k.Name, k.Doc})
 				}
@@ -128,37 +130,20 @@ func completeGrid(cmd *cobra.Command) {
 	completeFlag(cmd, "where", whereCompletions)
 	completeFlag(cmd, "zip", zipCompletions)
 	completeFlag(cmd, "point", pointCompletions)
-	completeFlag(cmd, "cell", described(func() (list [][2]string) {
-		for _, c := range cell.All() {
-			list = append(list, [2]string{c.Name, c.Doc})
-		}
-		return list
-	}))
+	for _, a := range grid.Axes() {
+		completeFlag(cmd, a.Name, completeAxis(a))
+	}
 	completeFlag(cmd, "preset", described(func() (list [][2]string) {
 		for _, x := range grid.Presets() {
 			list = append(list, [2]string{x.Name, x.Doc})
 		}
 		return list
 	}))
-	completeFlag(cmd, "pass", described(func() [][2]string {
-		return [][2]string{{"forward", "inference"}, {"train", "forward, backpropagation through time and weight gradients"}}
-	}))
-	completeFlag(cmd, "precision", described(func() (list [][2]string) {
-		for _, x := range rnn.Precisions() {
-			list = append(list, [2]string{x, ""})
-		}
-		return list
-	}))
-	completeFlag(cmd, "device", described(func() [][2]string { return [][2]string{{"cpu", "this machine's processor"}} }))
+	completeFlag(cmd, "device", deviceCompletions)
 	completeFlag(cmd, "resume", completer(completeRuns))
 	for _, k := range config.Keys() {
 		if len(k.Choices) > 0 {
-			completeFlag(cmd, k.Name, described(func() (list [][2]string) {
-				for _, c := range k.Choices {
-					list = append(list, [2]string{c, ""})
-				}
-				return list
-			}))
+			completeFlag(cmd, k.Name, cobra.FixedCompletions(k.Choices, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 }

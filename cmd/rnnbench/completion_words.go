@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,28 +13,53 @@ import (
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
 	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
-	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 )
 
 // openEnded is the directive for words that the user goes on to write, such as a key without its value.
 const openEnded = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 
-// knobsOf lists a technique's knobs, then the knobs of every kind of device.
-func knobsOf(technique string) []knob.Knob {
+// chosenDevice returns the device that a command line being completed measures on; "": it names none.
+func chosenDevice(cmd *cobra.Command) string {
+	f := cmd.Flags().Lookup("device")
+	if f == nil {
+		return ""
+	}
+	if t, ok := f.Value.(*texts); ok && t.list != nil {
+		return t.list[len(t.list)-1]
+	}
+	return cmp.Or(os.Getenv("RNNBENCH_DEVICE"), "cpu")
+}
+
+// deviceCompletions completes devices: GPUs only where their worker is installed.
+var deviceCompletions = described(func() [][2]string {
+	list := [][2]string{{"cpu", "this machine's processor"}}
+	if _, err := findWorker(); err == nil {
+		list = append(list, [2]string{"cuda:0", "the first NVIDIA GPU; the next one is cuda:1"})
+	}
+	return list
+})
+
+// knobsOf lists a technique's knobs, then the knobs of a device; "": of every kind of device.
+func knobsOf(technique, device string) []knob.Knob {
 	var own []knob.Knob
-	if problem, err := tuner.Problem(example()); err == nil {
-		if t := impl.Lookup(technique); t != nil {
-			own = t.Knobs(problem)
-		}
+	if t := impl.Lookup(technique); t != nil {
+		own = exampleKnobs(t)
+	}
+	switch {
+	case device == "cpu":
+		return slices.Concat(own, cpu.Vocabulary())
+	case isGPU(device):
+		return slices.Concat(own, cuda.Vocabulary())
 	}
 	return slices.Concat(own, cpu.Vocabulary(), cuda.Vocabulary())
 }
 
 // settingCompletions completes the settings of the last technique of a list, as in
-// naive,cudnnstyle:fused=0:overlap=. It returns false if no colon follows that technique.
-func settingCompletions(start string) ([]cobra.Completion, bool) {
+// naive,cudnnstyle:fused=0:overlap=, on a device. It returns false if no colon follows that technique.
+func settingCompletions(start, device string) ([]cobra.Completion, bool) {
 	last := start[strings.LastIndexByte(start, ',')+1:]
 	name, settings, ok := strings.Cut(last, ":")
 	if !ok {
@@ -43,7 +70,7 @@ func settingCompletions(start string) ([]cobra.Completion, bool) {
 	set := strings.Split(settings, ":")
 	var list []cobra.Completion
 	key, _, valued := strings.Cut(start[at:], "=")
-	for _, k := range knobsOf(name) {
+	for _, k := range knobsOf(name, device) {
 		switch {
 		case valued && k.Name == key:
 			for _, v := range k.Values {
@@ -103,19 +130,57 @@ func whereCompletions(_ *cobra.Command, _ []string, start string) ([]cobra.Compl
 	return list, openEnded
 }
 
-// pointCompletions completes the axes of a point by their letters: H=512,B=.
+// completeAxis completes the values of an axis that are words.
+func completeAxis(a grid.Axis) completer {
+	return func(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		list, directive := described(func() [][2]string { return valuesOf(a) })(cmd, args, start)
+		if a.Name == "lengths" && !strings.Contains(start, ",") {
+			directive = cobra.ShellCompDirectiveDefault // a file, too
+		}
+		return list, directive
+	}
+}
+
+// valuesOf lists the values of an axis that are words, with their descriptions.
+func valuesOf(a grid.Axis) (list [][2]string) {
+	if !a.Words {
+		if a.Zero != "" {
+			list = append(list, [2]string{a.Zero, a.Doc})
+		}
+		return list
+	}
+	for _, w := range wordsOf(a.Name) {
+		doc := ""
+		if c := cell.Lookup(w); a.Name == "cell" && c != nil {
+			doc = c.Doc
+		}
+		list = append(list, [2]string{w, doc})
+	}
+	return list
+}
+
+// pointCompletions completes the axes of a point by their letters, as in H=512,B=, and their values
+// that are words, as in H=512,cell=gru.
 func pointCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	list, _ := described(func() (list [][2]string) {
+	last := start[strings.LastIndexByte(start, ',')+1:]
+	key, _, valued := strings.Cut(last, "=")
+	list, directive := described(func() (list [][2]string) {
 		for _, a := range grid.Axes() {
-			name := a.Letter
-			if name == "" {
-				name = a.Name
+			switch {
+			case !valued:
+				list = append(list, [2]string{cmp.Or(a.Letter, a.Name) + "=", a.Doc})
+			case key == a.Name || key == a.Letter:
+				for _, v := range valuesOf(a) {
+					list = append(list, [2]string{key + "=" + v[0], v[1]})
+				}
 			}
-			list = append(list, [2]string{name + "=", a.Doc})
 		}
 		return list
 	})(cmd, args, start)
-	return list, openEnded
+	if !valued {
+		directive = openEnded
+	}
+	return list, directive
 }
 
 // zipCompletions completes lists of axes.

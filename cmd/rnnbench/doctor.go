@@ -71,7 +71,7 @@ rnnbench model.`,
 		if format == "json" {
 			return p.json(d)
 		}
-		return d.print(p.out, fits(p, p.out))
+		return d.print(letters(p, p.out), fits(p, p.out))
 	})
 }
 

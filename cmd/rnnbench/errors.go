@@ -53,6 +53,9 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &missing):
 		name := missing.GetSpecifiedName()
 		if near := grid.Nearest(name, flagNames(cmd)); near != "" {
+			if near == "direction" && strings.HasPrefix(name, "bi") {
+				near = "direction both"
+			}
 			return usage(fmt.Errorf("%s has no flag --%s: did you mean --%s?", cmd.Name(), name, near), hint)
 		}
 		var others []string

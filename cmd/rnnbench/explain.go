@@ -292,7 +292,7 @@ func (p *program) explanation(e explanation, passes bool) error {
 		all = []*table.Table{e.PassTable()}
 	}
 	if e.Declined != nil {
-		if _, err := fmt.Fprintf(p.out, "%s\ndeclined: %s\n", safe.Text(title), safe.Text(*e.Declined)); err != nil {
+		if _, err := fmt.Fprintf(letters(p, p.out), "%s\ndeclined: %s\n", safe.Text(title), safe.Text(*e.Declined)); err != nil {
 			return err
 		}
 	}

@@ -28,8 +28,8 @@ func exportCommand(p *program) *cobra.Command {
 		Short:   "Write inputs, weights, outputs and gradients of one point for PyTorch",
 		GroupID: "inside",
 		Long: `Export runs one technique at one point and writes its inputs and outputs as NumPy
-arrays with PyTorch's names and layouts. scripts/check-pytorch.py compares such a file
-with PyTorch. --impl reference exports the float64 reference.`,
+arrays with PyTorch's names and layouts. To compare such a file with PyTorch, run
+python3 scripts/check-pytorch.py --files FILE.npz. --impl reference exports the float64 reference.`,
 		Example: `  rnnbench export --point H=64,B=4,T=10 --cell lstm --pass train --impl naive -f lstm.npz
   rnnbench export -H 128 -B 2 -T 5 --cell gru --impl cudnnstyle:fused=0 -f gru.npz
   rnnbench export -H 32 -B 1 -T 3 --impl reference -f reference.npz

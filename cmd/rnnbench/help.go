@@ -45,7 +45,7 @@ func grouped(heading string, define func(f *pflag.FlagSet)) *pflag.FlagSet {
 func help(p *program, cmd *cobra.Command) {
 	w, width := new(strings.Builder), p.width(cmd.OutOrStdout())
 	defer func() {
-		if _, err := io.WriteString(cmd.OutOrStdout(), w.String()); err != nil {
+		if _, err := io.WriteString(letters(p, cmd.OutOrStdout()), w.String()); err != nil {
 			p.unwritten = &failure{code: exitError, err: err}
 		}
 	}()

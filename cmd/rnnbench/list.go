@@ -240,12 +240,12 @@ func knobTable(lister) (*table.Table, error) {
 		return nil, err
 	}
 	for _, x := range impl.All() {
-		addKnobs(t, x.Name(), x.Knobs(problem))
+		addKnobs(t, x.Name(), exampleKnobs(x))
 	}
 	addKnobs(t, "cpu", cpu.Vocabulary())
 	addKnobs(t, "cuda", cuda.Vocabulary())
 	t.Notes = []string{
-		"Techniques: knobs for " + problem.String() + "; values can differ for other problems.",
+		"Techniques: knobs for " + problem.String() + "; values can differ for other problems. batchsizes needs --lengths.",
 		"Devices: knobs of each kind of device. A point skips settings that do not apply to it.",
 	}
 	return t, nil

@@ -183,7 +183,7 @@ func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error
 	case err != nil && !errors.Is(err, tuner.ErrBudget):
 		return exitFailures, err
 	case bad > 0:
-		return exitFailures, fmt.Errorf("some of %d records did not succeed: %s", len(recs), strings.Join(kinds, ", "))
+		return exitFailures, fmt.Errorf("some of %s did not succeed: %s", plural(len(recs), "record"), strings.Join(kinds, ", "))
 	}
 	return exitDone, nil
 }

@@ -212,22 +212,6 @@ func several(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags,
 	return reproduceAll(ctx, p, cmd, f, c, s)
 }
 
-// resumeLatest is the value of a --resume without one: the latest run or session in the results
-// folder.
-const resumeLatest = "the latest"
-
-// bareResume gives reproduce's --resume the value resumeLatest if it has none.
-func bareResume(args []string) []string {
-	verb := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
-	i := slices.Index(args, "--resume")
-	if verb < 0 || args[verb] != "reproduce" || i < verb || i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
-		return args
-	}
-	args = slices.Clone(args)
-	args[i] = "--resume=" + resumeLatest
-	return args
-}
-
 func listExperiments(p *program, format string) error {
 	t := words("experiment", "what", "source")
 	for _, e := range experiments.All() {

@@ -14,6 +14,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/experiments/session"
+	"rnnbench/plots/quantity"
 	"rnnbench/report"
 	"rnnbench/results"
 	"rnnbench/results/files"
@@ -24,6 +25,7 @@ import (
 // prints a table and writes a page of all.
 func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, s *session.Session) error {
 	var outcome error
+	f.sum = &total{}
 	purse := newPurse(s, c.Measure.Budget)
 	for _, x := range s.Entries {
 		if finished(x) {
@@ -56,12 +58,30 @@ func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		}
 	}
 	if f.dryRun {
+		p.note("%s", f.sum)
 		return outcome
 	}
 	if purse.refused > 0 {
 		p.note("budget of %v exhausted; %s not begun", purse.all, plural(purse.refused, "experiment"))
 	}
 	return errors.Join(outcome, presentAll(p, s, f.format))
+}
+
+// A total sums up the dry runs of several experiments.
+type total struct {
+	experiments, records int
+	seconds              float64
+}
+
+// add adds a dry run of so many records that take so many seconds. A nil total ignores it.
+func (t *total) add(records int, seconds float64) {
+	if t != nil {
+		t.experiments, t.records, t.seconds = t.experiments+1, t.records+records, t.seconds+seconds
+	}
+}
+
+func (t *total) String() string {
+	return fmt.Sprintf("in all: %s in %s to measure; about %s", plural(t.records, "record"), plural(t.experiments, "experiment"), quantity.Duration(t.seconds))
 }
 
 // finished reports whether an experiment has all of its records.

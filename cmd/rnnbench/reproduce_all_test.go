@@ -71,7 +71,7 @@ func TestReproduceAllBudget(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the suite without -short goes on")
 	}
-	rnnbench(t, "reproduce all --resume --budget 1h --dry-run").want(t, exitDone, []string{" covers all 15 records"}, []string{"hwang-graph: already finished"})
+	rnnbench(t, "reproduce all --resume --budget 1h --dry-run").want(t, exitDone, []string{" covers all of 15 records"}, []string{"hwang-graph: already finished", "in all: 15 records in 1 experiment to measure; about "})
 	rnnbench(t, "reproduce all --resume --budget 0s").want(t, exitDone, []string{"The paper found"}, []string{"hwang-graph: already finished"})
 }
 

@@ -24,7 +24,7 @@ func reportFrom(p *program, e experiments.Experiment, from recorded, format stri
 		return err
 	}
 	if m := set.Manifest.Merged; m != nil {
-		report.Findings = append(report.Findings, fmt.Sprintf("The plan was divided into %d shards. All techniques at a point were measured by one of them.", m.Count))
+		report.Findings = append(report.Findings, fmt.Sprintf("The plan was divided into %s. All techniques at a point were measured by one of them.", plural(m.Count, "shard")))
 	}
 	if from.again != "" {
 		line, err := repeatFinding(p, e, set, from.again)

@@ -2,15 +2,35 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"rnnbench/results"
 	"rnnbench/tuner/config"
 )
 
+// resumeLatest is the value of a --resume without one: the latest run or session in the results
+// folder.
+const resumeLatest = "the latest"
+
+// bareResume gives --resume the value resumeLatest if it has none.
+func bareResume(args []string) []string {
+	i := slices.Index(args, "--resume")
+	if i < 0 || i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") || slices.Contains(args[:i], "--") {
+		return args
+	}
+	args = slices.Clone(args)
+	args[i] = "--resume=" + resumeLatest
+	return args
+}
+
 // resumed reads the run to resume. It returns its settings, overridden by those given now, and
 // its manifest.
 func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Manifest, error) {
+	if f.resume == resumeLatest {
+		f.resume = dir
+	}
 	m, _, _, err := results.Read(runPath(f.resume, dir))
 	if err != nil {
 		return config.Config{}, nil, &failure{exitError, err, "rnnbench show prints the latest run"}

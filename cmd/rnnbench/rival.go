@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +74,8 @@ func openRivals(p *program, s *settings, c config.Config, b *bench) error {
 			Name: r.Name, Command: r.Command, Devices: r.Devices, Vary: r.Vary, On: b.info, Timeout: max(time.Minute, 2*c.Measure.PointTimeout),
 		})
 		switch {
+		case err != nil && named && missingFile(r.Command) != "":
+			return usage(err, "the command of the [[rival]] names "+missingFile(r.Command)+", which does not exist")
 		case err != nil && named:
 			return &failure{exitNoDevice, err, "check the command of the [[rival]], or omit " + r.Name + " from --impl"}
 		case err != nil:
@@ -82,6 +86,19 @@ func openRivals(p *program, s *settings, c config.Config, b *bench) error {
 		}
 	}
 	return nil
+}
+
+// missingFile returns the program or the script of a command that does not exist; "": all do.
+func missingFile(command []string) string {
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return command[0]
+	}
+	for _, a := range command[1:] {
+		if filepath.Ext(a) != "" && !strings.HasPrefix(a, "-") && !strings.ContainsAny(a, " =") && !exists(a) {
+			return a
+		}
+	}
+	return ""
 }
 
 // tellUnoffered warns about a name in vary that is probably a misspelled knob. It only logs the

@@ -67,6 +67,10 @@ func TestRival(t *testing.T) {
 	rnnbench(t, "report -f report.html").want(t, exitDone, nil, nil)
 	rnnbench(t, "plot --y time -f plot.svg").want(t, exitDone, nil, nil)
 
+	const script = "version = 1\n[[rival]]\nname = 'script'\ncommand = ['go', 'nothere.py']\n"
+	if err := os.WriteFile("script.toml", []byte(script), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		line    string
 		code    int
@@ -78,7 +82,8 @@ func TestRival(t *testing.T) {
 		{"reproduce appleyard-table1 --quick" + with, exitUsage, "appleyard-table1 compares no rivals, so --rival has no effect"},
 		{"sweep -H 3 --impl example", exitUsage, `unknown technique "example"`},
 		{"sweep -H 3 --impl example:fast=1" + with, exitUsage, `unknown knob "fast"`},
-		{"sweep -H 3 --impl absent --rival " + absent, exitNoDevice, "absent cannot be started"},
+		{"sweep -H 3 --impl absent --rival " + absent, exitUsage, "absent cannot be started"},
+		{"sweep -H 3 --impl script --rival script.toml", exitUsage, "the command of the [[rival]] names nothere.py, which does not exist"},
 		{"tune -H 3 --impl example" + with, exitUsage, "example is a rival: add --with-rival to race it"},
 		{"export -H 3 --impl example" + with, exitUsage, "has no flag --rival: it belongs to list, reproduce, sweep, tune, verify"},
 	} {

@@ -119,7 +119,11 @@ func (p *program) report(err error) int {
 
 // tell writes a line to stderr, wrapped where that is a terminal.
 func (p *program) tell(line string) {
-	for s := range strings.SplitSeq(safe.Text(line), "\n") {
+	line = safe.Text(line)
+	if p.ascii {
+		line = table.ASCII(line)
+	}
+	for s := range strings.SplitSeq(line, "\n") {
 		fmt.Fprintln(p.err, table.Sentence(s, fits(p, p.err), 4))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "RNNBENCH_") && name != simd.Variable || name == "NO_COLOR" || name == "CLICOLOR_FORCE" {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "RNNBENCH_") && name != simd.Variable || slices.Contains([]string{"LC_ALL", "LC_CTYPE", "LANG"}, name) || name == "NO_COLOR" || name == "CLICOLOR_FORCE" {
 			if err := os.Unsetenv(name); err != nil {
 				panic(err)
 			}

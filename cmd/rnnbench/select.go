@@ -65,7 +65,7 @@ func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]resul
 		return sets, nil, misused(cmd, err)
 	}
 	if len(kept) == 0 {
-		return sets, nil, fmt.Errorf("--where and --filter select none of the %d records", len(recs))
+		return sets, nil, fmt.Errorf("--where and --filter select none of %s", plural(len(recs), "record"))
 	}
 	return sets, kept, nil
 }
@@ -92,7 +92,7 @@ func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]r
 		kept += len(sets[i].Records)
 	}
 	if kept == 0 && len(all) > 0 {
-		return nil, fmt.Errorf("--where and --filter select none of the %d records", len(all))
+		return nil, fmt.Errorf("--where and --filter select none of %s", plural(len(all), "record"))
 	}
 	return sets, nil
 }

@@ -31,6 +31,7 @@ type sweepFlags struct {
 	part  *results.Shard // the shard to measure; nil: the whole plan, or that of the job in array
 	array *plan.Array    // the job of a scheduler's array, until its part is known; nil: none
 	share string         // describes part, for a dry run
+	sum   *total         // of the dry runs of several experiments; nil: of one
 
 	submitted, required string // --submitted-version and --submitted-device
 }
@@ -114,7 +115,7 @@ func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 }
 
 func (f *sweepFlags) resumeFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, id or label, or a results folder (its latest run)")
+	fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, id or label, or a results folder (its latest run); without a value, the latest")
 	fs.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, retry points that failed, timed out or gave a wrong answer")
 }
 
@@ -235,6 +236,7 @@ func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 	if err != nil {
 		return misused(cmd, err)
 	}
+	f.sum.add(q.Records(), look.Seconds)
 	switch f.format {
 	case "table", "markdown":
 	case "csv", "json":

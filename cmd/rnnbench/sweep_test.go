@@ -18,7 +18,7 @@ import (
 func TestDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, "sweep --dry-run --impl naive,cudnnstyle -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
-	o.want(t, exitDone, []string{"6 records = 3 hidden × 2 techniques; 4 skipped (4 memory); about", "memory: at most", "5.00 MiB available"}, nil)
+	o.want(t, exitDone, []string{"6 records = 3 hidden × 2 techniques; 4 of them skipped (memory); about", "memory: at most", "5.00 MiB available"}, nil)
 	if withoutBusy(o.errors) != "" {
 		t.Errorf("stderr: %s", o.errors)
 	}
@@ -119,7 +119,7 @@ func TestSweep(t *testing.T) {
 	if strings.Count(o.out, "\n") != 2 {
 		t.Errorf("--filter: %s", o.out)
 	}
-	rnnbench(t, "show --where hidden>99").want(t, exitError, nil, []string{"select none of the 4 records"})
+	rnnbench(t, "show --where hidden>99").want(t, exitError, nil, []string{"select none of 4 records"})
 	jsonl := show("show -o jsonl")
 	for line := range strings.Lines(jsonl) {
 		var r results.Record

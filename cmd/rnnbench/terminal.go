@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -19,8 +21,25 @@ func (p *program) globalFlags() *pflag.FlagSet {
 		f.BoolVarP(&p.verbose, "verbose", "v", false, "log each step")
 		f.Var(choice{&p.color, "colour", []string{"auto", "always", "never"}}, "color",
 			"colour tables: auto, always or never; NO_COLOR and CLICOLOR_FORCE are honoured")
-		f.BoolVar(&p.ascii, "ascii", false, "use only ASCII characters in tables")
+		f.BoolVar(&p.ascii, "ascii", false, "use only ASCII characters, as in a locale without UTF-8")
+		p.ascii = plainLocale(os.Getenv)
 	})
+}
+
+// plainLocale reports whether the environment names a locale whose characters are not UTF-8. An
+// environment that names none, as in a container, says nothing.
+func plainLocale(getenv func(string) string) bool {
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	_, charset, named := strings.Cut(locale, ".")
+	return locale == "c" || locale == "posix" || named && !strings.HasPrefix(strings.ReplaceAll(charset, "-", ""), "utf8")
+}
+
+// letters returns w, in ASCII where that was asked for.
+func letters(p *program, w io.Writer) io.Writer {
+	if p.ascii {
+		return table.Letters(w)
+	}
+	return w
 }
 
 // terminal reports whether w is a terminal that can be drawn on.

@@ -166,7 +166,7 @@ func TestMemCondition(t *testing.T) {
 
 func TestBudgetForecast(t *testing.T) {
 	o := rnnbench(t, "sweep --dry-run -H 8 -B 1 -T 2 --impl naive,scan --budget 10h")
-	o.want(t, exitDone, []string{"1 skipped (1 cell)", "budget: 10h0m0s covers all 2 records\n", "scan: 1 skipped: lstm is not a linear recurrence"}, nil)
+	o.want(t, exitDone, []string{"1 of them skipped (cell)", "budget: 10h0m0s covers all of 2 records\n", "scan: 1 skipped: lstm is not a linear recurrence"}, nil)
 }
 
 // TestFoldedProgress: a log has one line for all skipped points.

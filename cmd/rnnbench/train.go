@@ -108,7 +108,7 @@ small gradients do not underflow in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`
 func (f *trainFlags) trainRunFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.print, "print-config", false, "print the effective settings as a configuration file")
-		fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, id or label, or a results folder (its latest run)")
+		fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, id or label, or a results folder (its latest run); without a value, the latest")
 		f.shardFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")

@@ -24,7 +24,7 @@ const tinyTune = "tune -H 8 -B 2 -T 3 --depth 1 --impl naive,cudnnstyle --wisdom
 func TestTune(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, tinyTune+" -o json")
-	o.want(t, exitDone, nil, []string{"1 point: naive, cudnnstyle, up to 1 knobs changed", "1 of 1 point tuned", "records in out", "wisdom saved to w.toml"})
+	o.want(t, exitDone, nil, []string{"1 point: naive, cudnnstyle, up to 1 knob changed", "1 of 1 point tuned", "records in out", "wisdom saved to w.toml"})
 	var rows []struct {
 		Impl, Runner_Up         string
 		Time                    float64 `json:"time_s"`

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,8 +54,8 @@ func (t *tuneRun) dryRun(ctx context.Context) error {
 // summary describes the tune in one line.
 func (t *tuneRun) summary() string {
 	depth := "any number of knobs changed"
-	if t.flags.depth != "all" {
-		depth = fmt.Sprintf("up to %s knobs changed", t.flags.depth)
+	if n, err := strconv.Atoi(t.flags.depth); err == nil {
+		depth = fmt.Sprintf("up to %s changed", plural(n, "knob"))
 	}
 	if t.flags.objective() != "" {
 		depth += ", least energy wins"

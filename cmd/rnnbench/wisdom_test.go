@@ -56,7 +56,7 @@ func TestAuto(t *testing.T) {
 		match string
 		fused int
 		why   string
-	}{8: {"exact", 0, "the fastest of"}, 16: {"nearest", 0, "at lstm forward H=8 B=2 T=3 L=1, 1 doublings away"}, 512: {"predicted", 0, "predicted to take"}}
+	}{8: {"exact", 0, "the fastest of"}, 16: {"nearest", 0, "at lstm forward H=8 B=2 T=3 L=1, 1 doubling away"}, 512: {"predicted", 0, "predicted to take"}}
 	for _, r := range recs {
 		if r.Impl.Label != "auto" {
 			if r.Impl.Choice != nil {

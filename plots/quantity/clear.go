@@ -136,17 +136,9 @@ func (s Standing) Headline() string {
 	if 2*s.Noisy <= s.Timed {
 		return ""
 	}
-	records := "records are"
-	if s.Timed == 1 {
-		records = "record is"
-	}
-	noisy := fmt.Sprintf("%d of %d %s noisy: run rnnbench doctor", s.Noisy, s.Timed, records)
+	noisy := fmt.Sprintf("%d of %s noisy: run rnnbench doctor", s.Noisy, Are(s.Timed, "record"))
 	if s.Winners == 0 {
 		return noisy
 	}
-	winners := "winners are"
-	if s.Winners == 1 {
-		winners = "winner is"
-	}
-	return fmt.Sprintf("%d of %d %s clear; %s", s.Clear, s.Winners, winners, noisy)
+	return fmt.Sprintf("%d of %s clear; %s", s.Clear, Are(s.Winners, "winner"), noisy)
 }

@@ -39,6 +39,9 @@ func Fastest(recs []*results.Record) string {
 			labels = append(labels, l)
 		}
 	}
+	if clear == 0 && len(races) == 1 {
+		return "none is clearly the fastest"
+	}
 	if clear == 0 {
 		return fmt.Sprintf("none is clearly the fastest at any of %d points", len(races))
 	}
@@ -55,7 +58,7 @@ func Fastest(recs []*results.Record) string {
 	if clear < len(races) {
 		words = append(words, fmt.Sprintf("a tie or unsure at %d", len(races)-clear))
 	}
-	return fmt.Sprintf("fastest at %d points: %s", len(races), strings.Join(words, ", "))
+	return fmt.Sprintf("fastest at %s: %s", Plural(len(races), "point"), strings.Join(words, ", "))
 }
 
 // won returns how many points labels won together.

@@ -29,5 +29,13 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Are formats a number with its noun and verb, as in "1 point is" or "2 points are".
+func Are(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return Plural(n, noun) + " are"
+}
+
 // Percent formats a share as a percentage.
 func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

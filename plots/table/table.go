@@ -211,16 +211,10 @@ func (t *Table) render(w io.Writer, r tw.Renderer, text func(Cell) string) error
 // spell returns s on one line, in ASCII if o asks for it.
 func spell(s string, o Options) string {
 	s = quantity.OneLine(s)
-	if !o.ASCII {
-		return s
+	if o.ASCII {
+		s = ASCII(s)
 	}
-	s = strings.NewReplacer("µ", "u", "±", "+/-", "×", "x", "·", "-", "–", "-", "—", "-", "…", "...", "≤", "<=", "≥", ">=", "≈", "~").Replace(s)
-	return strings.Map(func(c rune) rune {
-		if c > 126 {
-			return '?'
-		}
-		return c
-	}, s)
+	return s
 }
 
 // data returns the indices and keys of the columns of data formats.

@@ -43,6 +43,12 @@ type Turns struct {
 	Done [2][]string // folders of the finished runs of each program
 }
 
+// A Failure is the end of a program that failed. Exit is nil if the program did not begin.
+type Failure struct {
+	error
+	Exit *exec.ExitError
+}
+
 // A Turn describes a finished run.
 type Turn struct {
 	Label    string
@@ -147,7 +153,7 @@ func (t *Turns) once(ctx context.Context, side int) (folder string, records int,
 		err = nil // points that failed are part of the comparison
 	}
 	if err != nil {
-		return "", 0, reasonOf(said.String(), err)
+		return "", 0, &Failure{reasonOf(said.String(), err), exit}
 	}
 	m, recs, _, err := results.Read(out)
 	if err != nil {

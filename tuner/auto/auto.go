@@ -105,7 +105,7 @@ func (o *Oracle) choose(p results.Point, s grid.Spec, c results.Choice) grid.Spe
 }
 
 func (o *Oracle) spell(p results.Point, s grid.Spec) string {
-	return tuner.Spell(o.Techniques, o.Device.Vocabulary(), s.Name, s.Knobs, p)
+	return tuner.Spell(o.Techniques, o.Device.Vocabulary(), o.Info.Name != "cpu", s.Name, s.Knobs, p)
 }
 
 // lookup returns a technique by its name; nil: there is none.

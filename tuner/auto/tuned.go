@@ -85,6 +85,14 @@ func (o *Oracle) unknownKnob(m wisdom.Match, l *tuner.Layout) error {
 	return nil
 }
 
+// doublings formats a distance between shapes.
+func doublings(n float64) string {
+	if s := fmt.Sprintf("%.2g", n); s != "1" {
+		return s + " doublings"
+	}
+	return "1 doubling"
+}
+
 // why says in words what the choice of m rests on.
 func (o *Oracle) why(m wisdom.Match) string {
 	at, more := "the fastest", "was %.1f %% slower"
@@ -95,7 +103,7 @@ func (o *Oracle) why(m wisdom.Match) string {
 		at += fmt.Sprintf(" of %d", m.Tried)
 	}
 	if m.Kind == wisdom.Nearest {
-		at += fmt.Sprintf(" at %v, %.2g doublings away", m.Point, m.Distance)
+		at += fmt.Sprintf(" at %v, %s away", m.Point, doublings(m.Distance))
 	}
 	if m.By == wisdom.ByRace {
 		at += " in a short race"

@@ -1,7 +1,9 @@
 package auto
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"rnnbench/results"
@@ -15,13 +17,17 @@ const fallback = "cudnnstyle"
 // usual chooses the first technique of Usual that can run, or the fastest of them in a race.
 func (o *Oracle) usual(p results.Point, remarks string) (grid.Spec, error) {
 	var can []contender
-	for _, name := range Usual(o.Info.Key, p) {
+	names := o.allowed(p)
+	if len(names) == 0 {
+		return grid.Spec{}, errors.New("auto has no technique left to choose: shorten --skip-impl")
+	}
+	for _, name := range names {
 		s := grid.Spec{Name: name}
 		l, err := o.accepted(p, s)
 		if err != nil {
 			return s, err
 		}
-		if l.Reason == "" || name == fallback { // if the fallback cannot run, its record says why
+		if l.Reason == "" || name == names[len(names)-1] { // if the last cannot run, its record says why
 			can = append(can, contender{spec: s})
 			continue
 		}
@@ -33,6 +39,19 @@ func (o *Oracle) usual(p results.Point, remarks string) (grid.Spec, error) {
 		return s, nil
 	}
 	return o.choose(p, can[0].spec, results.Choice{Match: Default, Why: "no tuned entry at or near this point" + remarks}), nil
+}
+
+// allowed lists the usual techniques that auto may choose, then all others if the fallback is not one of them.
+func (o *Oracle) allowed(p results.Point) []string {
+	names := Usual(o.Info.Key, p)
+	if !o.Allowed(fallback) {
+		for _, t := range o.Techniques {
+			if !slices.Contains(names, t.Name()) {
+				names = append(names, t.Name())
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !o.Allowed(name) })
 }
 
 // Usual lists the techniques that auto tries, in this order and with their defaults, where neither

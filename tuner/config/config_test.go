@@ -144,7 +144,7 @@ func TestMistakes(t *testing.T) {
 		{"version = 1\n[measure]\nrounds = [1, 2]", "measure.rounds: it takes one value, not 2"},
 		{"version = 1\n[measure]\nwarmup = 100", `measure.warmup: "100" is not a duration: write one with a unit`},
 		{"version = 1\n[measure]\nwarmup = \"-1s\"", "must not be negative"},
-		{"version = 1\n[measure]\ntarget_ci = 1", `measure.target_ci: "1" is not a fraction`},
+		{"version = 1\n[measure]\ntarget_ci = 1", `measure.target_ci: "1" is more than 100 %`},
 		{"version = 1\n[measure]\ncache = \"warm\"", `measure.cache: it cannot be "warm"`},
 		{"version = 1\n[measure]\norder = \"interleave\"", "did you mean interleaved?"},
 		{"version = 1\n[measure]\nverify = \"maybe\"", "neither on nor off"},

@@ -205,8 +205,11 @@ func parseFraction(text string) (float64, error) {
 	if percent {
 		f /= 100
 	}
-	if err != nil || math.IsNaN(f) || f < 0 || f >= 1 {
-		return 0, fmt.Errorf("%q is not a fraction: write one such as 1%% or 0.01", text)
+	if err != nil || math.IsNaN(f) || f < 0 {
+		return 0, fmt.Errorf("%q is not a percentage: write one such as 1%% or 0.01", text)
+	}
+	if f > 1 || f == 1 && !percent {
+		return 0, fmt.Errorf("%q is more than 100 %%: write at most 100%%, such as 1%% or 0.01", text)
 	}
 	if f == 0 {
 		f = 0 // and not -0

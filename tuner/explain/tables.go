@@ -102,7 +102,7 @@ func (e *Explanation) parts() string {
 		if c.Runs.Step == nil || c.Runs.Start == nil {
 			return ""
 		}
-		of := fmt.Sprintf("%d steps of %s", c.Steps, quantity.SI(*c.Runs.Step, "s"))
+		of := fmt.Sprintf("%s of %s", quantity.Plural(c.Steps, "step"), quantity.SI(*c.Runs.Step, "s"))
 		if c.Count > 1 {
 			of = fmt.Sprintf("%d times %s", c.Count, of)
 		}

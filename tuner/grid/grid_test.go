@@ -370,7 +370,8 @@ func TestPresets(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	list := []string{"hidden", "batch", "steps", "streams", "layers"}
-	for word, want := range map[string]string{"hiden": "hidden", "HIDDEN": "hidden", "stream": "streams", "step": "steps", "layer": "layers", "st": "steps", "q": "", "zzzzzz": "", "": ""} {
+	for word, want := range map[string]string{"hiden": "hidden", "HIDDEN": "hidden", "stream": "streams", "step": "steps", "layer": "layers", "st": "steps", "q": "", "zzzzzz": "", "": "",
+		"seq_len": "steps", "Batch-Size": "batch", "num_layers": "layers", "L": "layers", "btach": "batch", "bta": "", "dtype": ""} {
 		if got := Nearest(word, list); got != want {
 			t.Errorf("%s: got %q, want %q", word, got, want)
 		}

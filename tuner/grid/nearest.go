@@ -6,9 +6,13 @@ import (
 	"strings"
 )
 
-// Nearest returns the word that was most likely meant by a misspelt one, or "".
+// Nearest returns the word that was most likely meant by a misspelt one, or by a word that other
+// programs use, or "".
 func Nearest(word string, words []string) string {
-	best, least := "", 2+min(len(word), 30)/3
+	if w := meaning(word, words); w != "" {
+		return w
+	}
+	best, least := "", 2+min(len(word), 30)/4
 	for _, w := range words {
 		d := distance(strings.ToLower(word), strings.ToLower(w))
 		if len(word) >= 2 && strings.HasPrefix(strings.ToLower(w), strings.ToLower(word)) {
@@ -21,7 +25,7 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
-// distance is the Levenshtein distance in bytes.
+// distance is the number of edits from a to b in bytes: a letter more, less, another, or two swapped.
 func distance(a, b string) int {
 	if len(a)+len(b) > 200 {
 		return len(a) + len(b) // too long to be a misspelling
@@ -30,17 +34,21 @@ func distance(a, b string) int {
 	for j := range row {
 		row[j] = j
 	}
+	before := slices.Clone(row) // the row before the last
 	for i := range len(a) {
-		diagonal := row[0]
+		last := slices.Clone(row)
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
+			cost := last[j]
 			if a[i] != b[j] {
 				cost++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			row[j+1] = min(cost, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before = last
 	}
 	return row[len(b)]
 }

@@ -119,7 +119,7 @@ func TestForecast(t *testing.T) {
 			t.Errorf("entry %d: %+v, want the reason %q", i, e, code)
 		}
 	}
-	if line := f.Line("a plan"); !strings.HasPrefix(line, "a plan; 3 skipped (2 cell, 1 memory); about ") {
+	if line := f.Line("a plan"); !strings.HasPrefix(line, "a plan; 3 of them skipped (cell: 2, memory: 1); about ") {
 		t.Error(line)
 	}
 	lines := f.Lines("a plan", time.Hour, x.Free)
@@ -154,7 +154,7 @@ func TestBudget(t *testing.T) {
 	for budget, want := range map[time.Duration]string{
 		25 * time.Second: "budget: 25s covers about the first 3 of 5 records",
 		5 * time.Second:  "budget: 5s covers about the first 0 of 5 records",
-		time.Minute:      "budget: 1m0s covers all 5 records",
+		time.Minute:      "budget: 1m0s covers all of 5 records",
 	} {
 		if got := f.Budget(budget); got != want {
 			t.Errorf("%v: %s", budget, got)

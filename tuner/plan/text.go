@@ -26,13 +26,16 @@ func (f *Forecast) Line(summary string) string {
 	if n > 0 {
 		var kinds []string
 		for _, k := range slices.Sorted(maps.Keys(skipped)) {
-			kinds = append(kinds, fmt.Sprintf("%d %s", skipped[k], k))
+			kinds = append(kinds, fmt.Sprintf("%s: %d", k, skipped[k]))
 		}
 		least := ""
 		if !f.Whole {
 			least = "at least "
 		}
-		s += fmt.Sprintf("; %s%d skipped (%s)", least, n, strings.Join(kinds, ", "))
+		if len(kinds) == 1 {
+			kinds[0], _, _ = strings.Cut(kinds[0], ":")
+		}
+		s += fmt.Sprintf("; %s%d of them skipped (%s)", least, n, strings.Join(kinds, ", "))
 	}
 	return s + "; about " + quantity.Duration(f.Seconds)
 }
@@ -52,9 +55,9 @@ func kindOfSkip(code string) string {
 func (f *Forecast) Budget(budget time.Duration) string {
 	n := f.Within(budget)
 	if n == len(f.Entries) {
-		return fmt.Sprintf("budget: %v covers all %d records", budget, n)
+		return fmt.Sprintf("budget: %v covers all of %s", budget, quantity.Plural(n, "record"))
 	}
-	return fmt.Sprintf("budget: %v covers about the first %d of %d records", budget, n, len(f.Entries))
+	return fmt.Sprintf("budget: %v covers about the first %d of %s", budget, n, quantity.Plural(len(f.Entries), "record"))
 }
 
 // Lines is what a dry run prints. free is the available memory in bytes; 0: unknown.

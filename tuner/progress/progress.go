@@ -13,6 +13,7 @@ import (
 
 	"rnnbench/internal/safe"
 	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
@@ -52,6 +53,7 @@ type Options struct {
 	W       io.Writer
 	Rewrite bool // W is a terminal, on which one line is rewritten
 	Width   int  // of W
+	ASCII   bool // only ASCII characters
 	JSON    bool // a message for each event instead of text
 	To      Sender
 	Total   int // records of a sweep, or points of a tune
@@ -63,6 +65,9 @@ type Options struct {
 func New(o Options, f *plan.Forecast) *Progress {
 	if o.Outcome == nil {
 		o.Outcome = Outcome
+	}
+	if o.ASCII {
+		o.W = table.Letters(o.W)
 	}
 	g := &Progress{Options: o, start: time.Now(), expected: map[string]float64{}, names: map[string]string{}}
 	if f == nil {
@@ -126,12 +131,12 @@ func (g *Progress) Watch(e tuner.Event) {
 			return // Close reports skipped ones
 		} else if !g.Rewrite {
 			if g.points == 0 || s != results.OK { // a tune prints a line per point instead
-				fmt.Fprintf(g.W, "%s %v %s  %s\n", g.count(g.done), e.Point, name, g.last)
+				fmt.Fprintf(g.W, "%s %s %s  %s\n", g.count(g.done), brief(e.Point.String(), mostWord), name, g.last)
 			}
 			return
 		} else if s != results.OK { // this line stays on the screen
 			g.clear()
-			fmt.Fprintf(g.W, "%v %s  %s\n", e.Point, name, g.last)
+			fmt.Fprintf(g.W, "%s %s  %s\n", brief(e.Point.String(), mostWord), name, g.last)
 		}
 	}
 	if !g.Rewrite || g.shown && e.Phase == tuner.Measuring && time.Since(g.drawn) < 200*time.Millisecond {
@@ -147,14 +152,41 @@ func (g *Progress) Watch(e tuner.Event) {
 	case tuner.Done:
 		what = g.last
 	}
-	line := func(leads string) string {
-		return fmt.Sprintf("%s %s%s%s  %s  %s", g.count(min(g.done+1, g.Total)), g.own(e.Point), leads, g.eta(), name, what)
+	g.draw(g.line(g.own(e.Point), name, what)) // which cuts a line that is still too long
+}
+
+// line says what is measured at a point, which is given in words. Where there is no room, it leaves
+// out the leader, then the middle of the longest words of the point, then all but its first: lengths from
+// a file take much room.
+func (g *Progress) line(point, name, what string) string {
+	spell := func(point, leads string) string {
+		return fmt.Sprintf("%s %s%s%s  %s  %s", g.count(min(g.done+1, g.Total)), point, leads, g.eta(), name, what)
 	}
-	s := line(g.leads())
+	s := spell(point, g.leads())
 	if !g.room(s) {
-		s = line("")
+		s = spell(point, "")
 	}
-	g.draw(s) // which cuts a line that is still too long
+	for most := mostWord; !g.room(s) && most >= 12; most /= 2 {
+		s = spell(brief(point, most), "")
+	}
+	if first, _, more := strings.Cut(point, " "); !g.room(s) && more {
+		s = spell(brief(first, 12)+" …", "")
+	}
+	return s
+}
+
+// mostWord is the most characters of a word of a point in a line.
+const mostWord = 48
+
+// brief leaves out the middle of words with more than most characters.
+func brief(text string, most int) string {
+	words := strings.Fields(text)
+	for i, w := range words {
+		if r := []rune(w); len(r) > most {
+			words[i] = string(r[:most-most/3]) + "…" + string(r[len(r)-most/3+1:])
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // share keeps the shared words that p has too.
@@ -261,7 +293,7 @@ func (g *Progress) Tuned(v *tuner.Verdict) {
 		if v.Dropped > 0 {
 			dropped = fmt.Sprintf(", %d dropped by prediction", v.Dropped)
 		}
-		fmt.Fprintf(g.W, "%s %v  %s  %s%s, %s%s\n", g.count(g.at), v.Point, what, quantity.Plural(v.Candidates(), "candidate"), dropped, quantity.Plural(v.Evaluations, "sample"), g.eta())
+		fmt.Fprintf(g.W, "%s %s  %s  %s%s, %s%s\n", g.count(g.at), brief(v.Point.String(), mostWord), what, quantity.Plural(v.Candidates(), "candidate"), dropped, quantity.Plural(v.Evaluations, "sample"), g.eta())
 	}
 	g.leader, g.best = "", 0
 }
@@ -312,6 +344,9 @@ func (g *Progress) room(line string) bool { return utf8.RuneCountInString(line) 
 // draw replaces the line on the terminal.
 func (g *Progress) draw(line string) {
 	line = safe.Text(line)
+	if g.ASCII {
+		line = table.ASCII(line) // before it is cut
+	}
 	if !g.room(line) {
 		line = string([]rune(line)[:g.Width-margin])
 	}

@@ -87,6 +87,28 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// TestLongLengths: lengths from a file do not push the technique and its round off the line, and
+// they do not flood a log.
+func TestLongLengths(t *testing.T) {
+	p := at(8)
+	p.Lengths = results.SequenceLengths(strings.Repeat("17+3+", 1000) + "9")
+	e := done(8, "naive", results.OK)
+	e.Point, e.Record.Point = p, p
+	for _, width := range []int{60, 80, 200} {
+		var b bytes.Buffer
+		g := New(Options{W: &b, Rewrite: true, Width: width, Total: 4}, forecast())
+		g.Watch(tuner.Event{Phase: tuner.Measuring, Point: p, Label: "naive", Round: 1, Rounds: 3})
+		if line := b.String(); !strings.Contains(line, "naive  round 2/3") || strings.Contains(line, "lengths=1") != (width > 60) || !strings.Contains(line, "…") {
+			t.Errorf("%d columns: %q", width, line)
+		}
+	}
+	var b bytes.Buffer
+	New(Options{W: &b, Width: 80, Total: 4}, nil).Watch(e)
+	if line := b.String(); len(line) > 200 || !strings.Contains(line, "lengths=17+3+") || !strings.Contains(line, " naive  2.00 ms") {
+		t.Errorf("%q", line)
+	}
+}
+
 // TestMessages: each event is a line with a JSON object.
 func TestMessages(t *testing.T) {
 	var b bytes.Buffer

@@ -157,7 +157,7 @@ func remark(v *tuner.Verdict) string {
 func (w *Winners) Table() *table.Table {
 	t := &table.Table{Rows: w.rows, Notes: slices.Concat(w.Notes, quantity.Doubts(quantity.Latest(w.Records)))}
 	if w.clear < w.rivals {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d of %d winners are clear; the wisdom marks the others as unsure; more time may settle them", w.clear, w.rivals))
+		t.Notes = append(t.Notes, fmt.Sprintf("%d of %s clear; the wisdom marks the others as unsure; more time may settle them", w.clear, quantity.Are(w.rivals, "winner")))
 	}
 	if w.behind {
 		t.Notes = append(t.Notes, Behind)

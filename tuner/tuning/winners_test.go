@@ -101,7 +101,7 @@ func TestUnsure(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := b.String()
-		if strings.Contains(text, "unsure: too few samples") == clear || strings.Contains(text, "0 of 1 winners are clear") == clear || !strings.Contains(text, " 131× ") {
+		if strings.Contains(text, "unsure: too few samples") == clear || strings.Contains(text, "0 of 1 winner is clear") == clear || !strings.Contains(text, " 131× ") {
 			t.Errorf("clear %t: %s", clear, text)
 		}
 		if e := v.Entry("hot", "", nil); e.Unsure == clear {

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestBareResume: --resume without a value resumes the latest run, whatever the command.
+func TestBareResume(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "sweep --resume").want(t, exitError, nil, []string{"out"})
+	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	for _, line := range []string{"sweep --resume", "sweep --resume -q", "sweep -q --resume --retry-failed"} {
+		rnnbench(t, line).want(t, exitDone, []string{"naive"}, nil)
+	}
+	rnnbench(t, "train --resume").want(t, exitUsage, nil, []string{"is not a run of train"})
+	rnnbench(t, "show --resume").want(t, exitUsage, nil, []string{"show has no flag --resume"})
+	if runs, err := os.ReadDir("out"); err != nil || len(runs) != 2 { // the run, and the name of the latest
+		t.Errorf("%d entries, %v", len(runs), err)
+	}
+}
+
+// TestSkipForAuto: auto chooses no technique that --skip-impl names.
+func TestSkipForAuto(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("RNNBENCH_WISDOM", "none.toml")
+	lookup := "sweep -H 16 -B 2 -T 20" + quickly + " -o csv --impl auto,naive --skip-impl "
+	all := []string{"persistent", "cudnnstyle", "scan", "scc", "naive"}
+	for i := range all {
+		skipped := strings.Join(all[:i+1], ",")
+		o := rnnbench(t, lookup+skipped)
+		if i == len(all)-1 {
+			o.want(t, exitUsage, nil, []string{"auto has no technique left to choose: shorten --skip-impl"})
+			continue
+		}
+		row := ""
+		for l := range strings.Lines(o.out) {
+			if strings.Contains(l, ",auto,") {
+				row = l
+			}
+		}
+		if o.code != exitDone || row == "" {
+			t.Fatalf("without %s: exit code %d: %s", skipped, o.code, o.errors)
+		}
+		for _, name := range all[:i+1] {
+			if strings.Contains(row, ","+name) {
+				t.Errorf("without %s: %s", skipped, row)
+			}
+		}
+	}
+}
+
+// TestPlainLocale: a locale without UTF-8 gets ASCII on both streams, unless a flag says otherwise.
+func TestPlainLocale(t *testing.T) {
+	for _, c := range []struct {
+		all, ctype, lang string
+		want             bool
+	}{
+		{"", "", "", false}, {"C", "", "en_GB.UTF-8", true}, {"POSIX", "", "", true}, {"C.UTF-8", "", "", false}, {"", "", "en_GB.UTF-8", false},
+		{"", "C", "en_GB.UTF-8", true}, {"", "", "de_DE.ISO-8859-1", true}, {"en_GB.utf8", "C", "", false}, {"", "", "de_DE", false},
+	} {
+		values := map[string]string{"LC_ALL": c.all, "LC_CTYPE": c.ctype, "LANG": c.lang}
+		if got := plainLocale(func(name string) string { return values[name] }); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	t.Chdir(t.TempDir())
+	t.Setenv("LC_ALL", "C")
+	ascii := func(s string) bool { return strings.IndexFunc(s, func(c rune) bool { return c > 126 }) < 0 }
+	for _, line := range []string{tiny, "show", "show --pivot hidden,impl", "sweep --help", "list cells", "explain -H 4 -B 1 -T 2", "doctor --help", tiny + " --dry-run"} {
+		if o := rnnbench(t, line); o.code != exitDone || !ascii(o.out) || !ascii(o.errors) {
+			t.Errorf("%s: exit code %d, not in ASCII: %s%s", line, o.code, o.out, o.errors)
+		}
+	}
+	if o := rnnbench(t, "show --ascii=false"); ascii(o.out) {
+		t.Errorf("--ascii=false has no effect: %s", o.out)
+	}
+}
