@@ -1,6 +1,10 @@
 package results
 
-import "rnnbench/internal/family"
+import (
+	"slices"
+
+	"rnnbench/internal/family"
+)
 
 // A Disturbance is what else the machine did while the samples of a point were taken, that is, between
 // one reading of the system's counters and another. All techniques of a point that took turns share it.
@@ -58,8 +62,19 @@ func (d *Disturbance) Held() bool { return d != nil && d.Stopped != nil && *d.St
 // Hot reports whether heat slowed a processor down.
 func (d *Disturbance) Hot() bool { return d != nil && d.Heat != nil && *d.Heat > 0 }
 
-// Words returns the warnings of a record with disturbance d.
-func (d *Disturbance) Words(onGPU bool) []string {
+// Disturb records that d happened while r was measured, with the warnings that follow; nil: it is
+// unknown.
+func (r *Record) Disturb(d *Disturbance) {
+	r.Disturbance = d
+	for _, w := range d.warnings(OnGPU(r.Device)) {
+		if !slices.Contains(r.Warnings, w) {
+			r.Warnings = append(slices.Clip(r.Warnings), w)
+		}
+	}
+}
+
+// warnings returns the warnings of a record with disturbance d.
+func (d *Disturbance) warnings(onGPU bool) []string {
 	var words []string
 	if d.Crowded(onGPU) || d.Robbed() {
 		words = append(words, WarnDisturbed)

@@ -32,7 +32,13 @@ func TestDisturbance(t *testing.T) {
 		{"heat of the host of a GPU", &Disturbance{Seconds: 1, Processors: 2, Heat: n(3)}, true, nil},
 		{"no time", &Disturbance{Processors: 2, Others: v(2), Own: v(0)}, false, nil},
 	} {
-		if got := c.d.Words(c.onGPU); !slices.Equal(got, c.want) {
+		r := Record{Device: "cpu-x", Warnings: []string{WarnNoisy}}
+		if c.onGPU {
+			r.Device = "cuda-x"
+		}
+		r.Disturb(c.d)
+		r.Disturb(c.d) // says nothing twice
+		if got := r.Warnings[1:]; !slices.Equal(got, c.want) || r.Disturbance != c.d {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

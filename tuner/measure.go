@@ -34,7 +34,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 	}
 	before := s.Around.Read()
 	stop := s.rounds(ctx, live, rng)
-	disturbance := s.disturbance(before)
+	disturbance := s.Around.Since(before, results.OnGPU(s.Device.Info().Key))
 	if stop == stopInterrupted || cancelled(ctx) {
 		return ended(ctx)
 	}
@@ -51,7 +51,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 			if s.summarize(c, stop); stop != stopBudget && c.sated(s.Settings.PointTimeout) {
 				c.record.Stats.Stop = stopTimeout
 			}
-			c.disturbed(disturbance)
+			c.record.Disturb(disturbance)
 		}
 		c.close()
 		if err := s.emit(c); err != nil {

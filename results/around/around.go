@@ -24,6 +24,8 @@ type Reader struct {
 	quotas     []cgroup.Group
 	heat       []string // files that count how often heat slowed a core or a package down
 	now        func() time.Time
+	runs       []Run // found at looked
+	looked     time.Time
 }
 
 // NewReader returns a reader of the counters below root, such as os.DirFS("/"), for a process that may
@@ -95,6 +97,18 @@ func (r *Reader) busy() (busy, stolen float64, ok bool) {
 		}
 	}
 	return busy, stolen, found > 0 && found == len(r.processors)
+}
+
+// Since returns what disturbed the program since a reading; nil: nothing is known. It looks for other
+// runs of rnnbench only if other programs took processors, since that takes longer.
+func (r *Reader) Since(from *Counters, onGPU bool) *results.Disturbance {
+	d := r.Between(from, r.Read())
+	if d.Crowded(onGPU) {
+		for _, other := range r.Runs() {
+			d.Runs = append(d.Runs, other.PID)
+		}
+	}
+	return d
 }
 
 // Between returns what disturbed the program between two readings; nil: nothing is known.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"rnnbench/internal/family"
 )
@@ -24,11 +25,20 @@ var verbs = []string{"sweep", "tune", "reproduce", "train", "verify", "doctor", 
 
 // Runs lists the other runs of rnnbench on the machine: no processes that this one started, nor those
 // that started it, nor workers of other runs. It reads every process of the machine, which takes
-// milliseconds.
+// milliseconds, but not again within ten seconds.
 func (r *Reader) Runs() []Run {
+	const fresh = 10 * time.Second
 	if r == nil {
 		return nil
 	}
+	if now := r.now(); r.looked.IsZero() || now.Sub(r.looked) > fresh {
+		r.runs, r.looked = r.look(), now
+	}
+	return r.runs
+}
+
+// look looks for other runs.
+func (r *Reader) look() []Run {
 	self, ok := family.Read(r.root, "self")
 	if !ok {
 		return nil
