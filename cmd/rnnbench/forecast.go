@@ -29,7 +29,7 @@ func (p *program) open(s *settings, c config.Config) (*bench, error) {
 	}
 	if s.times {
 		warnOfOthers(p, b)
-		for _, a := range b.otherRuns() {
+		for _, a := range otherRuns(b) {
 			p.warn("%s: %s", a.What, a.Remedy)
 		}
 	}

@@ -59,7 +59,7 @@ func begin(p *program, c config.Config, b *bench, q plan.Plan, resume string, en
 }
 
 func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
-	for _, a := range slices.Concat(b.crowded(env), disturbed(b), b.company()) {
+	for _, a := range slices.Concat(b.crowded(env), disturbed(b), company(b)) {
 		p.warn("%s: %s", a.What, a.Remedy)
 	}
 	for _, a := range results.Warnings(env) {

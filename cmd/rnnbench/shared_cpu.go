@@ -14,7 +14,7 @@ var systemRoot fs.FS = os.DirFS("/")
 
 // otherRuns warns of other runs of rnnbench on this machine's processors: both runs then measure times
 // that neither would have alone. Runs on GPUs may be on different ones.
-func (b *bench) otherRuns() []results.Advice {
+func otherRuns(b *bench) []results.Advice {
 	if results.OnGPU(b.info.Key) {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (b *bench) otherRuns() []results.Advice {
 
 // company warns of what took processors since the device was opened, as far as the counters tell. The
 // manifest then says how much other programs used.
-func (b *bench) company() []results.Advice {
+func company(b *bench) []results.Advice {
 	d, onGPU := b.around.Since(b.opened, results.OnGPU(b.info.Key)), results.OnGPU(b.info.Key)
 	var list []results.Advice
 	if d.Crowded(onGPU) {
