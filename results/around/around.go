@@ -133,6 +133,7 @@ func (r *Reader) Between(from, to *Counters) *results.Disturbance {
 		d.Stolen = mean(from.stolen, to.stolen)
 		if mine {
 			d.Others = mean(0, (to.busy-from.busy)-max(0, to.own-from.own))
+			*d.Others = min(*d.Others, max(0, float64(d.Processors)-*d.Own)) // ticks are coarse beside a short time
 		}
 	}
 	if len(r.heat) > 0 {

@@ -15,7 +15,6 @@ import (
 type machine struct {
 	busy, stolen [3]int // ticks
 	own          int    // ticks
-	heat         int
 	files        map[string]string
 }
 
@@ -55,6 +54,9 @@ func TestOthers(t *testing.T) {
 	d := between(t, machine{busy: [3]int{100, 100, 100}, own: 50}, machine{busy: [3]int{200, 190, 999}, stolen: [3]int{0, 10, 50}, own: 150})
 	if !is(d.Own, 1) || !is(d.Others, 0.9) || !is(d.Stolen, 0.1) || d.Processors != 2 || d.Seconds != 1 {
 		t.Errorf("own %v, others %v, stolen %v, of %d in %v s", *d.Own, *d.Others, *d.Stolen, d.Processors, d.Seconds)
+	}
+	if d := between(t, machine{}, machine{busy: [3]int{150, 150}, own: 50}); !is(d.Others, 1.5) {
+		t.Errorf("others used %v processors, more than there were", *d.Others)
 	}
 	if d.Quota != nil || d.Stopped != nil || d.Heat != nil {
 		t.Errorf("a quota or heat that the machine does not have: %+v", d)
