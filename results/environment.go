@@ -68,6 +68,9 @@ type CPU struct {
 	Steal    *float64 `json:"steal"` // fraction of time that a hypervisor took away
 }
 
+// Processors lists the threads of c that this process may use; nil: unknown.
+func (c CPU) Processors() []int { return parseRanges(c.Affinity) }
+
 // Cache is one level of cache as the first core sees it.
 type Cache struct {
 	Level  int    `json:"level"`

@@ -207,6 +207,8 @@ const (
 	WarnGC        = "gc_in_sample"
 	WarnThrottled = "throttled"
 	WarnEnergy    = "energy_disputed" // counter and polled power differ by more than a tenth
+	WarnDisturbed = "disturbed"       // other programs or a hypervisor took processors
+	WarnQuota     = "quota"           // the control group's quota stopped the program
 
 	WarnUnverified = "unverified"      // the answer was not checked
 	WarnPart       = "checked_in_part" // fewer steps were compared than timed
@@ -247,6 +249,8 @@ type Record struct {
 	Lengths   *Lengths   `json:"lengths"`
 	Training  *Training  `json:"training"` // null: only the pass was timed
 	Latency   *Latency   `json:"latency"`  // null: runs were timed, not calls
+
+	Disturbance *Disturbance `json:"disturbance"` // null: unknown, or a record from before this key
 }
 
 // Impl is a technique with its settings.

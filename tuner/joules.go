@@ -140,6 +140,7 @@ func (c *contest) costs(e *entrant) []float64 {
 // conclude completes the record of a measured entrant. stop says why measuring ended.
 func (c *contest) conclude(e *entrant, stop string) {
 	c.summarize(e.candidate, stop)
+	e.record.Disturb(c.Around.Since(c.began, results.OnGPU(e.record.Device)))
 	if c.joules != nil && len(e.windows) > 0 {
 		e.candidate.energy(e.windows, c.joules.idle, c.joules.meter, nil)
 	}

@@ -32,7 +32,9 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 		}
 		live = append(live, c)
 	}
+	before := s.Around.Read()
 	stop := s.rounds(ctx, live, rng)
+	disturbance := s.Around.Since(before, results.OnGPU(s.Device.Info().Key))
 	if stop == stopInterrupted || cancelled(ctx) {
 		return ended(ctx)
 	}
@@ -49,6 +51,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 			if s.summarize(c, stop); stop != stopBudget && c.sated(s.Settings.PointTimeout) {
 				c.record.Stats.Stop = stopTimeout
 			}
+			c.record.Disturb(disturbance)
 		}
 		c.close()
 		if err := s.emit(c); err != nil {

@@ -17,6 +17,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/results"
+	"rnnbench/results/around"
 	"rnnbench/rnn"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -30,6 +31,7 @@ type Sweep struct {
 	Limits     device.Limits  // of the device, as measured; zero: unknown
 	Machine    *model.Machine // that floors are computed for; nil: unknown
 	MaxMemory  int64          // bytes that a technique may take; 0: Free of the device
+	Around     *around.Reader // of the counters that tell what disturbed a point; nil: none
 
 	// Skip reports whether a record with that key exists already; nil: none does.
 	Skip func(key string) bool

@@ -12,6 +12,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
+	"rnnbench/results/around"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/search"
 )
@@ -160,6 +161,7 @@ type contest struct {
 	check    *verification
 	order    []int   // entrants that are still to start, the next first
 	leader   float64 // seconds, or joules, of the best so far
+	began    *around.Counters
 }
 
 // An entrant is a contender that may be running.
@@ -227,6 +229,7 @@ func (c *contest) run(ctx context.Context, arms []search.Arm, running []int, o s
 		}
 	}
 	o.Incumbent = incumbent
+	c.began = c.Around.Read()
 	r, err := search.Run(ctx, some, &numbered{c, running}, o)
 	if err != nil {
 		return nil, errors.Join(err, c.recordInterrupted())

@@ -15,6 +15,7 @@ import (
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
+	"rnnbench/results/around"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/train/training"
@@ -32,8 +33,10 @@ type bench struct {
 	machine   *model.Machine // nil: not measured
 	place     string         // the processors and the time that this process may use
 	slowed    string         // limits that are far below those measured before; "": none, or unknown
-	others    string         // how many other programs used the device at first; "": none, or unknown
-	maxMemory int64          // bytes that --max-memory grants a technique; 0: not set
+	others    string         // how many other programs used the device at first, or how much; "": none, or unknown
+	around    *around.Reader // of counters that tell what disturbs measurements
+	opened    *around.Counters
+	maxMemory int64 // bytes that --max-memory grants a technique; 0: not set
 	oracle    *auto.Oracle
 	rivals    guests
 	replicas  func(n int) (training.Replicas, error) // starts processes that train together
@@ -48,7 +51,9 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	if err != nil {
 		return nil, usage(err, "")
 	}
-	place := placeOf(environment(true)) // before a device binds threads
+	env := environment(true) // before a device binds threads
+	counters := around.NewReader(systemRoot, env.CPU)
+	opened := counters.Read()
 	var d device.Device
 	switch name := c.Devices[0]; {
 	case name == "cpu" && c.Measure.Isolate == "on":
@@ -65,7 +70,7 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Device: d, info: d.Info(), place: place, maxMemory: memory}
+	b := &bench{Device: d, info: d.Info(), place: placeOf(env), around: counters, opened: opened, maxMemory: memory}
 	b.oracle = s.oracle(b, c)
 	b.replicas = func(n int) (training.Replicas, error) {
 		r, err := s.openReplicas(c, c.Devices[0], n)

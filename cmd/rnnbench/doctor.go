@@ -104,7 +104,7 @@ func diagnose(ctx context.Context, p *program, b *bench, env results.Environment
 			}
 		}
 	}
-	for _, a := range slices.Concat(b.crowded(env), disturbed(b), results.Warnings(env), noise.Advice()) {
+	for _, a := range slices.Concat(b.crowded(env), disturbed(b), otherRuns(b), company(b), results.Warnings(env), noise.Advice()) {
 		d.Advice = append(d.Advice, advice(a))
 	}
 	return d, nil

@@ -29,6 +29,9 @@ func (p *program) open(s *settings, c config.Config) (*bench, error) {
 	}
 	if s.times {
 		warnOfOthers(p, b)
+		for _, a := range otherRuns(b) {
+			p.warn("%s: %s", a.What, a.Remedy)
+		}
 	}
 	if err := openRivals(p, s, c, b); err != nil {
 		return nil, errors.Join(err, b.Close())

@@ -105,11 +105,11 @@ func disturbed(b *bench) []results.Advice {
 	var list []results.Advice
 	if len(b.limits.Unsure) > 0 {
 		list = append(list, results.Advice{Remedy: remedy,
-			What: fmt.Sprintf("other programs disturbed the measurement of the machine's limits (%s): records are not compared with them", strings.Join(b.limits.Unsure, ", "))})
+			What: fmt.Sprintf("other programs or a quota disturbed the measurement of the machine's limits (%s): records are not compared with them", strings.Join(b.limits.Unsure, ", "))})
 	}
 	if b.machine != nil && len(b.machine.Unsure) > 0 {
 		list = append(list, results.Advice{Remedy: remedy,
-			What: fmt.Sprintf("other programs disturbed the measurement of the machine's memories and peaks (%s)", strings.Join(b.machine.Unsure, ", "))})
+			What: fmt.Sprintf("other programs or a quota disturbed the measurement of the machine's memories and peaks (%s)", strings.Join(b.machine.Unsure, ", "))})
 	}
 	if b.slowed != "" {
 		list = append(list, results.Advice{Remedy: remedy, What: "the machine is slower than before: " + b.slowed})

@@ -41,7 +41,7 @@ func (j *job) run(ctx context.Context) error {
 		tasks = tuner.Spread(tasks)
 	}
 	s := &tuner.Sweep{
-		Device: j.bench.Device, Techniques: j.bench.techniques(), Settings: j.measure, Limits: j.bench.limits, Machine: j.bench.floorMachine(), MaxMemory: j.bench.maxMemory,
+		Device: j.bench.Device, Techniques: j.bench.techniques(), Settings: j.measure, Limits: j.bench.limits, Machine: j.bench.floorMachine(), MaxMemory: j.bench.maxMemory, Around: j.bench.around,
 		Skip: j.skip, Emit: j.emit, Watch: j.show.Watch,
 	}
 	return s.Run(ctx, tasks)
@@ -59,7 +59,7 @@ func begin(p *program, c config.Config, b *bench, q plan.Plan, resume string, en
 }
 
 func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
-	for _, a := range slices.Concat(b.crowded(env), disturbed(b)) {
+	for _, a := range slices.Concat(b.crowded(env), disturbed(b), company(b)) {
 		p.warn("%s: %s", a.What, a.Remedy)
 	}
 	for _, a := range results.Warnings(env) {

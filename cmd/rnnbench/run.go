@@ -51,6 +51,9 @@ type program struct {
 
 // process is run with this process's streams. A signal ends it with a message from the first moment on.
 func process(args []string) int {
+	if err := lacking(); err != nil {
+		return newProgram(args, os.Stdin, os.Stdout, os.Stderr).report(&failure{code: exitError, err: err})
+	}
 	p := newProgram(args, os.Stdin, os.Stdout, stderr())
 	listen(func() { os.Exit(p.report(context.Canceled)) })
 	return execute(context.Background(), p)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"rnnbench/device"
 	"rnnbench/device/cpu/simd"
@@ -21,6 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestMain clears the user's environment, except for the cap of the instruction set. It also
 // makes the test binary the worker that --isolate starts.
 func TestMain(m *testing.M) {
+	systemRoot = fstest.MapFS{} // tests do not depend on what else the machine does
 	if each := os.Getenv(sleepVariable); each != "" && len(os.Args) > 1 && os.Args[1] == workerVerb {
 		os.Exit(serveSleeper(each))
 	}

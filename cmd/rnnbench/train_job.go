@@ -15,7 +15,7 @@ import (
 // newTraining returns the job that trains networks into run, which already has the records before.
 func (b *bench) newTraining(p *program, networks []plan.Network, seed uint64, run *results.Run, before []results.Record) *training.Job {
 	return &training.Job{
-		Device: b.Device, LayOut: b.layOut, Networks: networks, Seed: seed, Run: run, Before: before,
+		Device: b.Device, LayOut: b.layOut, Networks: networks, Seed: seed, Run: run, Before: before, Around: b.around,
 		Replicas: b.replicas, Tell: func(r *results.Record) { p.note("%s", trainingLine(r, len(networks) == 1)) },
 	}
 }

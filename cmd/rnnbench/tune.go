@@ -337,7 +337,7 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	}
 	b, m := t.bench, t.config.Measure
 	tune := &tuner.Tune{
-		Sweep:  tuner.Sweep{Device: b.Device, Techniques: b.techniques(), Settings: m, Limits: b.limits, Machine: b.floorMachine(), MaxMemory: b.maxMemory},
+		Sweep:  tuner.Sweep{Device: b.Device, Techniques: b.techniques(), Settings: m, Limits: b.limits, Machine: b.floorMachine(), MaxMemory: b.maxMemory, Around: b.around},
 		Depth:  depth,
 		Search: o, Objective: t.flags.objective(),
 	}

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -136,7 +137,7 @@ func (d *Device) readRate(bytes int) (float64, error) {
 	size := strips * k * simd.StripWidth
 	arena, free, err := allocate(size * d.workers)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("cpu: cannot allocate %d MiB to measure a memory: %w", size*d.workers>>18, err)
 	}
 	// Each trial reads many megabytes, so that its beginning and end do not count, and the whole
 	// array at least once.

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -42,7 +43,7 @@ func (d *Device) Limits() (device.Limits, error) {
 	each := max(line, floats/d.workers/line*line)
 	arena, free, err := allocate(2 * each * d.workers)
 	if err != nil {
-		return l, err
+		return l, fmt.Errorf("cpu: cannot allocate %d MiB to measure the copy rate: %w", 2*each*d.workers>>18, err)
 	}
 	// Write first: memory that was never written is one page of zeros, which caches hold.
 	if _, err := d.together(func(w int) { fill(arena[2*each*w : 2*each*(w+1)]) }); err != nil {

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/worker"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
 )
 
 // asParent makes the test binary start a worker, stop it and wait.
@@ -107,5 +110,38 @@ func TestSignalsToTheGroup(t *testing.T) {
 	}
 	if err := d.Evict(); err != nil {
 		t.Errorf("after it was killed: %v", err)
+	}
+}
+
+// TestStopped: a worker that a signal has stopped is noticed within the limit, and the next one works.
+func TestStopped(t *testing.T) {
+	var cmd *exec.Cmd
+	d, err := worker.Open(worker.Options{Device: "cpu", Command: func() *exec.Cmd {
+		cmd = exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), asWorker+"=serve")
+		return cmd
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Provoke("crash", 123456789*time.Nanosecond); !errors.Is(err, device.ErrHang) || !strings.Contains(err.Error(), "no answer within 120ms, so the worker was killed") {
+		t.Errorf("a stopped worker is reported as %v", err)
+	}
+	b := schedule.NewBuilder(1)
+	b.Do(0, schedule.Map{Op: cell.Zero, Out: b.Matrix("m", 1, 3).All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Run(1); err != nil {
+		t.Error(err)
 	}
 }

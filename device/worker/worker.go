@@ -118,7 +118,7 @@ func (d *Device) guard(limit time.Duration, f func() error) error {
 	case late: // the process was killed, whatever f returned
 		d.process = nil
 		p.reap()
-		return fmt.Errorf("worker: no answer within %v, so the worker was killed: %w", limit, device.ErrHang)
+		return fmt.Errorf("worker: no answer within %v, so the worker was killed: %w", limit.Round(10*time.Millisecond), device.ErrHang)
 	case err == nil || errors.As(err, &remote):
 		return err
 	case errors.Is(err, errBroken):

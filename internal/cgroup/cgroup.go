@@ -59,10 +59,16 @@ func word(root fs.FS, folder, name string) string {
 	return strings.TrimSpace(first)
 }
 
-// Quota returns the processor time that the control groups allow, in processors: the least of them.
-// 0: no limit.
-func Quota(root fs.FS) float64 {
-	least := 0.0
+// A Group is a control group with a quota of processor time.
+type Group struct {
+	Quota   float64 // in processors
+	folder  string
+	unified bool
+}
+
+// Quotas lists the control groups of this process that have a quota.
+func Quotas(root fs.FS) []Group {
+	var list []Group
 	for folder, unified := range folders(root, "cpu", "cpu", "cpu,cpuacct") {
 		runtime, period := word(root, folder, "cpu.cfs_quota_us"), word(root, folder, "cpu.cfs_period_us")
 		if unified {
@@ -70,11 +76,33 @@ func Quota(root fs.FS) float64 {
 		}
 		r, err := strconv.ParseFloat(runtime, 64)
 		p, wrong := strconv.ParseFloat(period, 64)
-		if err == nil && wrong == nil && r > 0 && p > 0 && r/p < 1e6 && (least == 0 || r/p < least) { // no infinity
-			least = r / p
+		g := Group{r / p, folder, unified}
+		if err == nil && wrong == nil && r > 0 && p > 0 && g.Quota > 0 && g.Quota < 1e6 && !slices.Contains(list, g) { // no infinity; roots come twice
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// Quota returns the processor time that the control groups allow, in processors: the least of them.
+// 0: no limit.
+func Quota(root fs.FS) float64 {
+	least := 0.0
+	for _, g := range Quotas(root) {
+		if least == 0 || g.Quota < least {
+			least = g.Quota
 		}
 	}
 	return least
+}
+
+// Stopped returns for how many seconds the quota has stopped threads of the group so far: the sum
+// over processors.
+func (g Group) Stopped(root fs.FS) float64 {
+	if g.unified {
+		return float64(stat(root, g.folder, "cpu.stat", "throttled_usec")) / 1e6
+	}
+	return float64(stat(root, g.folder, "cpu.stat", "throttled_time")) / 1e9
 }
 
 // A Limit is the most memory that a control group may use.
@@ -112,16 +140,16 @@ func (l Limit) Left(root fs.FS) int64 {
 	if taken > l.bytes {
 		taken = 0 // the kernel allows no more than the limit, so the number means something else
 	}
-	return l.bytes - max(0, taken-stat(root, l.folder, droppable))
+	return l.bytes - max(0, taken-stat(root, l.folder, "memory.stat", droppable))
 }
 
 // unlimited is less than version 1 writes for no limit, the largest number of whole pages, and more
 // than any machine has.
 const unlimited = 1 << 60
 
-// stat returns a number of memory.stat; 0: it is not there.
-func stat(root fs.FS, folder, name string) int64 {
-	b, _ := fs.ReadFile(root, path.Join(folder, "memory.stat"))
+// stat returns a number of a file such as memory.stat; 0: it is not there.
+func stat(root fs.FS, folder, file, name string) int64 {
+	b, _ := fs.ReadFile(root, path.Join(folder, file))
 	for line := range strings.Lines(string(b)) {
 		if key, value, _ := strings.Cut(strings.TrimSpace(line), " "); key == name {
 			n, _ := strconv.ParseInt(value, 10, 64)

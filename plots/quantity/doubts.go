@@ -9,7 +9,7 @@ import (
 )
 
 // Doubts returns sentences that name the techniques whose answers were not verified, or not at
-// every step; nil if all were.
+// every step, and then those of Disturbed; nil: there is nothing to say.
 func Doubts(recs []*results.Record) []string {
 	var notes []string
 	for _, doubt := range []struct{ warning, text string }{
@@ -20,7 +20,7 @@ func Doubts(recs []*results.Record) []string {
 			notes = append(notes, fmt.Sprintf(doubt.text, list(labels)))
 		}
 	}
-	return notes
+	return append(notes, Disturbed(recs)...)
 }
 
 // warned lists the labels of records with a result and this warning, at most eight.

@@ -11,6 +11,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/results"
+	"rnnbench/results/around"
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
 	"rnnbench/train"
@@ -32,6 +33,7 @@ type Job struct {
 	Before   []results.Record // what the run has already
 	Tell     func(*results.Record)
 	Replicas func(n int) (Replicas, error) // starts processes that train together; nil: replicas are not possible
+	Around   *around.Reader                // of the counters that tell what disturbed a training; nil: none
 
 	// Budget is how long Do may take, setting up included; 0: no limit. Unfinished networks share
 	// equally what is left, so that all of them progress.
@@ -108,8 +110,12 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 		return false, err
 	}
 	r := j.record(l, n)
+	var since *around.Counters // read before what the next record is of
 	emit := func(r *results.Record) error {
-		*last = r
+		if *last = r; r.Status == results.OK {
+			r.Disturb(j.Around.Since(since, results.OnGPU(r.Device)))
+			since = j.Around.Read()
+		}
 		if j.Tell != nil {
 			j.Tell(r)
 		}
@@ -128,7 +134,7 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 	}
 	if err == nil {
 		defer s.Trainer.Close()
-		s.Emit, s.Checkpoint = emit, checkpoint
+		s.Emit, s.Checkpoint, since = emit, checkpoint, j.Around.Read()
 		s.Recorded = recorded(n, j.Before)
 		if share > 0 {
 			end := j.Now().Add(max(leastShare, share-j.Now().Sub(start)))
