@@ -208,6 +208,8 @@ const (
 	WarnThrottled = "throttled"
 	WarnEnergy    = "energy_disputed" // counter and polled power differ by more than a tenth
 
+	WarnInterpreted = "interpreted" // the device has no compiled code for the cell
+
 	WarnUnverified = "unverified"      // the answer was not checked
 	WarnPart       = "checked_in_part" // fewer steps were compared than timed
 )

@@ -9,12 +9,13 @@ import (
 )
 
 // Doubts returns sentences that name the techniques whose answers were not verified, or not at
-// every step; nil if all were.
+// every step, and those whose cells were interpreted; nil if there are none.
 func Doubts(recs []*results.Record) []string {
 	var notes []string
 	for _, doubt := range []struct{ warning, text string }{
 		{results.WarnUnverified, "Unverified (answers may be wrong): %s."},
 		{results.WarnPart, "Partly checked (not at every step of the timed run): %s."},
+		{results.WarnInterpreted, "Interpreted (cells without assembly for this instruction set, far slower than with it): %s."},
 	} {
 		if labels := warned(recs, doubt.warning); labels != nil {
 			notes = append(notes, fmt.Sprintf(doubt.text, list(labels)))
