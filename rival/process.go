@@ -131,8 +131,11 @@ func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Dura
 
 // invalid ends a process that sent an invalid answer.
 func (p *process) invalid(q request, line []byte, why error) error {
-	return p.end(fmt.Errorf("%s sent an invalid answer to %s and was killed: %s: %w", p.name, q.verb(), quoted(line), why), device.ErrFault)
+	return p.end(fmt.Errorf("%s sent an invalid answer to %s and was killed: %s: %w", p.name, q.verb(), quoted(line), why), ErrAnswer)
 }
+
+// ErrAnswer says that a rival sent something else than an answer of the protocol.
+var ErrAnswer = fmt.Errorf("%w: it does not keep to the protocol", device.ErrFault)
 
 func quoted(line []byte) string {
 	const most = 120
