@@ -9,7 +9,7 @@ import (
 )
 
 // Doubts returns sentences that name the techniques whose answers were not verified, or not at
-// every step, and those whose cells were interpreted; nil if there are none.
+// every step, and those whose cells were interpreted; and the rivals that look crippled; nil if there are none.
 func Doubts(recs []*results.Record) []string {
 	var notes []string
 	for _, doubt := range []struct{ warning, text string }{
@@ -21,7 +21,7 @@ func Doubts(recs []*results.Record) []string {
 			notes = append(notes, fmt.Sprintf(doubt.text, list(labels)))
 		}
 	}
-	return notes
+	return append(notes, Crippled(recs)...)
 }
 
 // warned lists the labels of records with a result and this warning, at most eight.
