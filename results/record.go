@@ -210,6 +210,8 @@ const (
 	WarnDisturbed = "disturbed"       // other programs or a hypervisor took processors
 	WarnQuota     = "quota"           // the control group's quota stopped the program
 
+	WarnInterpreted = "interpreted" // the device has no compiled code for the cell
+
 	WarnUnverified = "unverified"      // the answer was not checked
 	WarnPart       = "checked_in_part" // fewer steps were compared than timed
 )

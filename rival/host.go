@@ -1,6 +1,7 @@
 package rival
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (h *host) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
 // Compile implements device.Device. The rival gets nothing before the inputs are written.
 func (h *host) Compile(s *schedule.Schedule, _ knob.Params) (device.Program, error) {
 	f, err := foreign(s)
-	if err != nil {
+	if err = cmp.Or(err, h.failed); err != nil {
 		return nil, err
 	}
 	p := &program{host: h, op: f, values: map[*schedule.Matrix][]float32{}}

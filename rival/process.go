@@ -30,6 +30,8 @@ type process struct {
 	said   worker.Tail   // on standard error
 	ended  chan struct{} // closed when the process has ended
 	broken error         // why it can no longer be used; nil: it can
+	mark   string        // in its environment
+	strays []int         // processes that it has started and that have left its group
 }
 
 // start starts a rival's command.
@@ -47,6 +49,9 @@ func start(name string, command []string) (*process, error) {
 		return fail(err)
 	}
 	defer theirs.Close()
+	if p.mark = newMark(); p.mark != "" {
+		p.cmd.Env = append(os.Environ(), p.mark)
+	}
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = theirs, &p.said, pipeGrace
 	ownGroup(p.cmd)
 	if err := worker.StartTied(p.cmd); err != nil {
@@ -91,6 +96,7 @@ func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Dura
 		return nil, 0, err
 	}
 	resume(p.cmd)
+	resumeEach(p.strays)
 	timer := time.AfterFunc(limit, p.kill)
 	start := time.Now()
 	_, err = p.stdin.Write(append(text, '\n'))
@@ -109,7 +115,10 @@ func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Dura
 		state := p.reap()
 		return nil, 0, p.end(fmt.Errorf("%s ended during %s (%s)", p.name, q.verb(), state), device.ErrFault)
 	}
-	pause(p.cmd)
+	if pause(p.cmd); q.Run == 0 { // looking takes longer than short runs
+		p.strays = strays(p.mark, p.cmd.Process.Pid)
+	}
+	pauseEach(p.strays)
 	a, err = parse(line)
 	if err != nil {
 		return nil, 0, p.invalid(q, line, err)
@@ -122,8 +131,11 @@ func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Dura
 
 // invalid ends a process that sent an invalid answer.
 func (p *process) invalid(q request, line []byte, why error) error {
-	return p.end(fmt.Errorf("%s sent an invalid answer to %s and was killed: %s: %w", p.name, q.verb(), quoted(line), why), device.ErrFault)
+	return p.end(fmt.Errorf("%s sent an invalid answer to %s and was killed: %s: %w", p.name, q.verb(), quoted(line), why), ErrAnswer)
 }
+
+// ErrAnswer says that a rival sent something else than an answer of the protocol.
+var ErrAnswer = fmt.Errorf("%w: it does not keep to the protocol", device.ErrFault)
 
 func quoted(line []byte) string {
 	const most = 120
@@ -156,6 +168,7 @@ func startFailure(err error) error { return &failure{err.Error(), []error{err, d
 // kill kills the process and those that it has started.
 func (p *process) kill() {
 	killAll(p.cmd)
+	killStrays(p.mark, p.cmd.Process.Pid)
 	_ = p.stdout.Close() // survivors may hold it
 }
 
@@ -174,11 +187,13 @@ func (p *process) close() {
 	}
 	p.broken = fmt.Errorf("%s is closed", p.name)
 	resume(p.cmd)
+	resumeEach(p.strays)
 	timer := time.AfterFunc(5*time.Second, p.kill)
 	defer timer.Stop()
 	_, _ = p.stdin.Write([]byte(`{"close":1}` + "\n")) // it may have ended
 	_ = p.stdin.Close()
 	<-p.ended
+	killStrays(p.mark, 0)
 }
 
 // alive reports whether the process can be asked.

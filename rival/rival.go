@@ -52,7 +52,8 @@ type Rival struct {
 	idle       []*process // with the device open and no program
 	dir        string     // for files
 	remove     func() error
-	files      int // number of files so far
+	files      int   // number of files so far
+	failed     error // why no program of it can run; nil: they can
 
 	ctx   context.Context // ends every request; nil: none does
 	limit time.Duration   // for a run; 0: Options.Timeout
@@ -106,6 +107,12 @@ func Open(o Options) (*Rival, error) {
 	}
 	r.idle = append(r.idle, p)
 	return r, nil
+}
+
+// Failing returns a rival that takes every problem and fails each with why: its points are then lost,
+// but no others.
+func Failing(o Options, why error) *Rival {
+	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true}
 }
 
 // launch starts a process and opens the device, if the rival runs there. It returns the answer to

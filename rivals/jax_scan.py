@@ -196,7 +196,7 @@ def gpus():
 
 def hello(_):
     if jax is None:
-        return {"error": f"JAX is not installed: {absent}"}
+        return {"error": f"JAX or NumPy is not installed for {sys.executable}: {absent}"}
     n = gpus()
     return {
         "name": "jax",

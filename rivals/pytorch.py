@@ -43,7 +43,7 @@ class Unsupported(Exception):
 
 def hello(_):
     if torch is None:
-        return {"error": f"PyTorch is not installed: {absent}"}
+        return {"error": f"PyTorch or NumPy is not installed for {sys.executable}: {absent}"}
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     return {
         "name": "pytorch",

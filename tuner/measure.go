@@ -203,6 +203,9 @@ func (c *candidate) load(d device.Device) error {
 	if err := c.Plan.Write(c.prog, c.input); err != nil {
 		return err
 	}
+	if i, ok := d.(device.Interpreter); ok && c.record.Rival == nil && len(i.Interpreted(c.Schedule)) > 0 {
+		c.warn(results.WarnInterpreted)
+	}
 	return c.prog.Prepare()
 }
 

@@ -42,6 +42,11 @@ For persistent layers and scans it prints the floor: the least time that exchang
 products, bytes through each memory and launches take. The floor needs the machine's
 rates; rnnbench doctor measures those of a processor.
 
+--run also runs each technique on a CPU and prints the measured time of its operations,
+grouped by kind and size: share of a run, rate, and the time that the model predicts.
+It says how much of a run is outside operations, and how long workers are idle. Timing
+each operation makes runs somewhat longer; the difference is printed.
+
 For several techniques, a last table compares them, to show why one is faster.
 
 -o dump lists every operation. -o dot draws the operations for Graphviz.`
@@ -51,6 +56,7 @@ type explainFlags struct {
 	settings
 	format, machine  string
 	noLimits, passes bool
+	run              bool
 }
 
 func explainCommand(p *program) *cobra.Command {
@@ -63,6 +69,7 @@ func explainCommand(p *program) *cobra.Command {
   rnnbench explain --cell gru --pass train -H 256 -B 8 -T 20 --impl cudnnstyle:fused=0,cudnnstyle
   rnnbench explain -H 4 -B 1 -T 3 --impl naive -o dump
   rnnbench explain -H 4 -B 1 -T 3 --layers 2 --impl cudnnstyle -o dot | dot -Tsvg > wave.svg
+  rnnbench explain --run -H 512 -B 16 -T 100 --impl persistent,cudnnstyle
   rnnbench explain --machine h200 --point H=512,B=16,T=100 --precision bf16 --impl persistent`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -78,17 +85,18 @@ func explainCommand(p *program) *cobra.Command {
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
 		formats := []string{"summary", "dump", "dot", "json"}
 		fs.VarP(choice{&f.format, "format", formats}, "format", "o", "what to print: "+strings.Join(formats, ", "))
+		fs.BoolVar(&f.run, "run", false, "run the point on a CPU and print the time of each operation")
 		fs.BoolVar(&f.noLimits, "no-limits", false, "skip the measurement of peak rates")
 		fs.BoolVar(&f.passes, "passes", false, "print what each pass that lowers the schedule for a GPU found")
 	})
 	completeGrid(cmd)
-	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
-		return explainPoint(p, cmd, f)
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+		return explainPoint(ctx, p, cmd, f)
 	})
 }
 
 // explainPoint explains the point that flags name.
-func explainPoint(p *program, cmd *cobra.Command, f *explainFlags) error {
+func explainPoint(ctx context.Context, p *program, cmd *cobra.Command, f *explainFlags) error {
 	c, err := f.resolve(p)
 	if err != nil {
 		return misused(cmd, err)
@@ -98,6 +106,9 @@ func explainPoint(p *program, cmd *cobra.Command, f *explainFlags) error {
 		return misused(cmd, err)
 	}
 	defer b.Close()
+	if err := f.checkRun(b); err != nil {
+		return misused(cmd, err)
+	}
 	layouts, err := b.onePoint(c.Grid, b.vocabulary())
 	if err != nil {
 		return misused(cmd, err)
@@ -126,6 +137,11 @@ func explainPoint(p *program, cmd *cobra.Command, f *explainFlags) error {
 	}
 	for i, l := range layouts {
 		if err := all[i].AddFloor(b.floorMachine(), l); err != nil {
+			return err
+		}
+	}
+	if f.run {
+		if err := measureOperations(ctx, p, b, layouts, all, c.Measure); err != nil {
 			return err
 		}
 	}
@@ -245,6 +261,31 @@ type explanation struct {
 	Predicted *prediction `json:"predicted"` // nil: not persistent, or the device chooses among kernels
 
 	settings string // the technique with its settings that are not defaults
+}
+
+// checkRun returns an error for --run where operations cannot be measured.
+func (f *explainFlags) checkRun(b *bench) error {
+	switch {
+	case !f.run:
+		return nil
+	case b.info.Name != "cpu":
+		return fmt.Errorf("--run measures operations on CPUs only, not on %s: nsys and ncu measure the kernels of a GPU", b.info.Name)
+	case f.passes || f.format == "dump" || f.format == "dot":
+		return errors.New("--run goes with -o summary and -o json: omit --passes and other formats")
+	}
+	return nil
+}
+
+// measureOperations runs each layout and adds the times of its operations.
+func measureOperations(ctx context.Context, p *program, b *bench, layouts []*tuner.Layout, all []explanation, m config.Measure) error {
+	for i, l := range layouts {
+		done := busy(p, late, "measuring the operations of "+l.Spec.Label)
+		err := all[i].Measure(ctx, b.Device, l, m)
+		if done(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // persistent reports whether l keeps its recurrent weights in caches, so that the model applies.

@@ -70,6 +70,8 @@ func TestExplainRefuses(t *testing.T) {
 	for _, c := range []struct{ line, why string }{
 		{onH200 + " --device cpu", "omit one of them"},
 		{"explain --machine h20 --point H=8", `did you mean h200?`},
+		{onH200 + " --run", "--run measures operations on CPUs only, not on cuda:0"},
+		{"explain --point H=8,B=1,T=2 --impl naive --run -o dump", "--run goes with -o summary and -o json"},
 		{"explain --point H=8,B=1,T=2 --impl naive --no-limits --passes", "name a GPU with --device cuda:0 or --machine h200"},
 	} {
 		rnnbench(t, c.line).want(t, exitUsage, nil, []string{c.why})
@@ -94,5 +96,34 @@ func TestExplainBeside(t *testing.T) {
 		if o := rnnbench(t, line); o.code != exitDone || strings.Contains(o.out, "Side by side") {
 			t.Errorf("%s: exit code %d: %s", line, o.code, o.out)
 		}
+	}
+}
+
+// TestExplainRun: --run measures the operations of each technique that runs.
+func TestExplainRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const line = "explain --no-limits --run --point H=8,B=2,T=3 --threads 1 --impl naive,cudnnstyle,scan"
+	rnnbench(t, line).want(t, exitDone, []string{"declined: ", "Measured time of operations", "gemm 2×8×8", "outside", "Side by side"}, nil)
+	var all []explain.Explanation
+	if err := json.Unmarshal([]byte(rnnbench(t, line+" -o json").out), &all); err != nil || len(all) != 3 {
+		t.Fatal(err, len(all))
+	}
+	for i, e := range all {
+		if (e.Measured != nil) != (i < 2) {
+			t.Errorf("%s: %+v", e.Label, e.Measured)
+		}
+	}
+}
+
+// TestInterpreted: a sweep and an explanation say that cells run without assembly.
+func TestInterpreted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const at = " -H 8 -B 2 -T 3 --simd generic --impl naive,cudnnstyle"
+	rnnbench(t, "explain --no-limits"+at).want(t, exitDone, []string{"interpreted: the steps of lstm run without assembly"}, nil)
+	o := rnnbench(t, "sweep"+at+quickly)
+	o.want(t, exitDone, []string{"Interpreted (cells without assembly for this instruction set, far slower than with it): cudnnstyle."}, nil)
+	rnnbench(t, "show -o jsonl --where impl=cudnnstyle").want(t, exitDone, []string{`"interpreted"`}, nil)
+	if o := rnnbench(t, "show -o jsonl --where impl=naive"); strings.Contains(o.out, `"interpreted"`) {
+		t.Errorf("operations without cells are interpreted: %s", o.out)
 	}
 }

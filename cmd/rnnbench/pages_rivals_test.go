@@ -29,7 +29,7 @@ func TestRivalsPage(t *testing.T) {
 
 	_, table, _ := strings.Cut(text, "\n    # rivals/pytorch.toml\n")
 	table, _, _ = strings.Cut(table, "\n\n")
-	l, err := config.Parse([]byte(strings.ReplaceAll("\n"+table, "\n    ", "\n")), "docs/rivals.md")
+	l, err := config.Parse([]byte(strings.ReplaceAll("\n"+table, "\n    ", "\n")), filepath.Join(root, "rivals/pytorch.toml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,12 +70,16 @@ func openRivals(p *program, s *settings, c config.Config, b *bench) error {
 		if !wanted {
 			continue
 		}
-		started, err := rival.Open(rival.Options{
+		o := rival.Options{
 			Name: r.Name, Command: r.Command, Devices: r.Devices, Vary: r.Vary, On: b.info, Timeout: max(time.Minute, 2*c.Measure.PointTimeout),
-		})
+		}
+		started, err := rival.Open(o)
 		switch {
 		case err != nil && named && missingFile(r.Command) != "":
 			return usage(err, "the command of the [[rival]] names "+missingFile(r.Command)+", which does not exist")
+		case named && errors.Is(err, rival.ErrAnswer) && !turned(c, r.Name):
+			p.warn("all points of rival %s fail: %v", r.Name, err)
+			b.rivals = append(b.rivals, rival.Failing(o, err))
 		case err != nil && named:
 			return &failure{exitNoDevice, err, "check the command of the [[rival]], or omit " + r.Name + " from --impl"}
 		case err != nil:
@@ -99,6 +103,14 @@ func missingFile(command []string) string {
 		}
 	}
 	return ""
+}
+
+// turned reports whether the grid sets a knob of a rival, which are unknown if it does not start.
+func turned(c config.Config, name string) bool {
+	return slices.ContainsFunc(c.Grid.Impl, func(word string) bool {
+		spec, err := grid.ParseSpec(word, nil)
+		return err == nil && spec.Name == name && len(spec.Knobs) > 0
+	})
 }
 
 // tellUnoffered warns about a name in vary that is probably a misspelled knob. It only logs the

@@ -198,3 +198,24 @@ cat >/dev/null
 		}
 	}
 }
+
+// TestBannerOfRival: a rival that prints something else than answers fails its own points, and no
+// others.
+func TestBannerOfRival(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("the rival of this test is a script, for which there is no shell here")
+	}
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"toy.sh":   "echo 'Loading libraries ...'\ncat >/dev/null\n",
+		"toy.toml": "version = 1\n[[rival]]\nname = \"toy\"\ncommand = [\"sh\", \"toy.sh\"]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const line = "sweep --cell rnn-tanh -H 3 -B 1 -T 2 --rival toy.toml --impl naive,toy"
+	o := rnnbench(t, line+quickly)
+	o.want(t, exitFailures, []string{"naive", "failed"}, []string{"all points of rival toy fail: toy sent an invalid answer to hello", "Loading libraries"})
+	rnnbench(t, line+",toy:fast=1"+quickly).want(t, exitNoDevice, nil, []string{"toy sent an invalid answer to hello"})
+}

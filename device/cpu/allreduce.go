@@ -126,7 +126,7 @@ func (p *program) failure() error {
 
 // leave leaves the group after a run has failed, so that the other replicas get an error and do not
 // wait.
-func (p *program) leave() {
+func leave(p *program) {
 	if p.sums {
 		_ = p.device.group.Close() // the run's own error says more
 	}

@@ -77,7 +77,7 @@ func (s session) together(lead func(run func(n int))) error {
 	s.done += uint64(s.runs)
 	if err != nil {
 		s.reset()
-		s.leave()
+		leave(s.program)
 		return err
 	}
 	if err := s.failure(); err != nil {

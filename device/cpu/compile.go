@@ -43,7 +43,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w: %w", l.total>>18, device.ErrMemory, err)
 	}
 	p := &program{
-		device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int32, s.Streams), reducing: reducing(s),
+		device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int32, s.Streams), reducing: reducing(s), within: map[int]int{},
 	}
 	for i, m := range s.Matrices {
 		n := d.floats(m, f)
@@ -61,6 +61,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	p.scratch = make([]scratch, d.workers)
 	for w := range p.scratch {
 		p.scratch[w] = d.newScratch(s, f, k)
+		p.scratch[w].worker = w
 	}
 	p.progress = make([]counter, s.Streams)
 	p.team = make([]teamState, p.teams)
@@ -106,6 +107,7 @@ func (p *binder) bind() error {
 		if j, ok := pairs[i]; ok {
 			sum := p.matrix(p.schedule.Nodes[j].Op.(schedule.SumRows).Out)
 			w.(*product).Sums, summed[j] = sum.row(0), true
+			p.within[j] = i
 		}
 		if summed[i] {
 			out.work, out.pieces = absorbed{}, 0
@@ -119,6 +121,7 @@ func (p *binder) bind() error {
 	for i, block := range p.device.inputs(p.schedule, p.format, p.knobs, p.teams == 1) {
 		if p.form(&p.nodes[i+1], p.schedule.Nodes[i].Op.(schedule.Gemm), block) {
 			p.nodes[i].work, p.nodes[i].pieces = absorbed{}, 0
+			p.within[i] = i + 1
 		}
 	}
 	p.turnBack()
@@ -133,6 +136,7 @@ func (p *binder) bind() error {
 		}
 		first.Beside = &second.Product
 		p.nodes[j].work, p.nodes[j].pieces = absorbed{}, 0
+		p.within[j] = i
 		p.nodes[i].pieces, p.nodes[i].takers = max(p.nodes[i].pieces, 1), 0
 	}
 	return nil

@@ -33,11 +33,11 @@ func (d *Device) link() (device.Link, error) {
 		groups[i] = g
 	}
 	const trials, many, bytes = 8, 20, 4 << 20
-	short, err := d.summing(groups, 1, trials, many)
+	short, err := summing(groups, 1, trials, many)
 	if err != nil {
 		return device.Link{}, err
 	}
-	long, err := d.summing(groups, bytes/4, trials, 2)
+	long, err := summing(groups, bytes/4, trials, 2)
 	if err != nil {
 		return device.Link{}, err
 	}
@@ -49,7 +49,7 @@ func (d *Device) link() (device.Link, error) {
 }
 
 // summing returns the least seconds of a sum of so many values over two replicas.
-func (d *Device) summing(groups [2]*allreduce.Group, values, trials, many int) (float64, error) {
+func summing(groups [2]*allreduce.Group, values, trials, many int) (float64, error) {
 	least := math.Inf(1)
 	vectors := [2][]float32{make([]float32, values), make([]float32, values)}
 	for range trials {

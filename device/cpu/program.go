@@ -25,8 +25,9 @@ type program struct {
 	closed   bool
 
 	prepare []node
-	nodes   []node    // in program order
-	queues  [][]int32 // per stream, its nodes
+	nodes   []node      // in program order
+	within  map[int]int // per node that runs as part of another one, that one
+	queues  [][]int32   // per stream, its nodes
 	scratch []scratch
 
 	teams    int
@@ -87,6 +88,7 @@ type scratch struct {
 	part     [1024]float32 // for sums of rows
 	step     simd.Coefficients
 	team     []scratch // of all workers of the team, in order
+	worker   int       // whose memory it is
 	_        [64]byte
 }
 

@@ -100,6 +100,9 @@ func answer(d *cpu.Device, tech rnn.Technique, p rnn.Problem, data *rnn.Data, wa
 	if _, err := prog.Run(1); err != nil {
 		return err
 	}
+	if told := d.Interpreted(s); (len(told) > 0) != (tech.Name() != "naive" && tech.Name() != "scc") {
+		return fmt.Errorf("it says that it interprets %v", told)
+	}
 	deviation, _, err := plan.Check(prog, want)
 	if err == nil && !deviation.OK() {
 		err = fmt.Errorf("%v", deviation)

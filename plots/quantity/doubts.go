@@ -9,18 +9,20 @@ import (
 )
 
 // Doubts returns sentences that name the techniques whose answers were not verified, or not at
-// every step, and then those of Disturbed; nil: there is nothing to say.
+// every step, and those whose cells were interpreted; and then those of Crippled and Disturbed. It
+// returns nil if there are none.
 func Doubts(recs []*results.Record) []string {
 	var notes []string
 	for _, doubt := range []struct{ warning, text string }{
 		{results.WarnUnverified, "Unverified (answers may be wrong): %s."},
 		{results.WarnPart, "Partly checked (not at every step of the timed run): %s."},
+		{results.WarnInterpreted, "Interpreted (cells without assembly for this instruction set, far slower than with it): %s."},
 	} {
 		if labels := warned(recs, doubt.warning); labels != nil {
 			notes = append(notes, fmt.Sprintf(doubt.text, list(labels)))
 		}
 	}
-	return append(notes, Disturbed(recs)...)
+	return slices.Concat(notes, Crippled(recs), Disturbed(recs))
 }
 
 // warned lists the labels of records with a result and this warning, at most eight.

@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +15,7 @@ import (
 // A Rival is another program that may run as a technique.
 type Rival struct {
 	Name    string
-	Command []string // program and arguments; relative paths start where rnnbench runs
+	Command []string // program and arguments; relative paths start where rnnbench runs, after from
 	Devices []string // devices to run it on; none: those that it supports
 	Vary    []string // knobs whose values experiments compare; none: all its knobs
 }
@@ -79,6 +81,9 @@ func (l *Layer) addRivals(list []rival, s *source) {
 			s.report(path, err)
 			continue
 		}
+		if s.name != "" {
+			parsed.from(filepath.Dir(s.name))
+		}
 		l.rivals = append(l.rivals, parsed)
 	}
 }
@@ -127,4 +132,27 @@ func documents(rivals []Rival) []rival {
 		out = append(out, d)
 	}
 	return out
+}
+
+// from replaces the words of r's command that name a file below folder, which its own file is in. All
+// other words stay: options, programs that are looked up on the path, and files of the current folder.
+func (r *Rival) from(folder string) {
+	is := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().IsRegular()
+	}
+	for i, word := range r.Command {
+		named := strings.ContainsAny(word, `/\`)
+		if filepath.IsAbs(word) || i == 0 && !named {
+			continue
+		}
+		path := filepath.Join(folder, word)
+		if !is(path) && (i > 0 || is(word)) {
+			continue
+		}
+		if i == 0 && !strings.ContainsAny(path, `/\`) {
+			path = "." + string(filepath.Separator) + path // else it would be looked up on the path
+		}
+		r.Command[i] = path
+	}
 }

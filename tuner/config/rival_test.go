@@ -96,3 +96,39 @@ func TestReadRivals(t *testing.T) {
 		}
 	}
 }
+
+// TestRivalsBesideTheirFile: relative paths of a command are those of the file's folder, if there is
+// such a file, else of the current folder. The program's bare name is looked up on the path.
+func TestRivalsBesideTheirFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"there/script.py", "there/run", "there/python3", "script2.py", "run2"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slash := filepath.FromSlash
+	for _, c := range []struct{ file, command, want string }{
+		{"there/rival.toml", "['python3', 'script.py', '-u']", "python3 there/script.py -u"},
+		{"there/rival.toml", "['python3', 'script2.py']", "python3 script2.py"}, // as in files of earlier versions
+		{"there/rival.toml", "['python3', 'there/script.py']", "python3 there/script.py"},
+		{"there/rival.toml", "['./run', 'nothere']", "there/run nothere"},
+		{"rival.toml", "['./run2']", "./run2"},
+		{"there/rival.toml", "['./run2']", "./run2"},
+		{"there/rival.toml", "['./nothere']", "there/nothere"},
+	} {
+		text := "version = 1\n[[rival]]\nname = 'a'\ncommand = " + c.command + "\n"
+		if err := os.WriteFile(slash(c.file), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		l, err := ReadRivals(slash(c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(mustResolve(t, l).Rivals[0].Command, " "); filepath.ToSlash(got) != c.want {
+			t.Errorf("%s, %s: %s, want %s", c.file, c.command, got, c.want)
+		}
+	}
+}

@@ -1,5 +1,5 @@
-// Package explain describes a layout without running it: its operations and bounds and, where the
-// device chooses among kernels, which kernel runs and why.
+// Package explain describes a layout: its operations and bounds and, where the device chooses among
+// kernels, which kernel runs and why. Only Measure runs it.
 package explain
 
 import (
@@ -14,7 +14,7 @@ import (
 	"rnnbench/tuner"
 )
 
-// An Explanation describes a layout without running it.
+// An Explanation describes a layout.
 type Explanation struct {
 	Point       results.Point `json:"point"`
 	Impl        string        `json:"impl"`
@@ -38,12 +38,15 @@ type Explanation struct {
 	AtPeak      *float64      `json:"at_peak_s"`
 	AtCopy      *float64      `json:"at_copy_s"`
 
+	Interpreted []string `json:"interpreted"` // cells that the device has no compiled code for
+
 	Call     *Call              `json:"call"`    // null: a run is a whole sequence
 	Kernels  []results.Kernel   `json:"kernels"` // null: the device does not say
 	Choices  []Choice           `json:"choices"`
 	Expected *results.Predicted `json:"expected"` // time of a run's persistent kernels
 	Floor    *Floor             `json:"floor"`    // null: the machine is unknown, or no operation runs many steps
 	Passes   []Pass             `json:"passes"`
+	Measured *Measured          `json:"measured"` // null: it was not run
 }
 
 // A Kind counts the operations of one kind.
@@ -85,7 +88,7 @@ type Pass struct {
 
 // New explains l on d. limits are d's measured rates.
 func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, error) {
-	e := &Explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []Kind{}, Choices: []Choice{}, Passes: []Pass{}}
+	e := &Explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []Kind{}, Choices: []Choice{}, Passes: []Pass{}, Interpreted: []string{}}
 	if l.Reason != "" {
 		e.Declined = &l.Reason
 		if l.Schedule != nil && l.Code == results.ReasonResource { // the device says what does not fit
@@ -96,6 +99,9 @@ func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, 
 	s := l.Schedule.Summarize()
 	e.Executed, e.Traffic, e.Memory, e.Streams = s.FLOPs, s.Traffic, l.Memory, l.Schedule.Streams
 	e.Operations, e.Waits, e.Prepared = s.Nodes, s.Waits, len(l.Schedule.Prepare)
+	if i, ok := d.(device.Interpreter); ok {
+		e.Interpreted = append(e.Interpreted, i.Interpreted(l.Schedule)...)
+	}
 	e.Critical, e.Chain, e.Call = s.Critical, s.Chain, callOf(l)
 	e.Parallelism = float64(s.FLOPs) / float64(max(1, s.Critical))
 	for _, k := range s.Kinds {

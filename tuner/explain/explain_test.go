@@ -1,16 +1,21 @@
 package explain_test
 
 import (
+	"context"
+	"math"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"rnnbench/device"
+	"rnnbench/device/cpu"
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
 	"rnnbench/model"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/tuner"
+	"rnnbench/tuner/config"
 	"rnnbench/tuner/explain"
 	"rnnbench/tuner/grid"
 )
@@ -86,5 +91,61 @@ func TestCall(t *testing.T) {
 	p.Calls = 0
 	if e, text := of(t, "naive", p); e.Call != nil || strings.Contains(text, "a call") {
 		t.Errorf("of a whole sequence: %+v", e.Call)
+	}
+}
+
+// TestMeasure: measured operations have shares that add up to a run with what is outside them, and
+// the table says how far the measurement disturbs.
+func TestMeasure(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	p := results.Point{Cell: "lstm", Pass: "train", Hidden: 24, Input: 24, Batch: 2, Steps: 5, Layers: 1, Precision: "fp32"}
+	for _, name := range []string{"naive", "persistent"} {
+		l, err := tuner.LayOut(d, impl.All(), p, grid.Spec{Name: name, Label: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := explain.New(l, d, device.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Measured != nil {
+			t.Error("it was not run")
+		}
+		if err := e.Measure(context.Background(), d, l, config.Default()); err != nil {
+			t.Fatal(err)
+		}
+		m, all := e.Measured, 0.0
+		for i, op := range m.Operations {
+			all += op.Share
+			if op.Predicted == nil || !(op.Each > 0) || i > 0 && op.Seconds > m.Operations[i-1].Seconds {
+				t.Errorf("%s: %+v", name, op)
+			}
+		}
+		if all += m.Outside / m.Run; math.Abs(all-1) > 1e-6 {
+			t.Errorf("%s: shares add up to %g", name, all)
+		}
+		var b strings.Builder
+		for _, x := range e.Tables("title", nil) {
+			if err := x.Write(&b, "table", table.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []string{"Measured time of operations", "outside", "with this measurement and ", "of a run without this measurement", "FLOP/s"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%q is missing from %s", want, b.String())
+			}
+		}
+		for line := range strings.Lines(b.String()) {
+			if strings.HasPrefix(line, "|") && utf8.RuneCountInString(line) > 81 {
+				t.Errorf("a row is wider than 80 columns: %s", line)
+			}
+		}
+		if strings.Contains(b.String(), "workers have nothing to do") {
+			t.Errorf("one worker waits for others: %s", b.String())
+		}
 	}
 }

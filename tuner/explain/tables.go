@@ -18,6 +18,9 @@ func (e *Explanation) Tables(title string, notes []string) []*table.Table {
 	if len(e.Kernels) > 0 {
 		all = append(all, e.kernels())
 	}
+	if e.Measured != nil {
+		all = append(all, e.Measured.table())
+	}
 	return append(all, e.choices()...)
 }
 
@@ -45,6 +48,9 @@ func (e *Explanation) operations(title string, notes []string) *table.Table {
 		fmt.Sprintf("streams: %d, with %s between them", e.Streams, plural(e.Waits, "wait")),
 		fmt.Sprintf("critical path: %s and %s FLOP; possible speed-up from parallel operations: %.2g×", plural(e.Chain, "operation"),
 			quantity.SI(float64(e.Critical), ""), e.Parallelism))
+	if len(e.Interpreted) > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("interpreted: the steps of %s run without assembly, which this instruction set lacks for them; they are far slower than with it (see CONTRIBUTING.md)", strings.Join(e.Interpreted, ", ")))
+	}
 	t.Notes = append(t.Notes, e.Call.notes()...)
 	if e.AtPeak != nil && e.AtCopy != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("lower bounds: %s at %s; %s at %s without cache reuse",

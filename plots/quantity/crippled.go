@@ -1,0 +1,70 @@
+package quantity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/results"
+)
+
+// Bounds of what a rival that is set up well may do. They hold for steps with much work on several
+// sequences, where neither the start of operations nor the reading of weights decides.
+const (
+	largeStep  = 1e7  // FLOPs of a layer's step
+	largeBatch = 16   // sequences
+	leastPeak  = 2.0  // % of the device's peak
+	naiveUp    = 10.0 // times as fast as the rival that naive may be
+	singleUp   = 1.5  // times as fast that single=1, one thread, may be
+)
+
+// Crippled returns a sentence for each rival that is so slow at large points that its set-up is
+// probably at fault, with the numbers of its worst point; nil if there is none.
+func Crippled(recs []*results.Record) (notes []string) {
+	var labels []string
+	worst, why := map[string]float64{}, map[string]string{}
+	for _, r := range recs {
+		if r.Status != results.OK || r.Rival == nil || r.Stats == nil || r.Rate == nil || !large(r) {
+			continue
+		}
+		label := OneLine(Label(r))
+		if words := suspicions(r, recs); len(words) > 0 && r.Seconds() > worst[label] {
+			if worst[label] == 0 {
+				labels = append(labels, label)
+			}
+			worst[label] = r.Seconds()
+			why[label] = fmt.Sprintf("%s looks crippled at %v: %s. Check its BLAS and its threads.", label, r.Point, strings.Join(words, "; "))
+		}
+	}
+	slices.Sort(labels)
+	for _, l := range labels {
+		notes = append(notes, why[l])
+	}
+	return notes
+}
+
+// large reports whether a step of r has much work.
+func large(r *results.Record) bool {
+	p := r.Point
+	return p.Batch >= largeBatch && float64(r.Work.Flops) >= largeStep*float64(max(1, p.Steps)*max(1, p.Layers))
+}
+
+// suspicions says what is wrong with the speed of r, a rival's record.
+func suspicions(r *results.Record, recs []*results.Record) (words []string) {
+	if share := r.Rate.Percent; share != nil && r.Rate.Peak != nil && *share < leastPeak {
+		words = append(words, fmt.Sprintf("it reaches %s, %.2g %% of the peak of %s", SI(r.Rate.Flops, "FLOP/s"), *share, SI(*r.Rate.Peak, "FLOP/s")))
+	}
+	for _, o := range recs {
+		if o.Status != results.OK || o.Stats == nil || o.Point != r.Point || o.Device != r.Device || !(o.Seconds() > 0) {
+			continue
+		}
+		up := r.Seconds() / o.Seconds()
+		switch {
+		case o.Rival == nil && o.Impl.Name == "naive" && up >= naiveUp:
+			words = append(words, fmt.Sprintf("naive is %.0f times as fast", up))
+		case o.Rival != nil && o.Impl.Name == r.Impl.Name && o.Impl.Knobs["single"] == 1 && r.Impl.Knobs["single"] == 0 && up >= singleUp:
+			words = append(words, fmt.Sprintf("one thread (single=1) is %.1f times as fast", up))
+		}
+	}
+	return words
+}

@@ -1,0 +1,56 @@
+package rival
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStrays: a grandchild with a session of its own is stopped with the rival, and ends with it,
+// whether the rival is closed or killed.
+func TestStrays(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("the rival of this test needs setsid")
+	}
+	t.Setenv("RNNBENCH_TEST_RIVAL", "orphan hello")
+	state := func(pid int) string {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return ""
+		}
+		return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))[0]
+	}
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal(what)
+			}
+		}
+	}
+	for name, end := range map[string]func(*process){"closed": (*process).close, "killed": (*process).kill} {
+		p, err := start("stranger", []string{os.Args[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.close()
+		ask := func() {
+			t.Helper()
+			if _, _, err := p.ask(time.Minute, request{Hello: version}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until("the grandchild does not start", func() bool { ask(); return len(p.strays) > 0 })
+		pids := strays(p.mark, p.cmd.Process.Pid)
+		for _, pid := range pids {
+			until("the grandchild is not stopped", func() bool { s := state(pid); return s == "T" || s == "Z" || s == "" })
+		}
+		end(p)
+		for _, pid := range pids {
+			until(fmt.Sprintf("%s: the grandchild %d lives on", name, pid), func() bool { s := state(pid); return s == "" || s == "Z" })
+		}
+	}
+}
