@@ -108,7 +108,7 @@ type result struct {
 // read visits the parts of the answer where the plan's schedule leaves them: each as a tensor
 // without values, and its values, which the next visit overwrites.
 func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) error {
-	var all []float32
+	var all, moved []float32
 	for _, r := range p.results() {
 		all = slices.Grow(all[:0], r.view.M.Elements())[:r.view.M.Elements()]
 		if err := mem.Read(r.view.M, all); err != nil {
@@ -128,7 +128,7 @@ func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) er
 		case r.flipped:
 			reverseBlocks(values, p.Batch*t.Cols)
 		}
-		if err := visit(t, p.turn.back(t, values)); err != nil {
+		if err := visit(t, p.turn.back(t, values, &moved)); err != nil {
 			return err
 		}
 	}

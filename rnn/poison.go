@@ -2,6 +2,7 @@ package rnn
 
 import (
 	"math"
+	"slices"
 
 	"rnnbench/rnn/schedule"
 )
@@ -10,30 +11,32 @@ import (
 // whatever a run does not write is found. Call Write and the program's Prepare after it: some inputs
 // share a matrix with the answer.
 func Poison(p *Plan, mem Memory) error {
-	nan := float32(math.NaN())
-	filled := map[*schedule.Matrix][]float32{}
+	parts := map[*schedule.Matrix][]schedule.View{}
 	var order []*schedule.Matrix
 	for _, r := range p.results() {
-		v := r.view
-		values := filled[v.M]
-		if values == nil {
-			values = make([]float32, v.M.Elements())
-			if v != v.M.All() {
-				if err := mem.Read(v.M, values); err != nil {
-					return err
+		m := r.view.M
+		if parts[m] == nil {
+			order = append(order, m)
+		}
+		parts[m] = append(parts[m], r.view)
+	}
+	var values []float32
+	for _, m := range order {
+		values = slices.Grow(values[:0], m.Elements())[:m.Elements()]
+		if parts[m][0] != m.All() {
+			if err := mem.Read(m, values); err != nil {
+				return err
+			}
+		}
+		for _, v := range parts[m] {
+			for row := v.Row; row < v.Row+v.Rows; row++ {
+				line := values[row*m.Cols+v.Col:][:v.Cols]
+				for i := range line {
+					line[i] = float32(math.NaN())
 				}
 			}
-			filled[v.M], order = values, append(order, v.M)
 		}
-		for row := v.Row; row < v.Row+v.Rows; row++ {
-			line := values[row*v.M.Cols+v.Col:][:v.Cols]
-			for i := range line {
-				line[i] = nan
-			}
-		}
-	}
-	for _, m := range order {
-		if err := mem.Write(m, filled[m]); err != nil {
+		if err := mem.Write(m, values); err != nil {
 			return err
 		}
 	}

@@ -100,6 +100,16 @@ func StepwiseBytes(p Problem, distinct int) int64 {
 	return 8 * int64(values) * int64(p.Frames()) * int64(min(distinct, p.Batch))
 }
 
+// AnswerBytes is the memory that the answer of all sequences takes in double precision, besides
+// gradients of parameters.
+func AnswerBytes(p Problem) int64 {
+	values := p.Reads() * (len(p.Cell.States)*p.Hidden + p.Projection)
+	if p.Pass == Train && !p.OneHot {
+		values += p.Input
+	}
+	return 8 * int64(values) * int64(p.Frames()) * int64(p.Batch)
+}
+
 // LargestBytes is the memory of the largest matrix that a check reads.
 func LargestBytes(p Problem) int64 {
 	cols := max(p.Out(), p.Hidden, p.Output)

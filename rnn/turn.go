@@ -1,6 +1,9 @@
 package rnn
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Turn exchanges equal parts of a network: the units of each layer, or its heads, and sequences of
 // the batch. Parameters and inputs differ then, but the answer is the same, with its values at other
@@ -123,8 +126,9 @@ func turnRow(to, from []float32, h, shift int) {
 	}
 }
 
-// back returns values of an answer to turned data in the order of the answer to the data.
-func (t *Turn) back(one Tensor, values []float32) []float32 {
+// back returns values of an answer to turned data in the order of the answer to the data. Where they
+// move, they go to buffer, which grows as needed.
+func (t *Turn) back(one Tensor, values []float32, buffer *[]float32) []float32 {
 	if t == nil {
 		return values
 	}
@@ -145,7 +149,8 @@ func (t *Turn) back(one Tensor, values []float32) []float32 {
 	if cols {
 		shift = (h - t.units) % h
 	}
-	out := make([]float32, len(values))
+	out := slices.Grow((*buffer)[:0], len(values))[:len(values)]
+	*buffer = out
 	parallel(one.Rows, func(row int) {
 		to := target(row)
 		turnRow(out[to*one.Cols:(to+1)*one.Cols], values[row*one.Cols:(row+1)*one.Cols], h, shift)

@@ -71,7 +71,7 @@ func compareTurned(t *testing.T, p Problem, turn *Turn, got, want Tensor, distin
 	for _, v := range expected {
 		scale = max(scale, math.Abs(v))
 	}
-	for i, v := range turn.back(got, values) {
+	for i, v := range turn.back(got, values, new([]float32)) {
 		if math.Abs(float64(v)-expected[i]) > 1e-5*scale {
 			t.Errorf("%v: %s[%d] is %v, not %v", p, got.Name, i, v, expected[i])
 			return

@@ -252,26 +252,31 @@ func (l *Layout) Key(device string) string {
 	return r.Key()
 }
 
-// Need is the memory that measuring takes, in bytes, host memory included. Where a run of fewer
-// steps may have to be checked, it counts that run's schedule and program too.
-func (l *Layout) Need() int64 {
-	own := l.Memory + l.Laid
-	if l.Problem.Calls > 0 {
-		return own + hostMemory(l.Problem)
+// Need is the memory that measuring takes at most, in bytes, host memory included.
+func (l *Layout) Need() int64 { return l.Own() + l.Shared() }
+
+// Own is the part of Need that l takes beside other techniques at its point, in bytes.
+func (l *Layout) Own() int64 { return l.Memory + l.Laid }
+
+// Shared is the part of Need that techniques measured side by side take once, in bytes. Where another
+// technique may have to be checked first, as a peer, that one's program is counted.
+func (l *Layout) Shared() int64 {
+	if _, checked := sample(l.Problem); l.Problem.Calls > 0 || checked == l.Problem || l.stepwise() {
+		return hostMemory(l.Problem)
 	}
-	if _, checked := sample(l.Problem); checked != l.Problem && !l.stepwise() {
-		own += int64(float64(own) * float64(checked.Frames()) / float64(l.Problem.Frames()))
-	}
-	return own + hostMemory(l.Problem) + l.reading()
+	return hostMemory(l.Problem) + max(l.Own(), peerMemory(l.Problem))
 }
 
-// reading is the memory that checking a large problem takes beyond hostMemory, where device and host
-// share one memory: a copy of the largest matrix. It is 0 where the device has its own memory.
-func (l *Layout) reading() int64 {
-	if _, checked := sample(l.Problem); checked == l.Problem || l.apart {
-		return 0
+// peerMemory is roughly what the program and the schedule of a peer take, in bytes: it keeps all
+// states and gradients of each step.
+func peerMemory(p rnn.Problem) int64 {
+	const laid = 3 << 10 // bytes for each step of a layer
+	perUnit := 2*(len(p.Cell.Gates)+len(p.Cell.States)) + p.Cell.Recurrent
+	if p.Pass == rnn.Train {
+		perUnit += p.Cell.Saved
 	}
-	return rnn.LargestBytes(l.Problem)
+	steps := int64(p.Reads()) * int64(p.Frames())
+	return steps*(laid+4*int64(p.Batch)*int64(p.Hidden)*int64(perUnit)) + 8*weights(p)
 }
 
 // stepwise reports whether the run itself can be checked step by step.
@@ -360,25 +365,37 @@ func Problem(p results.Point) (rnn.Problem, error) {
 	return q, errors.Join(q.Check(), checkCalls(p))
 }
 
-// hostMemory is the host memory of inputs, weights and the check, in bytes.
+// hostMemory is the host memory that inputs, weights and checks take at most, in bytes.
 func hostMemory(p rnn.Problem) int64 {
-	weights := 0
-	for l := range p.Layers {
-		weights += p.Ways() * p.Hidden * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.HeadUnits() + p.Projection)
-	}
+	perWeight := int64(16) // bytes: as data, written, turned and rounded
 	distinct, checked := sample(p)
 	given := p.Given() // values per step and sequence
-	weights += p.Symbols * p.Embedding
-	if p.Pass == rnn.Train && p.Output == 0 {
-		given += p.Out()
+	if p.Pass == rnn.Train {
+		perWeight += 24 // gradients: of the run, the reference and a rounded one
+		if p.Output == 0 {
+			given += p.Out()
+		}
 	}
 	if p.Calls > 0 {
 		of := serviceOf(p)
-		return 8*int64(weights) + 4*int64(given)*int64(of.served.Steps)*int64(of.distinct) + of.bytes()
+		return perWeight*weights(p) + 4*int64(given)*int64(of.served.Steps)*int64(of.distinct) + of.bytes()
 	}
 	check := rnn.ReferenceBytes(checked, distinct)
 	if checked != p {
 		check = max(check, (100+stepwiseGarbage)*rnn.StepwiseBytes(p, distinct)/100+rnn.MeasureBytes(p, distinct))
 	}
-	return 8*int64(weights) + 4*int64(given)*int64(p.Frames())*int64(distinct) + check
+	if p.Pass == rnn.Train && p.Cell.Kinked() { // the whole answer is read if a part is off
+		check += rnn.AnswerBytes(p)
+	}
+	moved := 4*int64(given)*int64(p.Frames())*int64(distinct+p.Batch) + 2*rnn.LargestBytes(p) // to a program and from it
+	return perWeight*weights(p) + 4*int64(given)*int64(p.Frames())*int64(distinct) + moved + check
+}
+
+// weights is the number of p's weights, the output layer's left out.
+func weights(p rnn.Problem) int64 {
+	n := p.Symbols * p.Embedding
+	for l := range p.Layers {
+		n += p.Ways() * p.Hidden * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.HeadUnits() + p.Projection)
+	}
+	return int64(n)
 }

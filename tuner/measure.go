@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -249,12 +248,9 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 	if len(live) == 0 {
 		return stopMax
 	}
-	// No garbage collection within a sample: all memory is allocated by now. The little that
-	// samples leave behind is collected between rounds once it is much, since a collection takes as
-	// long as a short sample.
-	const much = 4 << 20
-	var heap runtime.MemStats
-	var kept uint64
+	// No garbage collection within a sample: all memory is allocated by now. What samples and their
+	// checks leave behind is collected between them once it is much.
+	s.tidier.kept = 0
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var widths []float64 // per round, the widest interval
 	order := make([]int, len(live))
@@ -264,11 +260,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 	last, wanted := false, "" // the round whose samples are the last ones; why rounds end
 	for round := 0; ; round++ {
 		last = wanted != "" || round+1 == s.Settings.Rounds || round+1 >= s.Settings.MaxRounds
-		if runtime.ReadMemStats(&heap); round == 0 || heap.HeapAlloc > kept+much {
-			runtime.GC()
-			runtime.ReadMemStats(&heap)
-			kept = heap.HeapAlloc
-		}
+		s.tidier.tidy(leastGarbage)
 		if s.Settings.Order != "sequential" {
 			rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		}

@@ -129,6 +129,7 @@ func (c *candidate) affords(idle bool) bool {
 // reviewOnce checks the answer that c's program has now. If it is wrong, so are c's times.
 func reviewOnce(s *Sweep, c *candidate) {
 	start, was := time.Now(), c.record.Verify
+	s.tidier.tidy(garbageOf(c.Layout))
 	err := attemptReview(s, c)
 	c.again.each = time.Since(start)
 	c.record.Cost.Verify += c.again.each.Seconds()
@@ -171,7 +172,7 @@ func attemptReview(s *Sweep, c *candidate) error {
 	if v.problem.Pass != rnn.Train || !v.problem.Cell.Kinked() {
 		return nil
 	}
-	return v.turnedKinks(s, c)
+	return thoroughly(func() error { return v.turnedKinks(s, c) })
 }
 
 // turnedKinks checks an answer again that may be right though it differs: at a kink either gradient

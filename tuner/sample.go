@@ -20,6 +20,7 @@ func (s *Sweep) take(c *candidate, others, last bool) {
 	fresh := c.due(last, s.Settings.PointTimeout)
 	if fresh && c.Problem.Calls == 0 {
 		renewing := time.Now()
+		s.tidier.tidy(garbageOf(c.Layout))
 		if err := attempt(s, c, func() error { return errors.Join(refill(s, c, others), c.renew()) }); err != nil {
 			s.fail(c, err)
 			return

@@ -43,6 +43,7 @@ type Sweep struct {
 	answers  answers
 	backstop backstop
 	energies energies
+	tidier   tidier
 	starts   int              // of the device that failed in a row
 	now      func() time.Time // what samples are charged by; nil: time.Now
 	share    share            // of the budget
@@ -358,7 +359,7 @@ func (s *Sweep) together(all []*candidate) [][]*candidate {
 	for _, c := range all {
 		need := c.record.Work.Memory
 		if len(groups) == 0 || s.Settings.Order == "sequential" || limit > 0 && sum+need > limit {
-			groups, sum = append(groups, nil), laid+hostMemory(c.Problem)+c.reading()
+			groups, sum = append(groups, nil), laid+hostMemory(c.Problem)
 		}
 		g := &groups[len(groups)-1]
 		*g, sum = append(*g, c), sum+need

@@ -372,7 +372,7 @@ func (c *contest) makeRoom(e *entrant) {
 		return
 	}
 	var loaded []*entrant
-	sum := e.memory + e.Laid + hostMemory(e.Problem) + e.reading()
+	sum := e.memory + e.Laid + hostMemory(e.Problem)
 	for _, o := range c.entrants {
 		if o.candidate != nil && o.prog != nil {
 			loaded, sum = append(loaded, o), sum+o.memory+o.Laid

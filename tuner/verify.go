@@ -196,9 +196,12 @@ func (v *verification) checkWhole(c *candidate, prog rnn.Memory, plan *rnn.Plan,
 	case dev.OK():
 		found = v.answers.kinksOf(d)
 	default:
-		if got, err = plan.Read(prog); err == nil {
-			dev, found, err = rnn.CompareAgain(d, got)
-		}
+		err = thoroughly(func() (err error) {
+			if got, err = plan.Read(prog); err == nil {
+				dev, found, err = rnn.CompareAgain(d, got)
+			}
+			return err
+		})
 	}
 	how := results.Verify{Method: results.VerifyWhole, Steps: d.Problem.Steps, Share: 1, Kinks: counted(found)}
 	if d.Problem != v.problem {

@@ -14,7 +14,7 @@ import (
 // history; only its links are checked.
 var pages = map[string]int{
 	"README.md": 900, "CONTRIBUTING.md": 800,
-	"docs/architecture.md": 1500, "docs/cluster.md": 600, "docs/differences.md": 2500, "docs/glossary.md": 600, "docs/guide.md": 1500, "docs/kernels.md": 2500, "docs/performance.md": 2000, "docs/rivals.md": 450, "docs/training.md": 500,
+	"docs/architecture.md": 1550, "docs/cluster.md": 600, "docs/differences.md": 2500, "docs/glossary.md": 620, "docs/guide.md": 1500, "docs/kernels.md": 2500, "docs/performance.md": 2000, "docs/rivals.md": 450, "docs/training.md": 500,
 }
 
 const (

@@ -19,6 +19,36 @@ type Forecast struct {
 	Entries []Entry
 	Whole   bool    // every point was laid out
 	Seconds float64 // estimate of all
+	Most    Load    // the largest of a point
+}
+
+// A Load is the memory that measuring a point takes at most.
+type Load struct {
+	Point  results.Point
+	Labels []string // of the techniques
+	Bytes  int64    // of those that are measured side by side; 0: none was laid out
+	own    int64    // of Bytes, what techniques take for themselves
+	shared int64
+	one    int64 // the most that a technique takes alone
+}
+
+// add counts a technique.
+func (m *Load) add(l *tuner.Layout) {
+	m.Labels = append(m.Labels, l.Spec.Label)
+	m.own, m.shared, m.one = m.own+l.Own(), max(m.shared, l.Shared()), max(m.one, l.Need())
+}
+
+// total is what the techniques take together, or in groups that fit in free bytes; 0: all at once. In
+// sequence, each runs alone.
+func (m *Load) total(free int64, sequential bool) int64 {
+	sum := m.own + m.shared
+	switch {
+	case sequential:
+		return m.one
+	case free > 0:
+		return min(sum, max(free, m.one))
+	}
+	return sum
 }
 
 // An Entry is one technique at one point.
@@ -33,16 +63,6 @@ type Entry struct {
 
 // Known reports whether e was laid out or declined.
 func (e *Entry) Known() bool { return e.Ops > 0 || e.Declined != "" }
-
-// Largest is the entry that needs most memory, skipped ones left out.
-func (f *Forecast) Largest() (largest Entry) {
-	for _, e := range f.Entries {
-		if e.Declined == "" && e.Memory > largest.Memory {
-			largest = e
-		}
-	}
-	return largest
-}
 
 // Within is how many records a budget suffices for, in the order of the plan, skipped ones included.
 func (f *Forecast) Within(budget time.Duration) int {
@@ -90,7 +110,8 @@ func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, t
 	for _, q := range p.Parts {
 		for _, at := range q.Points {
 			labels := map[string]string{} // by the key of their records
-			reference := true             // the first technique at a point includes the time of the reference
+			load := Load{Point: at}
+			reference := true // the first technique at a point includes the time of the reference
 			for _, s := range q.Specs {
 				if err := ctx.Err(); err != nil {
 					return nil, err
@@ -118,6 +139,7 @@ func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, t
 					e.Memory, e.Ops = l.Need(), len(l.Schedule.Nodes)
 				}
 				if l.Reason == "" {
+					load.add(l)
 					e.Seconds = x.estimate(l, reference)
 					reference = false
 					if q.Training != nil {
@@ -125,6 +147,9 @@ func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, t
 					}
 				}
 				f.Entries = append(f.Entries, e)
+			}
+			if load.Bytes = load.total(x.Free, x.Measure.Order == "sequential"); load.Bytes > f.Most.Bytes {
+				f.Most = load
 			}
 		}
 	}

@@ -126,6 +126,9 @@ func TestForecast(t *testing.T) {
 	if len(lines) != 5 || !strings.HasPrefix(lines[2], "memory: at most ") || !strings.HasSuffix(lines[2], "1.00 MiB available") {
 		t.Errorf("%q", lines)
 	}
+	if m := f.Most; m.Bytes != f.Entries[0].Memory || m.Point.Hidden != 8 || len(m.Labels) != 1 {
+		t.Errorf("the most memory is %+v", m)
+	}
 	if rows := f.Table().Rows; len(rows) != 4 || rows[0][5].Text != "planned" || rows[1][5].Text != "skipped" {
 		t.Errorf("%v", rows)
 	}
@@ -200,5 +203,39 @@ func TestDecided(t *testing.T) {
 		if was := trained.Networks()[i]; n.Number != was.Number || n.Point != was.Point || n.Spec.Label != was.Spec.Label {
 			t.Errorf("network %d is %+v, was %+v", i, n, was)
 		}
+	}
+}
+
+// TestLoad: techniques side by side take the memory of the check once. If they do not fit in free
+// memory together, they run in groups, and in sequence each runs alone.
+func TestLoad(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	p := results.Point{Cell: "lstm", Pass: "train", Hidden: 64, Input: 64, Batch: 32, Steps: 10, Layers: 1, Precision: "fp32"}
+	var m Load
+	var own, shared, one int64
+	for _, name := range []string{"naive", "cudnnstyle", "persistent"} {
+		l, err := tuner.LayOut(d, impl.All(), p, grid.Spec{Name: name, Label: name})
+		if err != nil || l.Reason != "" {
+			t.Fatal(l.Reason, err)
+		}
+		m.add(l)
+		own, shared, one = own+l.Own(), max(shared, l.Shared()), max(one, l.Need())
+	}
+	for _, c := range []struct {
+		free       int64
+		sequential bool
+		want       int64
+	}{{0, false, own + shared}, {1 << 40, false, own + shared}, {own + shared - 1, false, own + shared - 1}, {1, false, one}, {0, true, one}, {1 << 40, true, one}} {
+		if got := m.total(c.free, c.sequential); got != c.want || one >= own+shared {
+			t.Errorf("with %d bytes free, in sequence: %v: %d bytes, want %d", c.free, c.sequential, got, c.want)
+		}
+	}
+	m.Point, m.Bytes = p, own+shared
+	if line := m.line(0); !strings.Contains(line, "by 3 techniques; free memory is unknown") {
+		t.Error(line)
 	}
 }

@@ -66,19 +66,23 @@ func (f *Forecast) Lines(summary string, budget time.Duration, free int64) []str
 	if budget > 0 {
 		list = append(list, f.Budget(budget))
 	}
-	if e := f.Largest(); e.Memory > 0 {
-		list = append(list, memoryLine(e, free))
+	if f.Most.Bytes > 0 {
+		list = append(list, f.Most.line(free))
 	}
 	return append(list, table.SkipLines(f.Records())...)
 }
 
-// memoryLine says how much memory the largest entry e needs and how much is available.
-func memoryLine(e Entry, free int64) string {
+// line says how much memory m is and how much is available.
+func (m *Load) line(free int64) string {
 	may := "free memory is unknown"
 	if free > 0 {
 		may = quantity.Bytes(float64(free)) + " available"
 	}
-	return fmt.Sprintf("memory: at most %s, for %v %s; %s", quantity.Bytes(float64(e.Memory)), e.Point, e.Spec.Label, may)
+	by := m.Labels[0]
+	if n := len(m.Labels); n > 1 {
+		by = fmt.Sprintf("by %d techniques", n)
+	}
+	return fmt.Sprintf("memory: at most %s, for %v %s; %s", quantity.Bytes(float64(m.Bytes)), m.Point, by, may)
 }
 
 // Table lists every entry.
