@@ -155,6 +155,9 @@ func (r *Rival) Close() error {
 		p.close()
 	}
 	r.idle = nil
+	if r.remove == nil { // it did not start
+		return nil
+	}
 	return r.remove()
 }
 
