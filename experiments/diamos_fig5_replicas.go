@@ -5,7 +5,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
@@ -33,7 +33,7 @@ func fig5Replicas(size Size, on Target) (all []Training) {
 	p.Input, p.OneHot, p.Output = fig5Symbols+2, true, fig5Symbols+1
 	for _, n := range replicaCounts(on) {
 		specs := []grid.Spec{persistentSpec(replicasLabel(n), 1)}
-		all = append(all, Training{Part{[]results.Point{p}, specs}, results.TrainingPlan{
+		all = append(all, Training{Part{[]record.Point{p}, specs}, record.TrainingPlan{
 			Data: fmt.Sprintf("copy:delay=2:length=2:symbols=%d", fig5Symbols), Optimizer: "sgd:lr=0.001", Iterations: 6, Every: 3, Replicas: n,
 		}})
 	}
@@ -41,7 +41,7 @@ func fig5Replicas(size Size, on Target) (all []Training) {
 }
 
 // fig5Measured compares training by replicas of this machine with training by one.
-func fig5Measured(r *Report, recs []results.Record, on Target) {
+func fig5Measured(r *Report, recs []record.Record, on Target) {
 	each := on.say("its part of the cores", "a GPU")
 	t := &table.Table{
 		Title: fmt.Sprintf("Training by replicas of this machine, minibatch %d", fig5Shared),
@@ -54,10 +54,10 @@ func fig5Measured(r *Report, recs []results.Record, on Target) {
 			"iteration: includes feeding and the update of weights; mean of the last three",
 		},
 	}
-	var one, most *results.Record
+	var one, most *record.Record
 	count := 0
 	for _, n := range replicaCounts(on) {
-		rec := find(recs, replicasLabel(n), func(p results.Point) bool { return p.Batch == fig5Shared })
+		rec := find(recs, replicasLabel(n), func(p record.Point) bool { return p.Batch == fig5Shared })
 		if rec == nil {
 			continue
 		}

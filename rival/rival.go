@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // take takes one sample and checks it. It tries again if another candidate broke the device or, once,
@@ -74,10 +74,10 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 		return err
 	}
 	if b.Throttled {
-		c.warn(results.WarnThrottled)
+		c.warn(record.WarnThrottled)
 	}
 	if after.NumGC != before.NumGC {
-		c.warn(results.WarnGC)
+		c.warn(record.WarnGC)
 	}
 	n := float64(c.perSample)
 	c.samples.Iters = append(c.samples.Iters, c.perSample)
