@@ -363,7 +363,7 @@ type Verify struct {
 	Share  float64 `json:"share"` // share of the states' values that was compared; 0: unknown
 	Peer   string  `json:"peer"`  // label of the technique whose answer it was compared with
 
-	Partial   []string `json:"partial"`    // tensors that the technique shows only after the last step
+	Partial   []string `json:"partial"`    // tensors that the technique shows only after the last step, or not at all
 	UnitError float64  `json:"unit_error"` // error of point-wise functions that the technique states; 0: only rounding
 
 	// Kinks counts the kinks of a training cell with ReLU; nil: another cell or pass, a peer that

@@ -20,7 +20,8 @@ type adapter struct {
 	cells      []string
 	precisions []rnn.Precision
 	directions []rnn.Direction
-	lengths    bool // sequences may have lengths of their own
+	lengths    bool     // sequences may have lengths of their own
+	projects   []string // cells that may have a projection
 	command    []string
 }
 
@@ -31,7 +32,7 @@ func TestPyTorch(t *testing.T) {
 	}
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import torch, numpy").Run() == nil {
-			hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, true, []string{python, "../rivals/pytorch.py"}})
+			hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, true, []string{"lstm"}, []string{python, "../rivals/pytorch.py"}})
 			return
 		}
 	}
@@ -46,7 +47,7 @@ func TestJAX(t *testing.T) {
 	if exec.Command("python3", "-c", "import jax, numpy").Run() != nil {
 		t.Skip("python3 here has no JAX: pip install jax")
 	}
-	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "gilr", "sru", "qrnn", "mingru", "rg-lru"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, false, []string{"python3", "../rivals/jax_scan.py"}})
+	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "gilr", "sru", "qrnn", "mingru", "rg-lru"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, false, nil, []string{"python3", "../rivals/jax_scan.py"}})
 }
 
 // TestOneDNN builds rivals/onednn and compares it with the reference, where oneDNN is installed.
@@ -64,11 +65,11 @@ func TestOneDNN(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, []rnn.Precision{rnn.FP32}, []rnn.Direction{rnn.FromFirst}, false, []string{program}})
+	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, []rnn.Precision{rnn.FP32}, []rnn.Direction{rnn.FromFirst}, false, nil, []string{program}})
 }
 
 // hold checks every cell of an adapter at odd sizes, in both passes. The adapter must decline
-// cells, directions and lengths that it does not list.
+// cells, directions, lengths and projections that it does not list.
 func hold(t *testing.T, a adapter) {
 	r, err := rival.Open(rival.Options{Name: "adapter", Command: a.command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 2}})
 	if err != nil {
@@ -86,12 +87,16 @@ func hold(t *testing.T, a adapter) {
 			{Input: 7, Hidden: 33, Layers: 2, Batch: 5, Steps: 3},
 			{Input: 5, Hidden: 9, Layers: 2, Batch: 6, Steps: 7, Lengths: "1+2*3+5+2*7"},
 			{Input: 3, Hidden: 8, Layers: 1, Batch: 1, Steps: 4, Lengths: "4"},
+			{Input: 13, Hidden: 17, Projection: 5, Layers: 1, Batch: 3, Steps: 5},
+			{Input: 4, Hidden: 9, Projection: 8, Layers: 3, Batch: 2, Steps: 1},
+			{Input: 5, Hidden: 9, Projection: 4, Layers: 2, Batch: 6, Steps: 7, Lengths: "1+2*3+5+2*7"},
 		} {
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 				for i, precision := range slices.Repeat(a.precisions, 4) {
 					p.Cell, p.Pass, p.Precision, p.Direction = c, pass, precision, rnn.Direction(i/len(a.precisions))
 					dev, err := compute(r, p, nil)
-					switch known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == ""); {
+					known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == "")
+					switch known = known && (p.Projection == 0 || slices.Contains(a.projects, c.Name)); {
 					case known && (err != nil || !dev.OK()):
 						t.Errorf("%v: %v, %v", p, dev, err)
 					case !known && !errors.Is(err, schedule.ErrUnsupported):

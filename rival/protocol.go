@@ -76,6 +76,8 @@ type point struct {
 	Steps     int      `json:"steps"`
 	Direction string   `json:"direction,omitempty"` // "": forward
 	Lengths   []int    `json:"lengths,omitempty"`   // of the sequences, the longest first; none: all have all steps
+
+	Projection int `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
 }
 
 func pointOf(p rnn.Problem) point {
@@ -88,7 +90,7 @@ func pointOf(p rnn.Problem) point {
 	return point{
 		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
-		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Lengths: lengths,
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Lengths: lengths, Projection: p.Projection,
 	}
 }
 
@@ -101,6 +103,7 @@ type answer struct {
 	Precisions []string    `json:"precisions"`
 	Directions []string    `json:"directions"` // none: forward
 	Lengths    bool        `json:"lengths"`    // sequences may have lengths of their own
+	Projection bool        `json:"projection"` // layers may have a projection
 
 	OK     bool     `json:"ok"`
 	WallS  *float64 `json:"wall_s"`

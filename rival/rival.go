@@ -49,6 +49,7 @@ type Rival struct {
 	precisions []string
 	directions []string
 	lengths    bool       // sequences may have lengths of their own
+	projection bool       // layers may have a projection
 	idle       []*process // with the device open and no program
 	dir        string     // for files
 	remove     func() error
@@ -91,7 +92,7 @@ func Open(o Options) (*Rival, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.version, r.devices, r.precisions, r.lengths = a.Version, a.Devices, a.Precisions, a.Lengths
+	r.version, r.devices, r.precisions, r.lengths, r.projection = a.Version, a.Devices, a.Precisions, a.Lengths, a.Projection
 	if len(o.Devices) > 0 && !runsOn(o.Devices, o.On.Name) {
 		r.devices = o.Devices
 	}
@@ -112,7 +113,7 @@ func Open(o Options) (*Rival, error) {
 // Failing returns a rival that takes every problem and fails each with why: its points are then lost,
 // but no others.
 func Failing(o Options, why error) *Rival {
-	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true}
+	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true, projection: true}
 }
 
 // launch starts a process and opens the device, if the rival runs there. It returns the answer to
@@ -215,8 +216,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: rivals take features, not one-hot input", schedule.ErrInput)
 	case p.Heads > 1:
 		return fmt.Errorf("%w: rivals take full recurrent weights, not those of heads", schedule.ErrHeads)
-	case p.Projection > 0:
-		return fmt.Errorf("%w: rivals compute layers whose output is their units, not a projection", schedule.ErrProjection)
+	case p.Projection > 0 && !r.projection:
+		return fmt.Errorf("%w: %s offers no projection of the outputs of layers, but projection is %d: set projection to none", schedule.ErrProjection, r.o.Name, p.Projection)
 	case p.Output > 0:
 		return fmt.Errorf("%w: rivals compute recurrent layers alone, not the output layer", schedule.ErrUnsupported)
 	case !slices.Contains(r.precisions, p.Precision.String()):
@@ -270,7 +271,7 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 			shape   []int
 		}{
 			{"weight_ih", l.W, l.Grad.W, []int{gh, p.FanIn(n)}},
-			{"weight_hh", l.R, l.Grad.R, []int{rh, h}},
+			{"weight_hh", l.R, l.Grad.R, []int{rh, p.HeadUnits()}},
 			{"bias_ih", l.BX, l.Grad.BX, []int{gh}},
 			{"bias_hh", l.BR, l.Grad.BR, []int{rh}},
 			{"peephole", l.Peep, l.Grad.Peep, []int{len(p.Cell.Peeps), h}},
@@ -278,12 +279,17 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 			add(&in, name(a.name), a.m, a.shape...)
 			add(&out, "grad_"+name(a.name), a.grad, a.shape...)
 		}
+		if j := l.Projection; j != nil {
+			add(&in, name("weight_hr"), j.W, p.Projection, h)
+			add(&out, "grad_"+name("weight_hr"), j.DW, p.Projection, h)
+		}
 	}
 	for i, s := range p.Cell.States {
-		add(&in, s+"_0", w.First[i], p.Reads(), p.Batch, h)
-		add(&out, s+"_n", w.Last[i], p.Reads(), p.Batch, h)
+		cols := rnn.StateWidth(p.Problem, i)
+		add(&in, s+"_0", w.First[i], p.Reads(), p.Batch, cols)
+		add(&out, s+"_n", w.Last[i], p.Reads(), p.Batch, cols)
 		if train {
-			add(&out, "grad_"+s+"_0", w.Grad[i], p.Reads(), p.Batch, h)
+			add(&out, "grad_"+s+"_0", w.Grad[i], p.Reads(), p.Batch, cols)
 		}
 	}
 	return in, out

@@ -151,6 +151,37 @@ func TestLengths(t *testing.T) {
 	}
 }
 
+// TestProjection: a layer's projection, its gradient and the narrower states go to a rival and come
+// back, one state wider than the other. A rival that does not offer it is not asked.
+func TestProjection(t *testing.T) {
+	r := open(t, "honest")
+	for i, c := range []*cell.Cell{cell.LSTM, cell.LSTMPeephole, cell.SLSTM} {
+		for _, direction := range []rnn.Direction{rnn.FromFirst, rnn.FromLast, rnn.BothWays, rnn.Alternating} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				p := problem(c, pass)
+				p.Direction, p.Layers, p.Projection = direction, 1+(i+int(direction))%3, 1+i
+				if i == 2 {
+					p.Batch, p.Steps, p.Lengths = 7, 5, "2*1+3+2*4+2*5"
+				}
+				if dev, err := compute(r, p, nil); err != nil || !dev.OK() {
+					t.Errorf("%v: %v, %v", p, dev, err)
+				}
+			}
+		}
+	}
+	p := problem(cell.LSTM, rnn.Train)
+	p.Projection, p.Steps = 2, 1
+	if dev, err := compute(r, p, nil); err != nil || !dev.OK() {
+		t.Errorf("%v: %v, %v", p, dev, err)
+	}
+	if dev, err := compute(r, p, knob.Params{"off": 1}); err != nil || dev.OK() {
+		t.Errorf("a knob that spoils the answer: %v, %v", dev, err)
+	}
+	if _, err := compute(open(t, "unprojected hello"), p, nil); !errors.Is(err, schedule.ErrProjection) || !strings.Contains(err.Error(), "stranger offers no projection of the outputs of layers, but projection is 2: set projection to none") {
+		t.Errorf("a rival that offers no projection: %v", err)
+	}
+}
+
 // TestStrangers: whatever a rival does, it costs only the point, is reported, and ends in time.
 func TestStrangers(t *testing.T) {
 	for _, c := range []struct {
@@ -306,7 +337,7 @@ func TestSweep(t *testing.T) {
 		}}
 		p := record.Point{Cell: "gru", Pass: "train", Input: 5, Hidden: 7, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
 		q := p
-		q.Hidden = 9
+		q.Cell, q.Hidden, q.Projection = "lstm", 9, 4
 		specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "stranger", Label: "stranger"}, {Name: "stranger", Label: "off", Knobs: knob.Params{"off": 1}}}
 		if err := s.Run(context.Background(), []tuner.Task{{Point: p, Specs: specs}, {Point: q, Specs: specs}}); err != nil {
 			t.Fatal(err)

@@ -51,6 +51,7 @@ type message struct {
 			Cell, Pass, Precision, Direction    string
 			Input, Hidden, Layers, Batch, Steps int
 			Lengths                             []int
+			Projection                          int
 		}
 	}
 }
@@ -64,7 +65,7 @@ func (s *stranger) serve() {
 		}
 		switch {
 		case m.Hello == 1:
-			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"],"directions":["forward","reverse","both","alternate"],"lengths":true}`)
+			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"],"directions":["forward","reverse","both","alternate"],"lengths":true,"projection":true}`)
 		case m.Open != "":
 			s.say("open", `{"ok":true,"device":"a processor"}`)
 		case m.Prepare != nil:
@@ -137,6 +138,8 @@ func (s *stranger) say(verb, line string) {
 		fmt.Println(`{"unsupported":"no such layers here"}`)
 	case "sideways":
 		fmt.Println(`{"devices":["cpu"],"precisions":["fp32"],"directions":["sideways"]}`)
+	case "unprojected":
+		fmt.Println(`{"devices":["cpu"],"precisions":["fp32"],"directions":["forward","both"],"lengths":true}`)
 	case "forward":
 		fmt.Println(`{"devices":["cpu"],"precisions":["fp32"]}`)
 	case "late":
@@ -155,7 +158,7 @@ func (s *stranger) say(verb, line string) {
 func (s *stranger) prepare(m *message) {
 	q := m.Prepare.Point
 	p := rnn.Problem{
-		Cell: cell.Lookup(q.Cell), Input: q.Input, Hidden: q.Hidden, Layers: q.Layers, Batch: q.Batch, Steps: q.Steps,
+		Cell: cell.Lookup(q.Cell), Input: q.Input, Hidden: q.Hidden, Layers: q.Layers, Batch: q.Batch, Steps: q.Steps, Projection: q.Projection,
 		Pass: rnn.Pass(slices.Index(rnn.Passes(), q.Pass)), Precision: rnn.Precision(slices.Index(rnn.Precisions(), q.Precision)),
 	}
 	if q.Direction != "" {

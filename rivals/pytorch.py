@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A rival for rnnbench: torch.nn.RNN, GRU and LSTM.
+"""A rival for rnnbench: torch.nn.RNN, GRU and LSTM, the last with a projection too (proj_size).
 
 Needs PyTorch and NumPy: Debian's python3-torch for the processor (slow without
 libopenblas0-pthread), 2.0 or newer for compile=1, a build with CUDA for GPUs. rnnbench starts it; rivals/pytorch.toml says how:
@@ -62,6 +62,7 @@ def hello(_):
         "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
         "directions": ["forward", "both"],
         "lengths": True,
+        "projection": True,
     }
 
 
@@ -108,7 +109,8 @@ class Rival:
         self.train, self.states = p["pass"] == "train", p["states"]
         with np.load(path) as file:
             put = lambda name: torch.from_numpy(file[name]).to(self.device, dtype)
-            self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=p.get("direction") == "both")
+            more = {"proj_size": p["projection"]} if "projection" in p else {}
+            self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=p.get("direction") == "both", **more)
             with torch.no_grad():
                 for name, w in self.module.named_parameters():
                     w.copy_(torch.from_numpy(file[name]))

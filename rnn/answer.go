@@ -10,12 +10,12 @@ import (
 
 // A Tensor is one named part of an answer. Names follow Data: h_l0 and c_l0 are the states after
 // each step, kept steps included. y is the output of all layers where some read from the last step.
-// unprojected_l0 is what the projection to h_l0 reads. grad_ before a parameter's name is its
+// unprojected_l0 is what the projection to h_l0 reads; a Whole leaves out all its steps. grad_ before a parameter's name is its
 // gradient, and dx is that of the input. loss and prob belong to the output layer.
 type Tensor struct {
 	Name        string
 	Rows, Cols  int
-	First       int  // steps left out before the first row: 0, or all but the last of each sequence
+	First       int  // steps left out before the first row: 0, all but the last of each sequence, or all
 	Later       int  // steps left out after the last row, where a layer reads from the last step: 0, or all but the first
 	PerSequence bool // rows are steps × sequences
 	Gradient    bool
@@ -50,8 +50,7 @@ func (p *Plan) results() []result {
 			}
 		}
 		if layer.Projection != nil {
-			add(name("unprojected"), p.stateAfter(layer.State[0], 0, p.Frames()), true, false)
-			out[len(out)-1].flipped = p.Backwards(l)
+			out = append(out, unprojected(p, l))
 		}
 		if p.Pass != Train {
 			continue
@@ -87,18 +86,20 @@ func (p *Plan) results() []result {
 	return out
 }
 
-// Results maps each part of the answer to the matrix in which the schedule leaves it.
+// Results maps each part of the answer that the schedule leaves to the matrix that holds it.
 func (p *Plan) Results() map[string]*schedule.Matrix {
 	out := map[string]*schedule.Matrix{}
 	for _, r := range p.results() {
-		out[r.name] = r.view.M
+		if !r.view.Empty() {
+			out[r.name] = r.view.M
+		}
 	}
 	return out
 }
 
 type result struct {
 	name                  string
-	view                  schedule.View
+	view                  schedule.View // empty: the schedule leaves none of it
 	first, later          int
 	perSequence, gradient bool
 	flipped               bool // rows of the last step come first
@@ -110,13 +111,19 @@ type result struct {
 func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) error {
 	var all, moved []float32
 	for _, r := range p.results() {
-		all = slices.Grow(all[:0], r.view.M.Elements())[:r.view.M.Elements()]
-		if err := mem.Read(r.view.M, all); err != nil {
-			return err
-		}
 		t := Tensor{
 			Name: r.name, Rows: r.view.Rows, Cols: r.view.Cols, First: r.first, Later: r.later,
 			PerSequence: r.perSequence, Gradient: r.gradient, UnitError: p.UnitError,
+		}
+		if r.view.Empty() {
+			if err := visit(t, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		all = slices.Grow(all[:0], r.view.M.Elements())[:r.view.M.Elements()]
+		if err := mem.Read(r.view.M, all); err != nil {
+			return err
 		}
 		wide := r.view.M.Cols
 		values := columns(all[r.view.Row*wide:(r.view.Row+t.Rows)*wide], wide, r.view.Col, t.Cols)

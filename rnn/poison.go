@@ -15,6 +15,9 @@ func Poison(p *Plan, mem Memory) error {
 	var order []*schedule.Matrix
 	for _, r := range p.results() {
 		m := r.view.M
+		if r.view.Empty() {
+			continue
+		}
 		if parts[m] == nil {
 			order = append(order, m)
 		}

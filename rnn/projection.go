@@ -146,6 +146,17 @@ func (y Layer) shownGrad(s, batch int) schedule.View {
 	return y.Grad.State[s].All()
 }
 
+// unprojected is what the projection of number l of Problem.Reads reads. A Whole shows no step of it.
+func unprojected(p *Plan, l int) result {
+	r := result{name: p.Named("unprojected", l), perSequence: true, flipped: p.Backwards(l)}
+	if p.Whole != nil {
+		r.view.Cols, r.first = p.Hidden, p.Steps
+	} else {
+		r.view = p.stateAfter(p.Layer[l].State[0], 0, p.Frames())
+	}
+	return r
+}
+
 // copied is the operation that copies from into to.
 func copied(to, from schedule.View) schedule.Map {
 	return schedule.Map{Op: cell.Copy, Out: to, A: from}

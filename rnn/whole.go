@@ -2,6 +2,7 @@ package rnn
 
 import (
 	"fmt"
+	"slices"
 
 	"rnnbench/rnn/schedule"
 )
@@ -11,23 +12,29 @@ import (
 // state belongs to sequence b in number i of Problem.Reads.
 type Whole struct {
 	Y     *schedule.Matrix   // T·B × Out, or of the steps that sequences have: outputs of the last layer
-	First []*schedule.Matrix // per state Reads·B × H: before the first step that is read
+	First []*schedule.Matrix // per state Reads·B × its StateWidth: before the first step that is read
 	Last  []*schedule.Matrix // after the last step that is read
 	Grad  []*schedule.Matrix // where training, gradients of First
 }
 
 // Ends are the states of one layer that a Whole shows.
 type Ends struct {
-	First, Last, Grad []schedule.View // per state B × H; Grad where training
-	Outputs           schedule.View   // T·B × H: the first state after each step; empty: it is not shown
+	First, Last, Grad []schedule.View // per state B × its StateWidth; Grad where training
+	Outputs           schedule.View   // T·B × Emits: the first state after each step; empty: it is not shown
 	InOrder           bool            // Outputs are in the order of steps, though the layer may read from the last one
 }
 
-// AsWhole replaces the states of the layers by a Whole. No operation may use them yet.
+// AsWhole replaces the states of the layers by a Whole, which shows them after any projection. No
+// operation may use them yet.
 func (p *Plan) AsWhole() *Whole {
 	for l := range p.Layer {
 		y := &p.Layer[l]
-		for _, m := range append(append(y.State, y.Grad.State...), y.Saved) {
+		gone := slices.Concat(y.State, y.Grad.State, []*schedule.Matrix{y.Saved})
+		if j := y.Projection; j != nil {
+			gone = append(gone, j.H, j.D, j.DM)
+			y.Projection = &Projection{W: j.W, DW: j.DW}
+		}
+		for _, m := range gone {
 			if m != nil {
 				p.Remove(m)
 			}
@@ -35,11 +42,12 @@ func (p *Plan) AsWhole() *Whole {
 		y.State, y.Grad.State, y.Saved = nil, nil, nil
 	}
 	w, rows := &Whole{Y: p.Matrix("y", p.Batches.Before(p.Steps), p.Out())}, p.Reads()*p.Batch
-	for _, s := range p.Cell.States {
-		w.First = append(w.First, p.Matrix(s+"0", rows, p.Hidden))
-		w.Last = append(w.Last, p.Matrix(fmt.Sprintf("%s%d", s, p.Steps), rows, p.Hidden))
+	for i, s := range p.Cell.States {
+		cols := StateWidth(p.Problem, i)
+		w.First = append(w.First, p.Matrix(s+"0", rows, cols))
+		w.Last = append(w.Last, p.Matrix(fmt.Sprintf("%s%d", s, p.Steps), rows, cols))
 		if p.Pass == Train {
-			w.Grad = append(w.Grad, p.Matrix("d"+s+"0", rows, p.Hidden))
+			w.Grad = append(w.Grad, p.Matrix("d"+s+"0", rows, cols))
 		}
 	}
 	if p.Whole = w; p.Direction != FromFirst {
@@ -61,7 +69,7 @@ func (w *Whole) ends(p Problem, i int) *Ends {
 	}
 	e := &Ends{First: bands(w.First), Last: bands(w.Last), Grad: bands(w.Grad), InOrder: p.Direction != FromFirst}
 	if top := i - (p.Reads() - p.Ways()); top >= 0 {
-		e.Outputs = w.Y.All().Columns(top*p.Hidden, p.Hidden)
+		e.Outputs = w.Y.All().Columns(top*Emits(p), Emits(p))
 	}
 	return e
 }
