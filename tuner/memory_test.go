@@ -70,7 +70,7 @@ func TestNeed(t *testing.T) {
 	tuner.SetRechecks(t, 1e9, 2)
 	m := quick()
 	m.Rounds, m.MaxRounds = 3, 3
-	for _, c := range []struct {
+	for i, c := range []struct {
 		point      string
 		techniques []string
 	}{
@@ -83,6 +83,9 @@ func TestNeed(t *testing.T) {
 		{"lstm train H=600 B=2 T=3 L=1 I=64 O=0 fp32", []string{"scc"}},
 		{"qrnn train H=256 B=2 T=100 L=1 I=256 O=50 fp32", []string{"naive"}},
 	} {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
 		t.Run(c.point, func(t *testing.T) {
 			var p record.Point
 			if _, err := fmt.Sscanf(c.point, "%s %s H=%d B=%d T=%d L=%d I=%d O=%d %s", &p.Cell, &p.Pass, &p.Hidden, &p.Batch, &p.Steps, &p.Layers, &p.Input, &p.Output, &p.Precision); err != nil {

@@ -36,7 +36,7 @@ const many = 16
 func operations(t *testing.T, devices []device.Device) {
 	trials := 40
 	if testing.Short() {
-		trials = 10
+		trials = 6
 	}
 	precisions := precisions(devices[0])
 	for name, build := range makers() {
