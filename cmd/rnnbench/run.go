@@ -125,10 +125,10 @@ func (p *program) report(err error) int {
 // tell writes a line to stderr, wrapped where that is a terminal.
 func (p *program) tell(line string) {
 	p.silence.end()
-	p.print(line)
+	printLine(p, line)
 }
 
-func (p *program) print(line string) {
+func printLine(p *program, line string) {
 	line = safe.Text(line)
 	if p.ascii {
 		line = table.ASCII(line)
@@ -142,16 +142,16 @@ func (p *program) print(line string) {
 func (p *program) note(format string, args ...any) {
 	if !p.quiet {
 		p.silence.end()
-		p.say(fmt.Sprintf(format, args...))
+		say(p, fmt.Sprintf(format, args...))
 	}
 }
 
 // say prints a message, as text or for other programs.
-func (p *program) say(line string) {
+func say(p *program, line string) {
 	if p.progress == progressJSON {
 		p.sender().Text(line)
 	} else {
-		p.print(line)
+		printLine(p, line)
 	}
 }
 
@@ -231,7 +231,7 @@ func (p *program) verb(cmd *cobra.Command, do func(ctx context.Context, cmd *cob
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p.ran = true
-		defer p.breakSilence(cmd)()
+		defer breakSilence(p, cmd)()
 		return do(cmd.Context(), cmd, args)
 	}
 	return cmd

@@ -27,7 +27,7 @@ func (s *silence) end() {
 
 // breakSilence prints that cmd is at work once the silence has lasted too long. done has it print nothing
 // any more. Workers speak to programs only, so they stay silent.
-func (p *program) breakSilence(cmd *cobra.Command) (done func()) {
+func breakSilence(p *program, cmd *cobra.Command) (done func()) {
 	s := &p.silence
 	if s.most == 0 || p.quiet || cmd.Hidden {
 		return func() {}
@@ -37,7 +37,7 @@ func (p *program) breakSilence(cmd *cobra.Command) (done func()) {
 		defer s.Unlock()
 		if !s.broken {
 			s.broken = true
-			p.say(cmd.CommandPath() + " is at work")
+			say(p, cmd.CommandPath()+" is at work")
 		}
 	}
 	left := s.most - time.Since(p.start)

@@ -70,7 +70,7 @@ func TestSilence(t *testing.T) {
 			root := &cobra.Command{Use: "rnnbench"}
 			show := &cobra.Command{Use: "show"}
 			root.AddCommand(show)
-			done := p.breakSilence(show)
+			done := breakSilence(p, show)
 			if c.says != "" {
 				p.note("%s", c.says)
 			}
