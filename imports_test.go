@@ -23,23 +23,23 @@ var layers = [][]string{
 // forbidden are imports within a layer, or across, that would tie together what
 // must not know each other.
 var forbidden = [][2]string{ // importer, imported
-	{"impl", "device"},    // techniques know no device
-	{"device", "impl"},    // devices know no technique
-	{"device", "rnn"},     // nor the problem: they see schedules
-	{"rnn", "device"},     // the problem knows no device
-	{"plots", "tuner"},    // figures are drawn from records alone
-	{"plots", "device"},   //
-	{"plots", "rnn"},      //
+	{"impl", "device"},   // techniques know no device
+	{"device", "impl"},   // devices know no technique
+	{"device", "rnn"},    // nor the problem: they see schedules
+	{"rnn", "device"},    // the problem knows no device
+	{"plots", "tuner"},   // figures are drawn from records alone
+	{"plots", "device"},  //
+	{"plots", "rnn"},     //
 	{"record", "device"}, // records know no hardware
 	{"record", "rnn"},    //
-	{"report", "tuner"},   // so are pages
-	{"report", "device"},  //
+	{"report", "tuner"},  // so are pages
+	{"report", "device"}, //
 	{"train/data", "device"},
 	{"train/data", "rnn"},
 	{"cluster", "tuner"}, // submissions know runs by their folders
 	{"cluster", "rnn"},   //
 	{"cluster", "device"},
-	{"model", "device"},  // the model answers for machines that nobody has
+	{"model", "device"}, // the model answers for machines that nobody has
 	{"model", "record"}, //
 	{"tuner/grid", "device"},
 	{"tuner/config", "device"},

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -139,13 +140,16 @@ func fillLines(c *draw.Canvas, lines []string, sty text.Style, x, y vg.Length) v
 }
 
 // wrap breaks s into lines no wider than width. It breaks within a word only if the word alone is
-// wider.
+// wider, and there after a colon or comma if it can.
 func wrap(s string, sty text.Style, width vg.Length) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(s) {
 		for r := []rune(word); len(r) > 1 && sty.Width(string(r)) > width; r = []rune(word) {
 			n := longest(r, sty, width)
+			if at := strings.LastIndexAny(string(r[:n]), ":,"); at >= 0 { // between two knobs
+				n = utf8.RuneCountInString(string(r[:n])[:at+1])
+			}
 			if line != "" {
 				lines = append(lines, line)
 				line = ""

@@ -123,44 +123,64 @@ func (ch *Chart) entries(all []Series, look map[string]look) (list []entry) {
 	return list
 }
 
-// legendColumns returns in how many columns labels fit below a panel, 1 to 3.
-func legendColumns(names []string, width vg.Length) int {
-	widest := vg.Length(0)
-	for _, n := range names {
-		widest = max(widest, thumbWidth+12+legendStyle().Width(quantity.OneLine(n)))
+// narrower is how much narrower than a panel its drawn canvas may be: gaps between panels and the title of
+// the vertical axis, which only the first column has, take room.
+const narrower = 24 * vg.Length(1)
+
+// arrange breaks labels into the lines of a legend below a panel, in 1 to 3 columns that are step wide. In
+// several columns, each label fits one line.
+func arrange(list []entry, panel vg.Length) (columns int, step vg.Length, lines [][]string) {
+	const beside = thumbWidth + 14
+	width, widest := panel-narrower, vg.Length(1)
+	for _, e := range list {
+		widest = max(widest, beside+1+legendStyle().Width(e.label))
 	}
-	return max(1, min(3, int((width-20)/max(widest, 1))))
+	columns = max(1, min(3, int(width/widest)))
+	step = width / vg.Length(columns)
+	for _, e := range list {
+		lines = append(lines, wrap(e.label, legendStyle(), step-beside))
+	}
+	return columns, step, lines
 }
 
-const legendRow = 15 * vg.Length(1)
+// legendRow is the height of entries side by side in a legend below a panel.
+func legendRow(entries [][]string) vg.Length {
+	most := 1
+	for _, lines := range entries {
+		most = max(most, len(lines))
+	}
+	return vg.Length(most)*legendStyle().Font.Size*lineSpace + 1.25
+}
 
 // legendHeight returns the height of the highest of the panels' legends.
-func (ch *Chart) legendHeight(width vg.Length) (h vg.Length) {
+func (ch *Chart) legendHeight(width vg.Length) (most vg.Length) {
 	for _, p := range ch.Panels {
-		names := listed(p.Series)
-		columns := legendColumns(names, width)
-		h = max(h, legendRow*vg.Length((len(names)+columns-1)/columns)+8)
+		columns, _, lines := arrange(ch.entries(p.Series, nil), width)
+		h := 8 * vg.Length(1)
+		for row := range slices.Chunk(lines, columns) {
+			h += legendRow(row)
+		}
+		most = max(most, h)
 	}
-	return h
+	return most
 }
 
-// legend draws a panel's legend below it. It shortens a label that is too long for the panel;
-// tooltips show the whole label.
+// legend draws a panel's legend below it.
 func (ch *Chart) legend(at draw.Canvas, p Panel, width vg.Length, look map[string]look) {
 	list := ch.entries(p.Series, look)
-	columns := legendColumns(listed(p.Series), width)
-	step := (at.Max.X - at.Min.X) / vg.Length(columns)
-	for i, e := range list {
-		x := at.Min.X + step*vg.Length(i%columns) + 6
-		y := at.Min.Y - 6 - legendRow*vg.Length(i/columns)
-		thumb := at
-		thumb.Min, thumb.Max = vg.Point{X: x, Y: y - legendRow}, vg.Point{X: x + thumbWidth, Y: y}
-		e.thumb(thumb)
-		label := e.label
-		if lines := wrap(label, legendStyle(), step-thumbWidth-14); len(lines) > 1 {
-			label = lines[0] + "…"
+	columns, step, lines := arrange(list, width)
+	y := at.Min.Y - 6
+	for first := 0; first < len(list); first += columns {
+		end := min(first+columns, len(list))
+		for i := first; i < end; i++ {
+			thumb := at
+			thumb.Min.X = at.Min.X + step*vg.Length(i-first) + 6
+			thumb.Max.X = thumb.Min.X + thumbWidth
+			thumb.Min.Y, thumb.Max.Y = y-legendRow(nil), y
+			list[i].thumb(thumb)
+			fillLines(&at, lines[i], legendStyle(), thumb.Max.X+6, y)
 		}
-		at.FillText(legendStyle(), vg.Point{X: thumb.Max.X + 6, Y: y - legendRow/2 - 4}, label)
+		y -= legendRow(lines[first:end])
 	}
 }
 

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,5 +26,14 @@ func TestWrapLong(t *testing.T) {
 	measured := testing.AllocsPerRun(1, func() { wrap(word, sty, 90) })
 	if measured > 200*float64(len(lines)) {
 		t.Errorf("%.0f allocations for %d lines", measured, len(lines))
+	}
+}
+
+// TestWrapKnobs: a technique with many knobs is broken between them.
+func TestWrapKnobs(t *testing.T) {
+	sty := legendStyle()
+	lines := wrap("cudnnstyle:fused=0:grouped=0, train", sty, sty.Width("cudnnstyle:fused=0:grou"))
+	if want := []string{"cudnnstyle:fused=0:", "grouped=0, train"}; !slices.Equal(lines, want) {
+		t.Errorf("%q, want %q", lines, want)
 	}
 }

@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -38,7 +39,7 @@ const settling = 5
 
 // sampleCalls times each call of a round by itself. The sample is their median. others says that
 // other techniques ran since.
-func (c *candidate) sampleCalls(m config.Measure, others bool) error {
+func (c *candidate) sampleCalls(ctx context.Context, m config.Measure, others bool) error {
 	out, n := rnn.CallOutput(c.Plan)
 	calls := device.Calls{In: c.Plan.Given, Inputs: c.inputs, Each: c.Plan.Given.Elements(), Out: out, Read: n}
 	if others {
@@ -51,7 +52,7 @@ func (c *candidate) sampleCalls(m config.Measure, others bool) error {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	some, err := c.call(calls, m.PointTimeout)
+	some, err := c.call(ctx, calls, m.PointTimeout)
 	runtime.ReadMemStats(&after)
 	if err != nil {
 		return err
@@ -69,12 +70,16 @@ func (c *candidate) sampleCalls(m config.Measure, others bool) error {
 	return nil
 }
 
-// call makes the calls of a round in batches of about a second. It stops early after limit; 0 is no limit.
-func (c *candidate) call(calls device.Calls, limit time.Duration) (all device.Called, err error) {
-	const atOnce, most = 1.0, 1 << 16
+// call makes the calls of a round in batches of about uncut. It stops early after limit; 0 is no limit.
+// If ctx ends between batches, the error is errCut.
+func (c *candidate) call(ctx context.Context, calls device.Calls, limit time.Duration) (all device.Called, err error) {
+	const most = 1 << 16
 	start := time.Now()
 	for left := c.perSample; left > 0 && (len(all.Wall) == 0 || !overtime(time.Since(start), limit)); left -= calls.N {
-		calls.N = min(left, max(1, int(min(most, atOnce/c.last))))
+		if len(all.Wall) > 0 && ctx.Err() != nil {
+			return all, errCut
+		}
+		calls.N = min(left, max(1, int(min(most, uncut.Seconds()/c.last))))
 		some, err := device.Call(c.prog, calls)
 		if err != nil {
 			return all, err
@@ -119,7 +124,7 @@ func (s service) bytes() int64 {
 }
 
 // serve checks the calls of c: the states after each call, and the output that the host reads.
-func (v *verification) serve(c *candidate) error {
+func (v *verification) serve(ctx context.Context, c *candidate) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(stepwiseGarbage))
 	of := serviceOf(v.problem)
 	if v.short == nil {
@@ -130,6 +135,9 @@ func (v *verification) serve(c *candidate) error {
 		all = v.short
 	}
 	got, apart, err := rnn.Serve(c.Plan, c.prog, all, func() error {
+		if cancelled(ctx) {
+			return ctx.Err()
+		}
 		_, err := c.prog.Run(1)
 		return err
 	})

@@ -1,6 +1,8 @@
 package tuner
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -82,7 +84,7 @@ func farBytes(s *Sweep, c *candidate) (bytes, rate float64) {
 // they are close, it doubles the runs until they take as long as a sample should: whatever else the
 // machine does can only lengthen them. A rival's times may be any numbers, so it looks several times,
 // and the time must become several times as long.
-func grows(s *Sweep, c *candidate) error {
+func grows(ctx context.Context, s *Sweep, c *candidate) error {
 	const share, much, far = 8, 4, 16
 	looks := 1
 	if c.record.Rival != nil {
@@ -93,14 +95,14 @@ func grows(s *Sweep, c *candidate) error {
 	need := 1 + (float64(n)/float64(few)-1)/4
 	long, short := c.samples.Wall[len(c.samples.Wall)-1]*float64(n), math.Inf(1)
 	for look := range looks {
-		b, err := c.prog.Run(few)
+		b, err := c.runs(ctx, few)
 		if err != nil {
 			return err
 		}
 		if short = min(short, b.Wall.Seconds()); look == 0 {
 			continue
 		}
-		if b, err = c.prog.Run(n); err != nil {
+		if b, err = c.runs(ctx, n); err != nil {
 			return err
 		}
 		long = min(long, b.Wall.Seconds())
@@ -119,7 +121,7 @@ func grows(s *Sweep, c *candidate) error {
 		for range 2 { // the first may be long by a pause
 			start = time.Now()
 			var err error
-			if b, err = c.prog.Run(more); err != nil {
+			if b, err = c.runs(ctx, more); err != nil {
 				return err
 			}
 			if b.Wall.Seconds() < enough {
@@ -147,7 +149,7 @@ func (c *candidate) rule(code, why string) {
 }
 
 // judge ends c if the time of its latest sample cannot be true.
-func judge(s *Sweep, c *candidate) {
+func judge(ctx context.Context, s *Sweep, c *candidate) {
 	n := len(c.samples.Wall)
 	if c.record.Status != record.OK || n == 0 {
 		return
@@ -160,7 +162,7 @@ func judge(s *Sweep, c *candidate) {
 		return
 	}
 	start := time.Now()
-	if err := grows(s, c); err != nil {
+	if err := grows(ctx, s, c); err != nil && !errors.Is(err, errCut) {
 		s.fail(c, err)
 	}
 	c.record.Cost.Verify += time.Since(start).Seconds()

@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -36,12 +37,12 @@ func (c *candidate) retry(err error) bool {
 }
 
 // readyOrRetry calls ready, once more if c lost its worker meanwhile.
-func (s *Sweep) readyOrRetry(c *candidate, check *verification) {
-	s.ready(c, check)
+func (s *Sweep) readyOrRetry(ctx context.Context, c *candidate, check *verification) {
+	s.ready(ctx, c, check)
 	if code := c.record.ReasonCode; code != nil && *code == record.ReasonLost && !c.retried {
 		c.retried = true
 		c.record.Status, c.record.ReasonCode, c.record.Reason = record.OK, nil, nil
-		s.ready(c, check)
+		s.ready(ctx, c, check)
 	}
 	if c.record.Status == record.OK {
 		s.starts = 0

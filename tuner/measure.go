@@ -75,7 +75,7 @@ func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verificat
 			if err := ended(ctx); err != nil {
 				return err
 			}
-			if s.readyOrRetry(c, check); cancelled(ctx) { // which ended it
+			if s.readyOrRetry(ctx, c, check); cancelled(ctx) { // which ended it
 				return ctx.Err()
 			}
 		}
@@ -84,8 +84,8 @@ func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verificat
 }
 
 // ready compiles, verifies and warms up one candidate and sets how many runs
-// make a sample.
-func (s *Sweep) ready(c *candidate, check *verification) {
+// make a sample. It stops early once the user has ended ctx.
+func (s *Sweep) ready(ctx context.Context, c *candidate, check *verification) {
 	cost := &c.record.Cost
 	start := time.Now()
 	lap := func(field *float64) {
@@ -98,10 +98,12 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		s.fail(c, err)
 		return
 	}
-	lap(&cost.Setup)
+	if lap(&cost.Setup); cancelled(ctx) {
+		return
+	}
 	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.Spec.Label})
 	if s.Settings.Verify {
-		if err := check.run(s, c); err != nil {
+		if err := check.run(ctx, s, c); err != nil {
 			s.fail(c, err)
 			return
 		}
@@ -118,8 +120,11 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	} else {
 		c.warn(record.WarnUnverified)
 	}
+	if cancelled(ctx) {
+		return
+	}
 	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
-	if err := warm(s, c, start); err != nil {
+	if err := warm(ctx, s, c, start); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -136,19 +141,23 @@ const mostRuns = 1 << 20
 // longest is how many times as long as planned a sample may take by this process's clock.
 const longest = 100
 
-// warm runs c until the warm-up has lasted long enough since start, and sets how many runs make a
-// sample.
-func warm(s *Sweep, c *candidate, start time.Time) error {
+// warm runs c until the warm-up has lasted long enough since start or ctx ends, and sets how many runs
+// make a sample.
+func warm(ctx context.Context, s *Sweep, c *candidate, start time.Time) error {
 	one, whole := math.Inf(1), math.Inf(1) // the shortest run so far, as stated and by this clock
-	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; n = min(2*n, 1<<20) {
+	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; {
 		began := time.Now()
 		b, err := c.prog.Run(n)
 		if err != nil {
 			return err
 		}
-		one, whole = min(one, b.Wall.Seconds()/float64(n)), min(whole, time.Since(began).Seconds()/float64(n))
-		if time.Since(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) {
+		took := time.Since(began)
+		one, whole = min(one, b.Wall.Seconds()/float64(n)), min(whole, took.Seconds()/float64(n))
+		if time.Since(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) || ctx.Err() != nil {
 			break
+		}
+		if took < uncut/2 {
+			n = min(2*n, 1<<20)
 		}
 	}
 	c.perSample = int(max(1, min(mostRuns, math.Ceil(s.Settings.MinTime.Seconds()/one))))
@@ -270,7 +279,9 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			}
 			if c := live[i]; c.record.Status == record.OK && !c.sated(s.Settings.PointTimeout) {
 				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
-				s.take(c, len(live) > 1, last)
+				if !s.take(ctx, c, len(live) > 1, last) {
+					return interrupted(ctx, round)
+				}
 			}
 		}
 		done := round + 1

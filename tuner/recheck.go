@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -93,14 +94,14 @@ func attempt(s *Sweep, c *candidate, f func() error) error {
 
 // review checks the answer of the latest sample. fresh says that the check is required. Where time is
 // left, it checks single runs too.
-func review(s *Sweep, c *candidate, fresh bool) {
+func review(ctx context.Context, s *Sweep, c *candidate, fresh bool) {
 	if c.again.check == nil || c.record.Status != record.OK {
 		return
 	}
 	if fresh {
 		reviewOnce(s, c)
 	}
-	for i := 0; i < mostRechecks && c.record.Status == record.OK && c.affords(s.Settings.Idle()); i++ {
+	for i := 0; i < mostRechecks && c.record.Status == record.OK && ctx.Err() == nil && c.affords(s.Settings.Idle()); i++ {
 		start := time.Now()
 		if i > 0 || fresh {
 			if _, err := c.prog.Run(1); err != nil {

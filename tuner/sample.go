@@ -1,7 +1,9 @@
 package tuner
 
 import (
+	"context"
 	"errors"
+	"math"
 	"runtime"
 	"time"
 
@@ -9,10 +11,13 @@ import (
 	"rnnbench/record"
 )
 
+// errCut says that ctx ended in the middle of a sample.
+var errCut = errors.New("tuner: the sample was not finished")
+
 // take takes one sample and checks it. It tries again if another candidate broke the device or, once,
 // if the worker was killed. others says that other candidates ran since, and last that c takes no
-// more samples.
-func (s *Sweep) take(c *candidate, others, last bool) {
+// more samples. It returns false if ctx ended first: then there is no sample.
+func (s *Sweep) take(ctx context.Context, c *candidate, others, last bool) bool {
 	now := s.now
 	if now == nil {
 		now = time.Now
@@ -23,7 +28,7 @@ func (s *Sweep) take(c *candidate, others, last bool) {
 		s.tidier.tidy(garbageOf(c.Layout))
 		if err := attempt(s, c, func() error { return errors.Join(refill(s, c, others), c.renew()) }); err != nil {
 			s.fail(c, err)
-			return
+			return true
 		}
 		c.record.Cost.Verify += time.Since(renewing).Seconds()
 		others = false // an untimed run would leave the answer that the sample has to
@@ -31,14 +36,18 @@ func (s *Sweep) take(c *candidate, others, last bool) {
 	start := now()
 	err := attempt(s, c, func() error {
 		defer func() { others = true }()
-		return s.sample(c, others)
+		return s.sample(ctx, c, others)
 	})
+	c.record.Cost.Measure += now().Sub(start).Seconds()
+	if errors.Is(err, errCut) {
+		return false
+	}
 	if err != nil {
 		s.fail(c, err)
 	}
-	c.record.Cost.Measure += now().Sub(start).Seconds()
-	review(s, c, fresh)
-	judge(s, c)
+	review(ctx, s, c, fresh)
+	judge(ctx, s, c)
+	return true
 }
 
 // refill makes an untimed run that fills the caches if others ran in between, unless it would take as
@@ -52,9 +61,9 @@ func refill(s *Sweep, c *candidate, others bool) error {
 }
 
 // sample times runs back to back, with full caches.
-func (s *Sweep) sample(c *candidate, others bool) error {
+func (s *Sweep) sample(ctx context.Context, c *candidate, others bool) error {
 	if c.Problem.Calls > 0 {
-		return c.sampleCalls(s.Settings, others)
+		return c.sampleCalls(ctx, s.Settings, others)
 	}
 	var before, after runtime.MemStats
 	cold := s.Settings.Cache == "cold"
@@ -67,7 +76,7 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 	if cold {
 		b, err = c.cold(s.Device.(device.Evicter))
 	} else {
-		b, err = c.prog.Run(c.perSample)
+		b, err = c.runs(ctx, c.perSample)
 	}
 	runtime.ReadMemStats(&after)
 	if err != nil {
@@ -91,6 +100,37 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 	return nil
 }
 
+// uncut is about how long runs follow each other at most before a signal is looked for. It is much longer
+// than handing runs over takes.
+const uncut = time.Second
+
+// runs makes n runs back to back, in equal parts if they take much longer than uncut. If ctx ends between
+// parts, the error is errCut. A rival is asked once, since its process ends with ctx.
+func (c *candidate) runs(ctx context.Context, n int) (sum device.Sample, err error) {
+	part := n
+	if parts := float64(n) * c.last / uncut.Seconds(); parts >= 2 && !math.IsInf(c.last, 0) && c.record.Rival == nil {
+		part = max(1, int(math.Ceil(float64(n)/parts)))
+	}
+	for {
+		b, err := c.prog.Run(min(part, n))
+		if err != nil {
+			return sum, err
+		}
+		sum = joined(sum, b)
+		if n -= part; n <= 0 {
+			return sum, nil
+		}
+		if ctx.Err() != nil {
+			return sum, errCut
+		}
+	}
+}
+
+// joined is two samples as one. The clock is that at the end.
+func joined(a, b device.Sample) device.Sample {
+	return device.Sample{Wall: a.Wall + b.Wall, Device: a.Device + b.Device, Throttled: a.Throttled || b.Throttled, Clock: b.Clock}
+}
+
 // cold times single runs, each with caches full of other data.
 func (c *candidate) cold(e device.Evicter) (device.Sample, error) {
 	var sum device.Sample
@@ -102,10 +142,7 @@ func (c *candidate) cold(e device.Evicter) (device.Sample, error) {
 		if err != nil {
 			return sum, err
 		}
-		sum.Wall += b.Wall
-		sum.Device += b.Device
-		sum.Throttled = sum.Throttled || b.Throttled
-		sum.Clock = b.Clock
+		sum = joined(sum, b)
 	}
 	return sum, nil
 }

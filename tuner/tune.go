@@ -296,7 +296,7 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 	switch {
 	case first:
 		c.check.taken = c.loaded()
-		c.readyOrRetry(e.candidate, c.check)
+		c.readyOrRetry(ctx, e.candidate, c.check)
 		if e.again.check != nil { // most take few samples, so the first one is checked, too
 			e.again.at = []int{0, 1 + rand.IntN(max(1, c.Search.Rounds))}
 		}
@@ -306,8 +306,11 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 			c.fail(e.candidate, err)
 		}
 	}
+	if cancelled(ctx) {
+		return 0, ctx.Err()
+	}
 	if e.record.Status == record.OK {
-		c.sampleOnce(e, first, limit)
+		c.sampleOnce(ctx, e, first, limit)
 	}
 	if e.record.Status == record.OK && c.joules != nil {
 		if err := c.count(ctx, e); err != nil {
@@ -336,7 +339,7 @@ func (c *contest) out(i int) error {
 
 // sampleOnce takes a sample. If the shortest run of the warm-up took longer than limit, it counts as
 // the first sample.
-func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
+func (c *contest) sampleOnce(ctx context.Context, e *entrant, first bool, limit float64) {
 	if first && c.joules == nil && limit > 0 && e.last > limit && !math.IsInf(e.last, 0) { // infinite: there was no warm-up
 		e.samples.Iters, e.samples.Wall = append(e.samples.Iters, 1), append(e.samples.Wall, e.last)
 		if e.again.check != nil {
@@ -346,7 +349,7 @@ func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
 	}
 	c.watch(Event{Phase: Measuring, Point: c.verdict.Point, Label: e.spec.Label, Round: len(e.samples.Wall), Rounds: c.Search.Rounds})
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	c.take(e.candidate, true, len(e.samples.Wall)+1 == c.Search.Rounds)
+	c.take(ctx, e.candidate, true, len(e.samples.Wall)+1 == c.Search.Rounds)
 }
 
 // reportLeader reports e if it is the new best.

@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -150,10 +151,11 @@ func steps(l *Layout) bool {
 	return states && gradients
 }
 
-// run checks c, whose program holds the inputs already.
-func (v *verification) run(s *Sweep, c *candidate) error {
+// run checks c, whose program holds the inputs already. Once the user has ended ctx, it returns an error
+// between the runs of many calls, and before the next technique that it tries as a peer.
+func (v *verification) run(ctx context.Context, s *Sweep, c *candidate) error {
 	if v.problem.Calls > 0 {
-		return v.serve(c)
+		return v.serve(ctx, c)
 	}
 	if _, err := c.prog.Run(1); err != nil {
 		return err
@@ -164,7 +166,7 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 		}
 		return v.recheckEach(s, c)
 	}
-	if err := v.findPeer(s, c); err != nil {
+	if err := v.findPeer(ctx, s, c); err != nil {
 		return err
 	}
 	if v.peer != nil {
@@ -259,7 +261,7 @@ var peerBytes int64 = 2 << 30
 // findPeer finds a peer for c if it needs one and there is none. It runs other techniques once, even if
 // they are not measured at this point, until one can be checked step by step. A technique that breaks
 // the device is no peer, and c, whose program is lost then, runs anew.
-func (v *verification) findPeer(s *Sweep, c *candidate) error {
+func (v *verification) findPeer(ctx context.Context, s *Sweep, c *candidate) error {
 	if v.peer != nil || v.sought || v.alone(c.Layout) {
 		return nil
 	}
@@ -269,6 +271,9 @@ func (v *verification) findPeer(s *Sweep, c *candidate) error {
 		laid = min(laid, limit)
 	}
 	for _, t := range s.Techniques {
+		if cancelled(ctx) {
+			return ctx.Err()
+		}
 		l, err := LayOutWithin(s.Device, s.Techniques, c.Point, grid.Spec{Name: t.Name(), Label: t.Name()}, laid)
 		if err != nil || l.Reason != "" || !v.alone(l) || limit > 0 && v.taken+c.Memory+l.Need() > limit {
 			continue

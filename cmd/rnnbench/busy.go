@@ -26,6 +26,7 @@ func busy(p *program, at whenBusy, what string) (done func()) {
 		switch {
 		case over:
 		case rewrite:
+			p.silence.end()
 			fmt.Fprintf(letters(p, p.err), "\r%s …\x1b[K", what)
 			shown = true
 		default:

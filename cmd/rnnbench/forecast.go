@@ -71,7 +71,8 @@ var patience = 500 * time.Millisecond
 // estimator returns an estimator of measuring time. It leaves out energy that cannot be counted.
 func (b *bench) estimator(m config.Measure) *plan.Estimator {
 	m.Energy = m.Energy && tuner.NeedsMeter(b.Device) == nil
-	return &plan.Estimator{Device: b.info, Limits: b.limits, Free: b.free(), Measure: m, LayOut: b.layOut}
+	others := usedByOthers(b, b.around.Between(b.opened, b.around.Read()))
+	return &plan.Estimator{Device: b.info, Limits: b.limits, Free: b.free(), Measure: m, Others: others, LayOut: b.layOut}
 }
 
 // forecast estimates the time and memory of q, for as long as patience allows.

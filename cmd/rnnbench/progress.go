@@ -33,8 +33,8 @@ func (p *program) newProgress(f *plan.Forecast, total int) *progress.Progress {
 // progressOptions returns how to show the progress of total records.
 func (p *program) progressOptions(total int) progress.Options {
 	o := progress.Options{
-		W: p.err, Rewrite: terminal(p.err) && p.progress != progressJSON, Width: p.width(p.err), ASCII: p.ascii,
-		JSON: p.progress == progressJSON && !p.quiet, To: p.sender(), Total: total,
+		W: speaker{p}, Rewrite: terminal(p.err) && p.progress != progressJSON, Width: p.width(p.err), ASCII: p.ascii,
+		JSON: p.progress == progressJSON && !p.quiet, To: progress.Sender{W: speaker{p}, Start: p.start}, Total: total,
 	}
 	if p.quiet {
 		o.W = io.Discard

@@ -42,6 +42,7 @@ type program struct {
 	quiet, verbose, ascii bool
 	color, progress       string
 	start                 time.Time
+	silence               silence
 	log                   *slog.Logger
 
 	unwritten error // the error of writing help, which cobra cannot return
@@ -55,6 +56,7 @@ func process(args []string) int {
 		return newProgram(args, os.Stdin, os.Stdout, os.Stderr).report(&failure{code: exitError, err: err})
 	}
 	p := newProgram(args, os.Stdin, os.Stdout, stderr())
+	p.silence.most = mostSilence
 	listen(func() { os.Exit(p.report(context.Canceled)) })
 	return execute(context.Background(), p)
 }
@@ -109,7 +111,7 @@ func (p *program) report(err error) int {
 			f.code, f.hint = exitUsage, "rnnbench --help"
 		}
 	}
-	if p.progress == progressJSON {
+	if p.silence.end(); p.progress == progressJSON {
 		p.sender().Send(progress.Message{Event: "error", Text: f.err.Error(), Hint: f.hint, Exit: f.code})
 		return f.code
 	}
@@ -122,6 +124,11 @@ func (p *program) report(err error) int {
 
 // tell writes a line to stderr, wrapped where that is a terminal.
 func (p *program) tell(line string) {
+	p.silence.end()
+	printLine(p, line)
+}
+
+func printLine(p *program, line string) {
 	line = safe.Text(line)
 	if p.ascii {
 		line = table.ASCII(line)
@@ -133,12 +140,18 @@ func (p *program) tell(line string) {
 
 // note prints a message that is not data to stderr, unless --quiet is set.
 func (p *program) note(format string, args ...any) {
-	switch {
-	case p.quiet:
-	case p.progress == progressJSON:
-		p.sender().Text(fmt.Sprintf(format, args...))
-	default:
-		p.tell(fmt.Sprintf(format, args...))
+	if !p.quiet {
+		p.silence.end()
+		say(p, fmt.Sprintf(format, args...))
+	}
+}
+
+// say prints a message, as text or for other programs.
+func say(p *program, line string) {
+	if p.progress == progressJSON {
+		p.sender().Text(line)
+	} else {
+		printLine(p, line)
 	}
 }
 
@@ -173,6 +186,7 @@ Exit codes:
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(*cobra.Command, []string) {
 			if p.verbose {
+				p.silence.end()
 				o := &slog.HandlerOptions{Level: slog.LevelDebug}
 				p.log = slog.New(slog.NewTextHandler(p.err, o))
 				if p.progress == progressJSON {
@@ -217,6 +231,7 @@ func (p *program) verb(cmd *cobra.Command, do func(ctx context.Context, cmd *cob
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p.ran = true
+		defer breakSilence(p, cmd)()
 		return do(cmd.Context(), cmd, args)
 	}
 	return cmd

@@ -32,10 +32,9 @@ func otherRuns(b *bench) []record.Advice {
 // company warns of what took processors since the device was opened, as far as the counters tell. The
 // manifest then says how much other programs used.
 func company(b *bench) []record.Advice {
-	d, onGPU := b.around.Since(b.opened, record.OnGPU(b.info.Key)), record.OnGPU(b.info.Key)
+	d := b.around.Since(b.opened, record.OnGPU(b.info.Key))
 	var list []record.Advice
-	if d.Crowded(onGPU) {
-		used := fmt.Sprintf("%.1f of %s", *d.Others, quantity.Plural(d.Processors, "processor"))
+	if used := usedByOthers(b, d); used != "" {
 		if b.others == "" {
 			b.others = used
 		}
@@ -47,4 +46,12 @@ func company(b *bench) []record.Advice {
 			Remedy: "raise the quota, or set --threads below it, because times include these pauses"})
 	}
 	return list
+}
+
+// usedByOthers says how much of the processors other programs used during d; "": not much, or unknown.
+func usedByOthers(b *bench, d *record.Disturbance) string {
+	if !d.Crowded(record.OnGPU(b.info.Key)) {
+		return ""
+	}
+	return fmt.Sprintf("%.1f of %s", *d.Others, quantity.Plural(d.Processors, "processor"))
 }

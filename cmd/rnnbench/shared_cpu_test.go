@@ -61,7 +61,11 @@ func TestSharedProcessors(t *testing.T) {
 	}
 
 	b := &bench{around: nil}
-	if otherRuns(b) != nil || company(b) != nil {
+	others := 1.14
+	if got := usedByOthers(b, &record.Disturbance{Seconds: 1, Processors: 2, Others: &others}); got != "1.1 of 2 processors" {
+		t.Errorf("others use %q", got)
+	}
+	if otherRuns(b) != nil || company(b) != nil || usedByOthers(b, nil) != "" {
 		t.Error("a machine that says nothing is disturbed")
 	}
 	systemRoot = was

@@ -21,7 +21,7 @@ import (
 func withoutBusy(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
-		if !regexp.MustCompile(`^(measuring (the peak|the memories) |measuring noise|laying out the grid|estimating |opening |reading earlier |computing |drawing |starting rival |choosing techniques|planned \d)`).MatchString(line) {
+		if !regexp.MustCompile(`^(measuring (the peak|the memories) |measuring noise|laying out the grid|estimating |opening |reading earlier |computing |drawing |starting rival |choosing techniques|rnnbench [a-z ]* is at work|planned \d)`).MatchString(line) {
 			lines = append(lines, line)
 		}
 	}

@@ -19,6 +19,8 @@ type Forecast struct {
 	Entries []Entry
 	Whole   bool    // every point was laid out
 	Seconds float64 // estimate of all
+	Rounds  float64 // that are expected at a point
+	Others  string  // how much other programs use of the processors; "": not much, or unknown
 	Most    Load    // the largest of a point
 }
 
@@ -94,6 +96,7 @@ type Estimator struct {
 	Limits  device.Limits // unknown rates are guessed
 	Free    int64         // memory that a technique may take; 0: unknown
 	Measure config.Measure
+	Others  string // how much other programs use of the processors; "": not much, or unknown
 
 	// LayOut lays out one entry. Errors are mistakes of the user.
 	LayOut func(record.Point, grid.Spec) (*tuner.Layout, error)
@@ -104,7 +107,7 @@ type Estimator struct {
 // point are an error, since one's records would replace the other's. tell is called before each
 // entry with the number of entries done.
 func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, tell func(done int)) (*Forecast, error) {
-	f := &Forecast{Whole: true}
+	f := &Forecast{Whole: true, Rounds: x.rounds(), Others: x.Others}
 	start := time.Now()
 	first := map[string]bool{} // labels that were laid out at least once
 	for _, q := range p.Parts {
@@ -195,11 +198,14 @@ func (x *Estimator) once(l *tuner.Layout) float64 {
 	return run + math.Max(float64(l.Schedule.FLOPs())/(0.5*flops), float64(l.Schedule.Traffic())/(4*copyRate))
 }
 
+// rounds guesses how many rounds a point takes.
+func (x *Estimator) rounds() float64 { return float64(x.Measure.Rounds+x.Measure.MaxRounds) / 2 }
+
 // measuring guesses the seconds to check and time a technique. A run takes run seconds, and reference
 // says that the reference has to be computed.
 func (x *Estimator) measuring(run float64, problem rnn.Problem, reference bool) float64 {
 	m := &x.Measure
-	rounds := float64(m.Rounds+m.MaxRounds) / 2
+	rounds := x.rounds()
 	if problem.Calls > 0 {
 		return x.calling(run, rounds, problem, reference)
 	}

@@ -99,7 +99,7 @@ func TestForecast(t *testing.T) {
 	}
 	defer d.Close()
 	x := &Estimator{
-		Device: d.Info(), Measure: config.Default(), Free: 1 << 20,
+		Device: d.Info(), Measure: config.Default(), Free: 1 << 20, Others: "1.1 of 2 processors",
 		LayOut: func(p record.Point, s grid.Spec) (*tuner.Layout, error) { return tuner.LayOut(d, impl.All(), p, s) },
 	}
 	p, err := New(request("8,512", "naive,scan"), target())
@@ -119,7 +119,7 @@ func TestForecast(t *testing.T) {
 			t.Errorf("entry %d: %+v, want the reason %q", i, e, code)
 		}
 	}
-	if line := f.Line("a plan"); !strings.HasPrefix(line, "a plan; 3 of them skipped (cell: 2, memory: 1); about ") {
+	if line := f.Line("a plan"); !strings.HasPrefix(line, "a plan; 3 of them skipped (cell: 2, memory: 1); about ") || !strings.HasSuffix(line, ", and longer while other programs use 1.1 of 2 processors") {
 		t.Error(line)
 	}
 	lines := f.Lines("a plan", time.Hour, x.Free)

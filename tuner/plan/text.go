@@ -37,7 +37,11 @@ func (f *Forecast) Line(summary string) string {
 		}
 		s += fmt.Sprintf("; %s%d of them skipped (%s)", least, n, strings.Join(kinds, ", "))
 	}
-	return s + "; about " + quantity.Duration(f.Seconds)
+	s += "; about " + quantity.Duration(f.Seconds)
+	if f.Others != "" {
+		s += ", and longer while other programs use " + f.Others
+	}
+	return s
 }
 
 // kindOfSkip names the cause in a reason code in one word.

@@ -32,12 +32,14 @@ type Progress struct {
 	names    map[string]string  // labels with the technique that auto chose, by entry
 	shared   []string           // words that all points share
 	skips    quantity.Skips
-	all      float64 // sum of expected
+	all      float64            // sum of expected
+	rounds   float64            // that are expected at a point; 0: not known
+	begun    map[string]float64 // seconds of expected that the rounds of unfinished entries have taken
 	start    time.Time
 
 	mu    sync.Mutex // the sweep and an interrupt both write
 	done  int
-	spent float64 // sum of expected of the finished entries
+	spent float64 // sum of expected of the finished entries, and of begun
 	drawn time.Time
 	shown bool   // a line is on the terminal
 	last  string // the newest result
@@ -69,10 +71,11 @@ func New(o Options, f *plan.Forecast) *Progress {
 	if o.ASCII {
 		o.W = table.Letters(o.W)
 	}
-	g := &Progress{Options: o, start: time.Now(), expected: map[string]float64{}, names: map[string]string{}}
+	g := &Progress{Options: o, start: time.Now(), expected: map[string]float64{}, begun: map[string]float64{}, names: map[string]string{}}
 	if f == nil {
 		return g
 	}
+	g.rounds = f.Rounds
 	for _, e := range f.Entries {
 		seconds := e.Seconds
 		if !e.Known() {
@@ -114,9 +117,9 @@ func entryKey(p record.Point, label string) string { return fmt.Sprintf("%+v|%s"
 func (g *Progress) Watch(e tuner.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.spend(e)
 	if e.Phase == tuner.Done {
 		g.done++
-		g.spent += g.expected[entryKey(e.Point, e.Label)]
 		g.last = g.Outcome(e.Record)
 		g.follow(e.Record)
 	}
@@ -306,33 +309,6 @@ func (g *Progress) count(n int) string {
 		}
 	}
 	return fmt.Sprintf("[%*d/%d]", len(fmt.Sprint(g.Total)), n, g.Total)
-}
-
-// eta says in words how long the rest takes; "": unknown.
-func (g *Progress) eta() string {
-	left, ok := g.left()
-	switch {
-	case !ok:
-		return ""
-	case g.points == 0 && g.spent < 0.02*g.all:
-		return "  about " + quantity.Duration(left)
-	}
-	return "  ETA " + quantity.Duration(left)
-}
-
-// left is the remaining time in seconds. It extrapolates from the estimates of finished records or,
-// in a tune, from the number of finished points. It is false if unknown.
-func (g *Progress) left() (float64, bool) {
-	elapsed := time.Since(g.start).Seconds()
-	switch {
-	case g.points > 0:
-		return elapsed / float64(max(1, g.at)) * float64(g.points-g.at), g.at > 0 && g.at < g.points
-	case g.all <= 0:
-		return 0, false
-	case g.spent < 0.02*g.all:
-		return g.all, true
-	}
-	return elapsed / g.spent * max(0, g.all-g.spent), true
 }
 
 // margin leaves room for the ^C that a terminal echoes.

@@ -3,6 +3,7 @@ package progress
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -175,4 +176,34 @@ func TestTunedDropped(t *testing.T) {
 			t.Errorf("%d: %s%s", c.dropped, &line, &message)
 		}
 	}
+}
+
+// TestLoadShows: the estimate follows the rounds of a point, whose techniques finish together. So it tells soon
+// that other programs slow the sweep down. When the first estimate is over and nothing is known, it says nothing.
+func TestLoadShows(t *testing.T) {
+	f := forecast()
+	f.Rounds = 10
+	g := New(Options{W: &bytes.Buffer{}, Width: 100, Total: 4}, f)
+	later := func(d time.Duration) { g.start = g.start.Add(-d) }
+	near := func(when string, want float64) {
+		t.Helper()
+		if got, ok := g.left(); ok != (want > 0) || ok && math.Abs(got-want) > 1 {
+			t.Errorf("%s: %v s left, %t; want %v", when, got, ok, want)
+		}
+	}
+	near("at first", 40)
+	later(10 * time.Second)
+	near("before a round", 30)
+	for round := range 3 {
+		for _, label := range []string{"naive", "auto"} {
+			g.Watch(tuner.Event{Phase: tuner.Measuring, Point: at(8), Label: label, Round: round, Rounds: 5})
+		}
+	}
+	near("after 2 of 10 rounds of half of the entries, of 10 s each", 90)
+	g.Watch(done(8, "naive", record.OK))
+	g.Watch(done(8, "auto", record.OK))
+	near("at half", 10)
+	g = New(Options{W: &bytes.Buffer{}, Width: 100, Total: 4}, f)
+	later(41 * time.Second)
+	near("later than estimated", 0)
 }
