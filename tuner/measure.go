@@ -119,7 +119,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		c.warn(results.WarnUnverified)
 	}
 	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
-	if err := warm(s, c, start); err != nil {
+	if err := warm(s, c); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -136,18 +136,19 @@ const mostRuns = 1 << 20
 // longest is how many times as long as planned a sample may take by this process's clock.
 const longest = 100
 
-// warm runs c until the warm-up has lasted long enough since start, and sets how many runs make a
-// sample.
-func warm(s *Sweep, c *candidate, start time.Time) error {
+// warm runs c until the warm-up has lasted long enough, and sets how many runs make a sample.
+func warm(s *Sweep, c *candidate) error {
+	start := clock(s)
 	one, whole := math.Inf(1), math.Inf(1) // the shortest run so far, as stated and by this clock
 	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; n = min(2*n, 1<<20) {
-		began := time.Now()
+		began := clock(s)
 		b, err := c.prog.Run(n)
 		if err != nil {
 			return err
 		}
-		one, whole = min(one, b.Wall.Seconds()/float64(n)), min(whole, time.Since(began).Seconds()/float64(n))
-		if time.Since(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) {
+		now := clock(s)
+		one, whole = min(one, b.Wall.Seconds()/float64(n)), min(whole, now.Sub(began).Seconds()/float64(n))
+		if now.Sub(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) {
 			break
 		}
 	}

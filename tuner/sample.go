@@ -9,14 +9,18 @@ import (
 	"rnnbench/results"
 )
 
+// clock is the time by which warm-ups end and samples are charged.
+func clock(s *Sweep) time.Time {
+	if s.now == nil {
+		return time.Now()
+	}
+	return s.now()
+}
+
 // take takes one sample and checks it. It tries again if another candidate broke the device or, once,
 // if the worker was killed. others says that other candidates ran since, and last that c takes no
 // more samples.
 func (s *Sweep) take(c *candidate, others, last bool) {
-	now := s.now
-	if now == nil {
-		now = time.Now
-	}
 	fresh := c.due(last, s.Settings.PointTimeout)
 	if fresh && c.Problem.Calls == 0 {
 		renewing := time.Now()
@@ -28,7 +32,7 @@ func (s *Sweep) take(c *candidate, others, last bool) {
 		c.record.Cost.Verify += time.Since(renewing).Seconds()
 		others = false // an untimed run would leave the answer that the sample has to
 	}
-	start := now()
+	start := clock(s)
 	err := attempt(s, c, func() error {
 		defer func() { others = true }()
 		return s.sample(c, others)
@@ -36,7 +40,7 @@ func (s *Sweep) take(c *candidate, others, last bool) {
 	if err != nil {
 		s.fail(c, err)
 	}
-	c.record.Cost.Measure += now().Sub(start).Seconds()
+	c.record.Cost.Measure += clock(s).Sub(start).Seconds()
 	review(s, c, fresh)
 	judge(s, c)
 }
